@@ -1,0 +1,12 @@
+"""A load balancer as a model: what should be, what is, and the actions that lead from one to the other.
+
+(The contract; see the helper that owns this file.)
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class LoadBalancers(Protocol):
+    """The load balancers of a cloud."""

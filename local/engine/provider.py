@@ -1,0 +1,149 @@
+"""What the engine asks of a resource provider: the verbs of Pulumi's provider protocol, over the engine's values.
+
+Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server) and `kubernetes/` (server-side apply).
+A provider is asked from several threads at once. Secrets are handed over wrapped (`Secret`) only to a provider with
+`accepts_secrets`; otherwise plain, and the engine wraps an output again whose input of the same name was secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from local.engine.values import PropertyMap
+
+Report = Callable[[str], None]
+"""Tell the person who waits, in one line, what the provider is doing or waiting for."""
+
+
+class ProviderError(Exception):
+    """The provider could not do it; the message is for a person. Nothing was made, unless `PartialFailure`."""
+
+
+class PartialFailure(ProviderError):
+    """The object exists (`id`, `outputs` are true) but did not become ready; the state keeps it, the run fails."""
+
+    def __init__(self, message: str, id: str, outputs: PropertyMap) -> None:
+        super().__init__(message)
+        self.id = id
+        self.outputs = outputs
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """What is wrong with an input. `property` may be empty."""
+
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Inputs as the provider completed them, and what is wrong with them."""
+
+    inputs: PropertyMap
+    failures: tuple[CheckFailure, ...] = ()
+
+
+class DiffKind(StrEnum):
+    """How one property differs, in the words of Pulumi's detailed diff."""
+
+    ADD = "add"
+    ADD_REPLACE = "add-replace"
+    DELETE = "delete"
+    DELETE_REPLACE = "delete-replace"
+    UPDATE = "update"
+    UPDATE_REPLACE = "update-replace"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDiff:
+    """One differing property; `input_diff` says that it was seen between old and new inputs, not in outputs."""
+
+    kind: DiffKind
+    input_diff: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult:
+    """`changed` None means "compare the inputs yourself". `replaces` and `detailed` are keyed by property path."""
+
+    changed: bool | None
+    replaces: tuple[str, ...] = ()
+    diffs: tuple[str, ...] = ()
+    detailed: dict[str, PropertyDiff] = field(default_factory=dict)
+    delete_before_replace: bool = False
+    stables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateResult:
+    """A made object; in a preview `id` is empty and outputs may hold UNKNOWN."""
+
+    id: str
+    outputs: PropertyMap
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The object as it is now; `id` None: it is gone. `inputs` None: the provider does not tell, keep the old ones."""
+
+    id: str | None
+    outputs: PropertyMap
+    inputs: PropertyMap | None = None
+
+
+class Provider(Protocol):
+    """One configured provider instance."""
+
+    accepts_secrets: bool
+    supports_preview: bool
+    """Whether create and update may be called in a preview (`preview=True`); if not, the engine shows the inputs."""
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        """Complete and validate inputs. `olds` are the old inputs, {} on create."""
+        ...
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult: ...
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        """Timeout in seconds, 0 for the provider's default. Raises ProviderError."""
+        ...
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult: ...
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        """The new outputs."""
+        ...
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        """Gone already is a success. Raises ProviderError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of processes and connections."""
+        ...
