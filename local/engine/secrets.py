@@ -1,0 +1,113 @@
+"""How secrets are kept in stack files and state: Pulumi's passphrase format, AES-256-GCM under a PBKDF2 key.
+
+A stack file's `encryptionsalt` (in a state: `secrets_providers.state.salt`) is `v1:SALT:v1:NONCE:CIPHERTEXT`, all
+base64; the last three fields are the word "pulumi" encrypted with the key, so that a wrong passphrase is noticed. A
+ciphertext on its own is `v1:NONCE:CIPHERTEXT`, the last 16 bytes of it being the tag. The plaintext is a string in a
+stack file and JSON text in a state. So files written here are read by Pulumi's CLI, and the other way round.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import hashlib
+import os
+from typing import Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+ITERATIONS: Final = 1_000_000
+SALT_BYTES: Final = 8
+NONCE_BYTES: Final = 12
+PROOF: Final = "pulumi"
+PASSPHRASE_VARIABLE: Final = "PULUMI_CONFIG_PASSPHRASE"
+
+
+class SecretsError(Exception):
+    """A secret cannot be read or written; the message says why and never holds the secret or the passphrase."""
+
+
+class Crypter(Protocol):
+    """What turns the text of a secret into a ciphertext that may stand in a file, and back."""
+
+    def encrypt(self, plaintext: str) -> str:
+        """A ciphertext `v1:NONCE:CIPHERTEXT`; the same text never gives the same one twice."""
+        ...
+
+    def decrypt(self, ciphertext: str) -> str:
+        """The text again. Raises SecretsError if the ciphertext is damaged or of another key."""
+        ...
+
+
+class PassphraseCrypter:
+    """A crypter whose key comes from a passphrase and a salt. `salt` is what the stack file and the state keep."""
+
+    def __init__(self, key: bytes, salt: str) -> None:
+        self._cipher = AESGCM(key)
+        self.salt = salt
+
+    def encrypt(self, plaintext: str) -> str:
+        return _encrypt(self._cipher, plaintext)
+
+    def decrypt(self, ciphertext: str) -> str:
+        return _decrypt(self._cipher, ciphertext)
+
+
+def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
+    """The crypter of an existing `encryptionsalt`. Raises SecretsError if the passphrase is not the one it was made with."""
+    fields = salt.split(":", 2)
+    if len(fields) != 3 or fields[0] != "v1":
+        raise SecretsError("encryptionsalt is not in the form v1:SALT:v1:NONCE:CIPHERTEXT")
+    key = _derive(passphrase, _from_base64(fields[1], "encryptionsalt"))
+    try:
+        proof = _decrypt(AESGCM(key), fields[2])
+    except SecretsError as error:
+        raise SecretsError("the passphrase does not fit the stack's encryptionsalt") from error
+    if proof != PROOF:
+        raise SecretsError("the passphrase does not fit the stack's encryptionsalt")
+    return PassphraseCrypter(key, salt)
+
+
+def new_crypter(passphrase: str) -> PassphraseCrypter:
+    """A crypter with a new random salt, for a stack that has none yet."""
+    salt = os.urandom(SALT_BYTES)
+    key = _derive(passphrase, salt)
+    return PassphraseCrypter(key, f"v1:{_to_base64(salt)}:{_encrypt(AESGCM(key), PROOF)}")
+
+
+@functools.lru_cache(maxsize=8)
+def _derive(passphrase: str, salt: bytes) -> bytes:
+    # A million rounds take half a second: once a process and salt is enough.
+    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32)
+
+
+def _encrypt(cipher: AESGCM, plaintext: str) -> str:
+    nonce = os.urandom(NONCE_BYTES)
+    return f"v1:{_to_base64(nonce)}:{_to_base64(cipher.encrypt(nonce, plaintext.encode(), None))}"
+
+
+def _decrypt(cipher: AESGCM, ciphertext: str) -> str:
+    fields = ciphertext.split(":")
+    if len(fields) != 3 or fields[0] != "v1":
+        raise SecretsError("the ciphertext is not in the form v1:NONCE:CIPHERTEXT")
+    nonce = _from_base64(fields[1], "ciphertext")
+    data = _from_base64(fields[2], "ciphertext")
+    if len(nonce) != NONCE_BYTES:
+        raise SecretsError(f"the ciphertext's nonce has {len(nonce)} bytes, not {NONCE_BYTES}")
+    try:
+        return cipher.decrypt(nonce, data, None).decode()
+    except InvalidTag as error:
+        raise SecretsError("the ciphertext was damaged or made with another key") from error
+
+
+def _to_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _from_base64(text: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise SecretsError(f"the {what} is not base64") from error
