@@ -1,0 +1,301 @@
+"""How to speak mycloud's HTTP API: one small client with typed errors, retries and paging.
+
+The contract is `docs/mycloud-api.md`. Objects are plain JSON. The token is sent with every request and appears nowhere
+else: not in `repr`, errors or logs. A client may be shared by threads.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import orjson
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationParseError,
+    NewConnectionError,
+    ReadTimeoutError,
+)
+
+from cloud_controller import retries
+from cloud_controller.cloud import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.retries import NeverReached, RetryPolicy
+
+Object = dict[str, Any]
+
+PAGE = 100
+"""The longest page and the largest batch of ids that the API takes."""
+
+_IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
+_DEFAULT_RETRY_AFTER = 1.0
+
+
+class Client:
+    """One account of mycloud.
+
+    `timeout` (seconds) is for one attempt, `deadline` (seconds) for a call with all its retries. Every method raises
+    the errors of `cloud_controller.cloud`. What was throttled or never reached the API is tried again; what may have
+    been done already (connection lost, 503) only where a repetition does no harm: GET, PUT, DELETE, a POST with a
+    `client_token`, or one called with `idempotent=True`.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        token: str,
+        *,
+        timeout: float = 30.0,
+        deadline: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        parts = urlsplit(self.endpoint)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidConfiguration(
+                "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
+            )
+        self._token = token
+        self._policy = RetryPolicy(deadline=deadline)
+        self._sleep = sleep
+        self._http = urllib3.PoolManager(
+            maxsize=32, timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout), retries=False
+        )
+
+    def __repr__(self) -> str:
+        return f"Client({self.endpoint!r})"
+
+    # ------------------------------------------------------------------------------------------------- collections
+
+    def create(self, collection: str, body: Mapping[str, Any]) -> Object:
+        """Make an object; it is `creating` when this returns. A `client_token` in `body` makes repetition safe."""
+        return self.post(collection, body)
+
+    def get(self, collection: str, id: str) -> Object:
+        """The object; raises NotFound."""
+        return self.get_path(f"{collection}/{_segment(id)}")
+
+    def list(
+        self,
+        collection: str,
+        *,
+        ids: Collection[str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        **filters: str,
+    ) -> list[Object]:
+        """Every object that matches all filters, over all pages.
+
+        `ids` asks for these alone (those that do not exist are absent), 100 a call; `tags` must all match; `filters`
+        are the API's (`name`, `state`, `network_id`, …). `collection` may be a path (`route_tables/ID/routes`).
+        """
+        query = [*filters.items(), *(("tag", f"{key}={value}") for key, value in (tags or {}).items())]
+        if ids is None:
+            return [*self._pages(collection, query)]
+        unique = sorted(set(ids))
+        found: list[Object] = []
+        for start in range(0, len(unique), PAGE):
+            found += self._pages(collection, [*query, ("ids", ",".join(unique[start : start + PAGE]))])
+        return found
+
+    def update(self, collection: str, id: str, changes: Mapping[str, Any]) -> Object:
+        """Change fields of the object (PATCH); the object as it is then."""
+        return _object(self._call("PATCH", f"{collection}/{_segment(id)}", changes))
+
+    def delete(self, collection: str, id: str) -> None:
+        """Begin to delete the object; raises NotFound if it was gone before."""
+        self.delete_path(f"{collection}/{_segment(id)}")
+
+    def wait_for_state(self, collection: str, id: str, states: Collection[str], deadline: float) -> Object:
+        """The object, once its state is one of `states`; waits at most `deadline` seconds.
+
+        Raises CloudError with the cloud's reason if it ends as `failed`, NotFound if it goes away, Unavailable when
+        the time is over.
+        """
+        end = time.monotonic() + deadline
+        for _ in self._polls(end):
+            found = self.get(collection, id)
+            state = found["state"]
+            if state in states:
+                return found
+            if state == "failed":
+                raise CloudError(
+                    f"{collection}/{id} failed: {found.get('state_reason') or 'the cloud names no reason'}"
+                )
+        raise Unavailable(f"{collection}/{id} is still {state!r} after {deadline:g} s; wanted {' or '.join(states)}")
+
+    def wait_until_gone(self, collection: str, id: str, deadline: float) -> None:
+        """Return once the object does not exist any more; raises Unavailable after `deadline` seconds."""
+        end = time.monotonic() + deadline
+        for _ in self._polls(end):
+            try:
+                state = self.get(collection, id)["state"]
+            except NotFound:
+                return
+        raise Unavailable(f"{collection}/{id} still exists ({state!r}) {deadline:g} s after its deletion began")
+
+    # ------------------------------------------------------------------------------------------------------- paths
+
+    def get_path(self, path: str) -> Object:
+        """GET of a path below /v1/."""
+        return _object(self._call("GET", path))
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, idempotent: bool = False) -> Object:
+        """POST to a path below /v1/. `idempotent`: the caller knows that doing it twice is doing it once."""
+        return _object(self._call("POST", path, body or {}, idempotent=idempotent or "client_token" in (body or {})))
+
+    def put(self, path: str, body: Mapping[str, Any]) -> Object:
+        """PUT to a path below /v1/."""
+        return _object(self._call("PUT", path, body))
+
+    def delete_path(self, path: str) -> None:
+        """DELETE of a path below /v1/; raises NotFound if it was gone before this call."""
+        self._call("DELETE", path)
+
+    # ----------------------------------------------------------------------------------------------------- helpers
+
+    def _polls(self, end: float) -> Iterator[None]:
+        """At once, then ever more slowly (0.05 s to 1 s), the last time at the deadline."""
+        pause = 0.05
+        while True:
+            yield
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            self._sleep(min(left, pause * random.uniform(0.8, 1.2)))
+            pause = min(1.0, pause * 1.5)
+
+    def _pages(self, collection: str, query: Sequence[tuple[str, str]]) -> Iterator[Object]:
+        cursor: str | None = None
+        while True:
+            page = [*query, ("limit", str(PAGE)), *([("cursor", cursor)] if cursor else [])]
+            answer = _object(self._call("GET", f"{collection}?{urlencode(page)}"))
+            yield from answer["items"]
+            cursor = answer.get("next_cursor")
+            if not cursor:
+                return
+
+    def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, idempotent: bool | None = None
+    ) -> Any:
+        safe = method in _IDEMPOTENT if idempotent is None else idempotent
+
+        def attempt(number: int) -> Any:
+            try:
+                return self._send(method, path, body)
+            except NotFound:
+                # A lost answer, then "not found": the first attempt has deleted it.
+                if method == "DELETE" and number > 0:
+                    return None
+                raise
+
+        return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        what = f"{method} /v1/{path.partition('?')[0]}"
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            answer = self._http.request(
+                method,
+                f"{self.endpoint}/v1/{path}",
+                body=None if body is None else orjson.dumps(body),
+                headers=headers,
+                redirect=False,
+            )
+        except LocationParseError:
+            raise InvalidConfiguration("endpoint", f"{self.endpoint!r} is not a URL", "http://HOST:PORT") from None
+        except (NewConnectionError, ConnectTimeoutError) as error:
+            raise NeverReached(
+                f"mycloud at {self.endpoint} cannot be reached ({_cause(error)}); is the endpoint right and its API up?"
+            ) from None
+        except ReadTimeoutError:
+            raise Unavailable(f"mycloud at {self.endpoint} did not answer {what} in time") from None
+        except HTTPError as error:
+            raise Unavailable(f"mycloud at {self.endpoint}: connection lost during {what} ({_cause(error)})") from None
+        if answer.status < 300:
+            return self._decoded(answer.data) if answer.data else None
+        raise self._error(what, answer)
+
+    def _decoded(self, data: bytes) -> Any:
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            raise CloudError(f"{self.endpoint} answered with something that is no JSON; is it mycloud's?") from None
+
+    def _error(self, what: str, answer: urllib3.BaseHTTPResponse) -> CloudError:
+        try:
+            error = orjson.loads(answer.data)["error"]
+            code, message = error["code"], error["message"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            error, code, message = {}, "", f"HTTP {answer.status}, and no error that this client understands"
+        text = f"mycloud: {what}: {message}"
+        match answer.status, code:
+            case 400 | 422, _:
+                allowed = error.get("allowed")
+                return InvalidConfiguration(
+                    error.get("field") or what, message, None if allowed is None else str(allowed)
+                )
+            case 401, _:
+                return AccessDenied(f"mycloud at {self.endpoint} does not accept the token ({what}): {message}")
+            case 403, "QuotaExceeded":
+                return QuotaExceeded(text)
+            case 403, _:
+                return AccessDenied(text)
+            case 404, _:
+                return NotFound(text)
+            case 409, _:
+                return Conflict(text)
+            case 429, _:
+                return Throttled(text, _seconds(answer.headers.get("Retry-After")))
+            case status, _ if status >= 500:
+                return Unavailable(text)
+            case _:
+                return CloudError(text)
+
+
+def _segment(id: str) -> str:
+    return quote(id, safe="")
+
+
+def _object(answer: Any) -> Object:
+    if answer is None:
+        return {}
+    if not isinstance(answer, dict):
+        raise CloudError(
+            f"mycloud answered a {type(answer).__name__} where an object belongs; is the endpoint mycloud?"
+        )
+    return answer
+
+
+def _listed(allowed: Any) -> str:
+    return ", ".join(map(str, allowed)) if isinstance(allowed, list) else str(allowed)
+
+
+def _seconds(retry_after: str | None) -> float:
+    try:
+        return max(0.0, float(retry_after or _DEFAULT_RETRY_AFTER))
+    except ValueError:
+        return _DEFAULT_RETRY_AFTER
+
+
+def _cause(error: HTTPError) -> str:
+    """The innermost cause in words; urllib3 wraps it in texts full of object addresses."""
+    cause: BaseException = error
+    while (inner := cause.__cause__ or cause.__context__) is not None:
+        cause = inner
+    strerror = cause.strerror if isinstance(cause, OSError) else None
+    return strerror or (str(cause) if not isinstance(cause, HTTPError) else type(cause).__name__)
