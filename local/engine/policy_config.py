@@ -1,0 +1,105 @@
+"""Which level and settings each rule of a pack gets: the rules' defaults, then the pack's, then the stack's file.
+
+The analyzer server fills in nothing by itself: the engine completes the configuration from the rules' schemas and
+refuses what does not fit. A file (--policy-pack-config) has a key for each rule, or "all", with a level or an object of
+`enforcementLevel` and the rule's settings; the file beats the pack, a rule's own key beats "all".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import jsonschema
+
+LEVELS = ("advisory", "mandatory", "disabled", "remediate")
+"""By the protocol's number."""
+ALL = "all"
+
+
+class PolicyConfigError(Exception):
+    """A configuration that does not fit the pack; the message names the rule, the key and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleConfig:
+    """A rule's level, if one is set, and its settings."""
+
+    level: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the pack says of one of its rules. `schema` is by setting, as in JSON schema's `properties`."""
+
+    name: str
+    level: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    required: Sequence[str] = ()
+
+
+def parse(document: Any) -> dict[str, RuleConfig]:
+    """The content of a --policy-pack-config file. Raises PolicyConfigError."""
+    if not isinstance(document, Mapping):
+        raise PolicyConfigError("the policy configuration must be an object with a key for each rule")
+    return {str(name): _parse_rule(str(name), value) for name, value in document.items()}
+
+
+def reconcile(
+    rules: Sequence[Rule], initial: Mapping[str, RuleConfig], given: Mapping[str, RuleConfig]
+) -> dict[str, RuleConfig]:
+    """Each rule's final level and settings. Raises PolicyConfigError for unknown rules and settings that do not fit."""
+    names = [rule.name for rule in rules]
+    for name in given:
+        if name != ALL and name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f' (did you mean "{near[0]}"?)' if near else ""
+            raise PolicyConfigError(f'the pack has no rule "{name}"{hint}; its rules are {", ".join(sorted(names))}')
+    return {rule.name: _reconcile_rule(rule, initial, given) for rule in rules}
+
+
+def _parse_rule(name: str, value: Any) -> RuleConfig:
+    if isinstance(value, str):
+        return RuleConfig(_level(name, value))
+    if not isinstance(value, Mapping):
+        raise PolicyConfigError(f'"{name}" must be a level ({", ".join(LEVELS)}) or an object, not {value!r}')
+    settings = {key: setting for key, setting in value.items() if key != "enforcementLevel"}
+    if name == ALL and settings:
+        raise PolicyConfigError(f'"{ALL}" takes only a level; {", ".join(settings)} belong to single rules')
+    level = value.get("enforcementLevel")
+    return RuleConfig(None if level is None else _level(name, level), settings)
+
+
+def _level(name: str, value: Any) -> str:
+    if value not in LEVELS:
+        raise PolicyConfigError(f'"{name}": {value!r} is no level; allowed are {", ".join(LEVELS)}')
+    return str(value)
+
+
+def _reconcile_rule(rule: Rule, initial: Mapping[str, RuleConfig], given: Mapping[str, RuleConfig]) -> RuleConfig:
+    level = rule.level
+    properties = {key: schema["default"] for key, schema in rule.schema.items() if "default" in schema}
+    for source in (initial, given):
+        for key in (ALL, rule.name):
+            config = source.get(key)
+            if config is not None:
+                level = config.level or level
+                properties.update(config.properties)
+    if level != "disabled":
+        _validate(rule, properties)
+    return RuleConfig(level, properties)
+
+
+def _validate(rule: Rule, properties: Mapping[str, Any]) -> None:
+    schema = {
+        "type": "object",
+        "properties": dict(rule.schema),
+        "required": list(rule.required),
+        "additionalProperties": False,
+    }
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(dict(properties)):
+        where = "".join(f".{part}" for part in error.absolute_path)
+        raise PolicyConfigError(f'"{rule.name}"{where}: {error.message}')
