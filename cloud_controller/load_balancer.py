@@ -1,6 +1,6 @@
 """A load balancer as a model: what should be, what is, and the actions that lead from one to the other.
 
-(The contract; see the helper that owns this file.)
+(The contract.)
 """
 
 from __future__ import annotations

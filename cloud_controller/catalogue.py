@@ -1,0 +1,199 @@
+"""What a Service's annotations may say to a cloud: one entry an annotation, and everything else is made from it.
+
+The parser, the typed arguments of `LoadBalancerService`, the policies, the plan (what a change does) and
+`docs/annotations.md` all read the same entries. Pure: no cloud, no cluster.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from cloud_controller.cloud import InvalidConfiguration
+
+Value = str | int | bool | tuple[str, ...]
+"""A parsed annotation."""
+
+
+class Mutability(StrEnum):
+    """What happens to a load balancer that exists when the annotation changes."""
+
+    IN_PLACE = "in-place"
+    """It is changed; connections and address stay."""
+    REPLACE = "replace"
+    """A new one takes its place: the address changes."""
+    CREATE_ONLY = "create-only"
+    """Nothing: only a load balancer that is made later gets the new value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """One annotation of a cloud.
+
+    `argument` is the name of the typed argument that stands for it, `sets` the field of the model that it decides
+    (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`). `type` is `str`, `int`, `bool` or `tuple`
+    (comma-separated words). `minimum` and `maximum` are for `int`, `allowed` for `str`. `since` is the first version
+    of this project that knows it, `source` the document that it comes from. `ignored` says why the cloud does not
+    honour it, for one that is known but not offered.
+    """
+
+    name: str
+    argument: str
+    sets: str
+    type: type[str] | type[int] | type[bool] | type[tuple[str, ...]]
+    description: str
+    applies_to: str
+    mutability: Mutability
+    since: str
+    source: str
+    default: Value | None = None
+    default_note: str | None = None
+    allowed: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    unit: str | None = None
+    example: str | None = None
+    ignored: str | None = None
+
+    @property
+    def python_type(self) -> object:
+        """The type of the argument in Python's own notation: `int`, `str`, `bool`, `tuple[str, ...]`."""
+        return tuple[str, ...] if self.type is tuple else self.type
+
+    @property
+    def allowed_text(self) -> str:
+        """What values it takes, in words."""
+        if self.allowed:
+            return ", ".join(self.allowed)
+        if self.type is bool:
+            return "true, false"
+        if self.type is int:
+            bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
+            return f"{bounds}, in {self.unit}" if self.unit else bounds
+        return "words, comma-separated" if self.type is tuple else "text"
+
+    def parse(self, text: str) -> Value:
+        """The typed value of `text`; raises InvalidConfiguration that names annotation, value and what is allowed."""
+        value = text.strip()
+        if self.type is bool:
+            if value in ("true", "false"):
+                return value == "true"
+        elif self.type is int:
+            # int() would take "1_000", "+5" and other digits than ASCII's, which nobody else's parser does.
+            if value.isascii() and value.removeprefix("-").isdigit():
+                number = int(value)
+                low, high = self.minimum, self.maximum
+                if (low is None or number >= low) and (high is None or number <= high):
+                    return number
+        elif self.type is tuple:
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        elif value and (not self.allowed or value in self.allowed):
+            return value
+        raise InvalidConfiguration(f"annotation {self.name}", f"{text!r} is not a value of it", self.allowed_text)
+
+    def to_text(self, value: Value) -> str:
+        """The annotation's text for a typed value, checked as `parse` checks."""
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        else:
+            text = ",".join(value) if isinstance(value, tuple | list) else str(value)
+        self.parse(text)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The annotations of one Service, parsed: `given` by argument name, those left out not in it.
+
+    `ignored` are entries that the Service sets and the cloud does not honour.
+    """
+
+    catalogue: Catalogue
+    given: Mapping[str, Value]
+    ignored: tuple[Annotation, ...] = ()
+
+    def text(self, argument: str) -> str | None:
+        """The value given or the default, for an entry of type `str`."""
+        value = self._value(argument)
+        return None if value is None else str(value)
+
+    def number(self, argument: str) -> int | None:
+        """The value given or the default, for an entry of type `int`."""
+        value = self._value(argument)
+        if value is None or isinstance(value, int):
+            return value
+        raise TypeError(f"{argument} is no number in the catalogue")
+
+    def _value(self, argument: str) -> Value | None:
+        return self.given.get(argument, self.catalogue.by_argument[argument].default)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The annotations of one cloud. Everything that begins with one of `prefixes` is the cloud's own."""
+
+    cloud: str
+    prefixes: tuple[str, ...]
+    entries: tuple[Annotation, ...]
+    by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
+    by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for attribute, keys in (("by_name", "name"), ("by_argument", "argument")):
+            index = {getattr(entry, keys): entry for entry in self.entries}
+            if len(index) != len(self.entries):
+                raise ValueError(f"the catalogue of {self.cloud} has two entries of one {keys}")
+            object.__setattr__(self, attribute, index)
+
+    def __iter__(self) -> Iterator[Annotation]:
+        return iter(self.entries)
+
+    def parse(self, annotations: Mapping[str, str] | None) -> Settings:
+        """A Service's annotations as typed values; those of others are passed over.
+
+        Raises InvalidConfiguration for a value that is not allowed, and for a name that is unknown but the cloud's
+        (or all but spelt like one of its names), with the nearest name.
+        """
+        given: dict[str, Value] = {}
+        ignored: list[Annotation] = []
+        for name, text in sorted((annotations or {}).items()):
+            entry = self.by_name.get(name)
+            if entry is None:
+                self._refuse_misspelt(name)
+            elif entry.ignored:
+                ignored.append(entry)
+            else:
+                given[entry.argument] = entry.parse(text)
+        return Settings(self, given, tuple(ignored))
+
+    def annotations(self, arguments: Mapping[str, Value]) -> dict[str, str]:
+        """The annotations that typed arguments stand for; raises InvalidConfiguration as `parse` does."""
+        texts: dict[str, str] = {}
+        for argument, value in sorted(arguments.items()):
+            entry = self.by_argument.get(argument)
+            if entry is None:
+                raise InvalidConfiguration(argument, _unknown(argument, self.by_argument, self.cloud))
+            texts[entry.name] = entry.to_text(value)
+        return texts
+
+    def mutability(self, sets: str) -> Mutability:
+        """What a change of this field of the model does; fields without an entry are changed in place."""
+        return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
+
+    def _refuse_misspelt(self, name: str) -> None:
+        ours = name.startswith(self.prefixes)
+        same_domain = any(name.partition("/")[0] == known.partition("/")[0] for known in self.by_name)
+        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
+        if ours or (same_domain and difflib.get_close_matches(name, self.by_name, n=1, cutoff=0.93)):
+            raise InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+
+
+def _unknown(name: str, known: Iterable[str], cloud: str) -> str:
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f"{cloud} does not know it" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def _number(value: int | None) -> str:
+    return "any" if value is None else f"{value:,}"
