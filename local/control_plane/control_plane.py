@@ -1,0 +1,203 @@
+"""One cluster's control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import ssl
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import timedelta
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import urllib3
+
+from local import ports, processes
+from local.control_plane.binaries import Binaries
+from local.control_plane.components import (
+    API_SERVER,
+    API_SERVER_PORT,
+    COMPONENTS,
+    CONTROLLER_MANAGER,
+    CONTROLLER_MANAGER_PORT,
+    ETCD,
+    PORTS,
+    SCHEDULER,
+    SCHEDULER_PORT,
+    Layout,
+    arguments,
+)
+from local.control_plane.credentials import issue_kubeconfig, write_credentials
+
+STOP_ORDER = (SCHEDULER, CONTROLLER_MANAGER, API_SERVER, ETCD)
+STOP_GRACE_SECONDS = 15.0
+POLL_SECONDS = 0.05
+PROBE_TIMEOUT_SECONDS = 2.0
+DEFAULT_START_SECONDS = 120.0
+
+
+class ControlPlaneError(Exception):
+    """The control plane does not start, run or stop as it should; the message names the component and why."""
+
+
+class ControlPlane:
+    """A control plane that keeps everything in `directory` and listens on the 127.x address of `address` (10.x).
+
+    Objects of this class hold no state: any number of them, in any process, may speak of one control plane.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        binaries: Binaries,
+        address: str,
+        pod_cidr: str | IPv4Network,
+        service_cidr: str | IPv4Network,
+        cluster_name: str,
+    ) -> None:
+        self._binaries = binaries
+        self._layout = Layout(
+            directory=directory.absolute(),
+            address=address,
+            pod_cidr=IPv4Network(pod_cidr),
+            service_cidr=IPv4Network(service_cidr),
+            cluster_name=cluster_name,
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """The API server's URL: https://127.x.y.z:6443."""
+        return self._layout.endpoint
+
+    @property
+    def certificate_authority(self) -> str:
+        """The cluster's CA certificate (PEM); there once `start` was called."""
+        return self._layout.certificate("ca").read_text()
+
+    def kubeconfig(self, user: str, groups: Sequence[str], ttl: timedelta) -> str:
+        """A kubeconfig (YAML text, a secret) whose client certificate is `user` in `groups` and ends after `ttl`."""
+        return issue_kubeconfig(self._layout, user, groups, ttl)
+
+    def start(self, deadline_seconds: float = DEFAULT_START_SECONDS) -> None:
+        """Start what does not run and return once all of it was started; `wait_ready` tells when it can be used.
+
+        Nothing happens if all of it runs. What is left of a half-dead earlier run is kept if it is what this one
+        would start, else stopped first. Raises PortBusyError, ProcessError or ControlPlaneError.
+        """
+        deadline = time.monotonic() + deadline_seconds
+        with self._lock():
+            running = self._reusable()
+            if len(running) == len(COMPONENTS):
+                return
+            missing = [component for component in COMPONENTS if component not in running]
+            for component in missing:
+                for port in PORTS[component]:
+                    ports.require_free(self._layout.bind_address, port, component)
+            try:
+                if not running:
+                    write_credentials(self._layout)
+                self._start(missing, (ETCD, API_SERVER))
+                self._wait("the API server is ready", self._api_server_is_ready, deadline)
+                # These two give up if there is no API server for ten seconds, so they come after it.
+                self._start(missing, (CONTROLLER_MANAGER, SCHEDULER))
+            except BaseException:
+                self._stop(missing)
+                raise
+
+    def wait_ready(self, deadline_seconds: float = DEFAULT_START_SECONDS) -> None:
+        """Wait until pods can be created: all components healthy, the default ServiceAccount there.
+
+        Raises ControlPlaneError, with the end of the log, when a component ends or `deadline_seconds` are over.
+        """
+        deadline = time.monotonic() + deadline_seconds
+        self._wait("the API server is ready", self._api_server_is_ready, deadline)
+        self._wait("kube-controller-manager is healthy", self._is_healthy(CONTROLLER_MANAGER_PORT), deadline)
+        self._wait("kube-scheduler is healthy", self._is_healthy(SCHEDULER_PORT), deadline)
+        self._wait("ServiceAccount default/default exists", self._default_service_account_exists, deadline)
+
+    def is_running(self) -> bool:
+        """Whether all four processes run."""
+        return all(processes.find(self._layout.record(component)) for component in COMPONENTS)
+
+    def stop(self) -> None:
+        """Stop what runs, the API server before etcd (else it hangs); etcd's data stay. Fine if nothing runs."""
+        with self._lock():
+            self._stop()
+
+    def _stop(self, components: Collection[str] = COMPONENTS) -> None:
+        for component in STOP_ORDER:
+            process = processes.find(self._layout.record(component)) if component in components else None
+            if process is not None:
+                process.stop(STOP_GRACE_SECONDS)
+
+    def _reusable(self) -> set[str]:
+        """The components that run with today's command line; if one runs with another, all are stopped."""
+        found = {component: processes.find(self._layout.record(component)) for component in COMPONENTS}
+        running = {component: process for component, process in found.items() if process is not None}
+        # Without its etcd an API server hangs, and one that outlived it would serve another start's certificates.
+        orphaned = bool(running) and ETCD not in running
+        if orphaned or any(list(process.argv) != self._argv(name) for name, process in running.items()):
+            self._stop()
+            return set()
+        return set(running)
+
+    def _start(self, missing: Collection[str], components: Sequence[str]) -> None:
+        for component in components:
+            if component in missing:
+                processes.start(
+                    component,
+                    self._argv(component),
+                    record=self._layout.record(component),
+                    log=self._layout.log(component),
+                    env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._layout.directory)},
+                    cwd=self._layout.directory,
+                )
+
+    def _argv(self, component: str) -> list[str]:
+        return [str(self._binaries.path(component)), *arguments(component, self._layout)]
+
+    def _wait(self, what: str, condition: Callable[[], bool], deadline: float) -> None:
+        """Wait for a condition, but no longer than every started component lives."""
+        while not condition():
+            for component in COMPONENTS:
+                process = processes.load(self._layout.record(component))
+                if process is not None and not process.is_running():
+                    raise ControlPlaneError(
+                        f"{component} ended while waiting until {what}; its log ends:\n{process.log_tail()}"
+                    )
+            if time.monotonic() >= deadline:
+                raise ControlPlaneError(
+                    f"in time, it did not come about that {what}; logs are in {self._layout.log(ETCD).parent}"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def _api_server_is_ready(self) -> bool:
+        return self._get(API_SERVER_PORT, "/readyz") == 200
+
+    def _is_healthy(self, port: int) -> Callable[[], bool]:
+        return lambda: self._get(port, "/healthz") == 200
+
+    def _default_service_account_exists(self) -> bool:
+        return self._get(API_SERVER_PORT, "/api/v1/namespaces/default/serviceaccounts/default", admin=True) == 200
+
+    def _get(self, port: int, path: str, *, admin: bool = False) -> int | None:
+        """The status of a GET, or None if nothing answers."""
+        context = ssl.create_default_context(cafile=self._layout.certificate("ca"))
+        if admin:
+            context.load_cert_chain(self._layout.certificate("admin"), self._layout.key("admin"))
+        url = f"https://{self._layout.bind_address}:{port}{path}"
+        with urllib3.PoolManager(ssl_context=context, retries=False, timeout=PROBE_TIMEOUT_SECONDS) as pool:
+            try:
+                return pool.request("GET", url).status
+            except urllib3.exceptions.HTTPError:
+                return None
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Only one process at a time starts or stops this control plane."""
+        self._layout.directory.mkdir(parents=True, exist_ok=True)
+        with (self._layout.directory / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

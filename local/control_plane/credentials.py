@@ -1,0 +1,91 @@
+"""Which keys, certificates and kubeconfigs a control plane needs, and how they come into its folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+
+import yaml
+
+from local.control_plane import pki
+from local.control_plane.components import (
+    API_SERVER,
+    AUTHENTICATION_CONFIGURATION,
+    CONTROLLER_MANAGER,
+    SCHEDULER,
+    Layout,
+)
+
+
+def write_credentials(layout: Layout) -> None:
+    """Write what the components read at their start; the CAs and the ServiceAccount key are made only once.
+
+    All else is signed anew, so a control plane that is started within a year never meets a certificate that ran out.
+    """
+    layout.pki.mkdir(parents=True, exist_ok=True)
+    layout.directory.chmod(0o700)
+    cluster = cluster_authority(layout)
+    etcd = pki.Authority.load_or_create(layout.pki, "etcd-ca", "etcd-ca")
+    if not layout.certificate("service-account").exists():
+        private, public = pki.create_signing_key()
+        pki.write_private(layout.key("service-account"), private)
+        pki.write_private(layout.certificate("service-account"), public)
+
+    pki.write_pair(layout.pki, "etcd", etcd.issue_server("etcd", [layout.bind_address], client=True))
+    pki.write_pair(layout.pki, "etcd-client", etcd.issue_client("kube-apiserver"))
+    pki.write_pair(layout.pki, API_SERVER, cluster.issue_server(API_SERVER, layout.api_server_names))
+    pki.write_pair(layout.pki, "admin", cluster.issue_client("kubernetes-admin", ["system:masters"]))
+    for component in (CONTROLLER_MANAGER, SCHEDULER):
+        pki.write_pair(layout.pki, component, cluster.issue_server(component, [layout.bind_address]))
+        user = cluster.issue_client(f"system:{component}")
+        pki.write_private(layout.kubeconfig(component), kubeconfig_text(layout, f"system:{component}", user))
+    pki.write_private(layout.authentication_configuration, json.dumps(AUTHENTICATION_CONFIGURATION))
+
+
+def cluster_authority(layout: Layout) -> pki.Authority:
+    """The CA that clients and servers of the cluster's API trust."""
+    layout.pki.mkdir(parents=True, exist_ok=True)
+    return pki.Authority.load_or_create(layout.pki, "ca", "kubernetes")
+
+
+def issue_kubeconfig(layout: Layout, user: str, groups: Sequence[str], ttl: timedelta) -> str:
+    """A kubeconfig (YAML) whose client certificate makes its holder `user` in `groups` for `ttl`."""
+    return kubeconfig_text(layout, user, cluster_authority(layout).issue_client(user, groups, ttl=ttl))
+
+
+def kubeconfig_text(layout: Layout, user: str, pair: pki.KeyPair) -> str:
+    """A kubeconfig (YAML) with everything embedded."""
+    certificate_authority = layout.certificate("ca").read_text()
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": layout.cluster_name,
+                    "cluster": {
+                        "server": layout.endpoint,
+                        "certificate-authority-data": _base64(certificate_authority),
+                    },
+                }
+            ],
+            "users": [
+                {
+                    "name": user,
+                    "user": {
+                        "client-certificate-data": _base64(pair.certificate),
+                        "client-key-data": _base64(pair.key),
+                    },
+                }
+            ],
+            "contexts": [{"name": "default", "context": {"cluster": layout.cluster_name, "user": user}}],
+            "current-context": "default",
+        },
+        sort_keys=False,
+    )
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

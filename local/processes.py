@@ -1,0 +1,300 @@
+"""How the local site's processes are started detached, found again after anything was killed, and stopped.
+
+A process is known by its record, a JSON file with its pid, its start time and the boot it belongs to. Pid and start
+time together name one process for ever, so a pid that the kernel gave out again is never mistaken for ours. The child
+writes the record itself, just before it becomes the command: whenever its starter is killed, no process of ours runs
+unrecorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LOG_ROTATE_BYTES = 16 * 1024 * 1024
+KILL_DEADLINE_SECONDS = 10.0
+
+# $1 the record, $2 its JSON without the last two fields, $3 the working directory; the command follows. Start time
+# is field 22 of /proc/PID/stat: the 20th after the command's name, which ends with the last parenthesis. exec keeps
+# pid and start time. Closing descriptor 3 tells the starter that the record is there.
+_RECORD_AND_EXEC = """\
+record=$1 fields=$2
+cd -- "$3" || exit 127
+shift 3
+start_ticks() { ticks=${20}; }
+read -r stat < /proc/$$/stat && start_ticks ${stat##*) } || exit 127
+umask_before=$(umask)
+umask 077
+printf '%s, "pid": %s, "start_ticks": %s}\\n' "$fields" "$$" "$ticks" > "$record.new" || exit 127
+mv -f -- "$record.new" "$record" || exit 127
+umask "$umask_before"
+exec 3>&-
+exec "$@"
+"""
+
+
+class ProcessError(Exception):
+    """A process could not be started or stopped; the message says which, why, and where its log is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One started process. It stays valid after the process ended: `is_running` then says no."""
+
+    name: str
+    argv: tuple[str, ...]
+    pid: int
+    start_ticks: int
+    boot_id: str
+    log: Path
+    record: Path
+
+    def is_running(self) -> bool:
+        """Whether this very process still runs; a zombie does not, and is reaped if it is our child."""
+        if self.boot_id != _boot_id():
+            return False
+        stat = _read_stat(self.pid)
+        if stat is None or stat.start_ticks != self.start_ticks:
+            return False
+        if stat.is_zombie:
+            _reap(self.pid)
+            return False
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the process ended, at most `seconds`; True if it has."""
+        pidfd = self._open_pidfd()
+        if pidfd is None:
+            return True
+        try:
+            return self._wait(pidfd, seconds)
+        finally:
+            os.close(pidfd)
+
+    def signal(self, number: signal.Signals) -> bool:
+        """Send a signal; False if the process has ended. Never reaches another process that got the same pid."""
+        pidfd = self._open_pidfd()
+        if pidfd is None:
+            return False
+        try:
+            return _send(pidfd, number)
+        finally:
+            os.close(pidfd)
+
+    def stop(self, grace_seconds: float) -> bool:
+        """SIGTERM, after `grace_seconds` SIGKILL, then whatever is left of its session; the record is removed.
+
+        Returns whether it ended by itself in time. Stopping what has ended already is fine. Raises ProcessError if
+        even SIGKILL did not end it (it hangs in the kernel).
+        """
+        graceful = True
+        pidfd = self._open_pidfd()
+        if pidfd is not None:
+            try:
+                _send(pidfd, signal.SIGTERM)
+                if not self._wait(pidfd, grace_seconds):
+                    graceful = False
+                    _send(pidfd, signal.SIGKILL)
+                    if not self._wait(pidfd, KILL_DEADLINE_SECONDS):
+                        raise ProcessError(f"{self.name} (pid {self.pid}) does not end, not even by SIGKILL")
+            finally:
+                os.close(pidfd)
+            self._kill_session()
+        _remove_record(self)
+        return graceful
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The last lines of its log, for error messages."""
+        return log_tail(self.log, lines)
+
+    def _open_pidfd(self) -> int | None:
+        """A descriptor for this very process, or None if it has ended."""
+        try:
+            pidfd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        # Only now: from here on the descriptor means one process, whatever happens to the pid.
+        if self.is_running():
+            return pidfd
+        os.close(pidfd)
+        return None
+
+    def _wait(self, pidfd: int, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        ended = bool(poll.poll(max(0, round(seconds * 1000))))
+        if ended:
+            _reap(self.pid)
+        return ended
+
+    def _kill_session(self) -> None:
+        """End the descendants that the process left behind in the session that it led."""
+        for pid in _all_pids():
+            try:
+                if pid != self.pid and os.getsid(pid) == self.pid:
+                    os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue  # it ended meanwhile, or is none of this user's
+
+
+def start(
+    name: str,
+    argv: Sequence[str],
+    *,
+    record: Path,
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Process:
+    """Start a command in a session of its own, its output appended to `log`, and return once it is recorded.
+
+    `env` is the whole environment (default: this process's); `record` is where `find` looks for it later. Secrets
+    belong in files or `env`, never in `argv`. Raises ProcessError if the command cannot be run or already runs.
+    """
+    executable = shutil.which(argv[0])
+    if executable is None:
+        raise ProcessError(f"{name}: there is no executable {argv[0]}")
+    running = find(record)
+    if running is not None:
+        raise ProcessError(f"{name} runs already (pid {running.pid})")
+    record.parent.mkdir(parents=True, exist_ok=True)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    fields = {"name": name, "argv": list(argv), "log": str(log.absolute()), "boot_id": _boot_id()}
+    command = [
+        *("/bin/sh", "-c", _RECORD_AND_EXEC, "sh"),
+        *(str(record.absolute()), json.dumps(fields)[:-1], str((cwd or Path.cwd()).absolute())),
+        *(executable, *argv[1:]),
+    ]
+    pid = _spawn(command, dict(os.environ if env is None else env), log)
+    process = load(record)
+    if process is None or process.pid != pid:
+        _reap(pid, block=True)
+        raise ProcessError(f"{name} could not be started:\n{log_tail(log)}")
+    return process
+
+
+def find(record: Path) -> Process | None:
+    """The running process that `record` names, or None. A stale record, of an ended process, is removed."""
+    process = load(record)
+    if process is None or process.is_running():
+        return process
+    _remove_record(process)
+    return None
+
+
+def find_all(directory: Path) -> list[Process]:
+    """The running processes whose records lie in `directory`, by name."""
+    found = (find(record) for record in sorted(directory.glob("*.json")))
+    return [process for process in found if process is not None]
+
+
+def load(record: Path) -> Process | None:
+    """What a record says, whether or not the process still runs; None if there is no record."""
+    try:
+        fields = json.loads(record.read_text())
+        return Process(
+            name=fields["name"],
+            argv=tuple(fields["argv"]),
+            pid=fields["pid"],
+            start_ticks=fields["start_ticks"],
+            boot_id=fields["boot_id"],
+            log=Path(fields["log"]),
+            record=record,
+        )
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise ProcessError(f"{record} is no record of a process: {error!r}") from error
+
+
+def log_tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, or a word that there are none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 256 * lines))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        text = ""
+    return "\n".join(text.splitlines()[-lines:]) or f"({log} is empty)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    start_ticks: int
+    is_zombie: bool
+
+
+def _read_stat(pid: int) -> _Stat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return _Stat(start_ticks=int(fields[19]), is_zombie=fields[0] in ("Z", "X"))
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _all_pids() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _spawn(command: list[str], env: dict[str, str], log: Path) -> int:
+    """Start the recording shell and wait until it has recorded itself or failed; returns the pid."""
+    if log.exists() and log.stat().st_size > LOG_ROTATE_BYTES:
+        log.replace(log.with_name(log.name + ".1"))
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    taken_over, handle = os.pipe()
+    try:
+        # posix_spawn, for a fork of a process with many threads is not safe; every descriptor of Python's own is
+        # close-on-exec. Python ignores SIGPIPE and SIGXFSZ, which the command must not inherit.
+        pid = os.posix_spawn(
+            command[0],
+            command,
+            env,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, output, 1),
+                (os.POSIX_SPAWN_DUP2, output, 2),
+                (os.POSIX_SPAWN_DUP2, handle, 3),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+        )
+    finally:
+        os.close(output)
+        os.close(handle)
+    with os.fdopen(taken_over, "rb") as pipe:
+        pipe.read()
+    return pid
+
+
+def _send(pidfd: int, number: signal.Signals) -> bool:
+    try:
+        signal.pidfd_send_signal(pidfd, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _reap(pid: int, *, block: bool = False) -> None:
+    """Collect an ended child, so that it does not stay a zombie; not our child is fine."""
+    try:
+        os.waitpid(pid, 0 if block else os.WNOHANG)
+    except ChildProcessError:
+        return  # started by another process, which (or init) collects it
+
+
+def _remove_record(process: Process) -> None:
+    """Remove the record, unless it names a newer process by now."""
+    if load(process.record) == process:
+        process.record.unlink(missing_ok=True)
