@@ -1,12 +1,342 @@
-"""A load balancer as a model: what should be, what is, and the actions that lead from one to the other.
+"""A load balancer as a model: what should be, what is, who owns it, and what a cloud must be able to do with it.
 
-(The contract.)
+A cloud's `build` makes the model that a Service asks for (pure), its `read` the models that exist; the generic `diff`
+of `load_balancer_diff` leads from one to the other by the operations named here, one small method of the cloud each.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from cloud_controller.catalogue import Catalogue, Value
+
+Object = dict[str, Any]
+"""A Kubernetes object as plain JSON."""
+
+CLUSTER_TAG = "kubernetes.io/cluster"
+SERVICE_UID_TAG = "kubernetes.io/service-uid"
+SERVICE_TAG = "kubernetes.io/service"
+
+# ----------------------------------------------------------------------------------------------------------- model
 
 
-class LoadBalancers(Protocol):
-    """The load balancers of a cloud."""
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """How a member is found fit for traffic. Protocol `NONE`: it always is. `port` None: the member's own."""
+
+    protocol: str
+    port: int | None = None
+    path: str | None = None
+    interval_seconds: int = 2
+    timeout_seconds: int = 1
+    healthy_threshold: int = 2
+    unhealthy_threshold: int = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """A node port of one machine; a pool has at most one member for an address and port."""
+
+    address: str
+    port: int
+    instance_id: str
+    weight: int = 1
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from the other members of its pool."""
+        return (self.address, self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Members that serve the same port (a cloud may say backend set, target group, server group)."""
+
+    name: str
+    health_check: HealthCheck
+    members: tuple[Member, ...] = ()
+    attributes: Mapping[str, Value | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A port on which the load balancer takes traffic, and the pool that gets it."""
+
+    protocol: str
+    port: int
+    pool: str
+    attributes: Mapping[str, Value | None] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from the other listeners of its load balancer."""
+        return (self.protocol, self.port)
+
+    def __str__(self) -> str:
+        return f"{self.port}/{self.protocol}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancerModel:
+    """A whole load balancer. `attributes` hold only what the cloud's `build` decides: nothing else is compared."""
+
+    name: str
+    attributes: Mapping[str, Value | None] = field(default_factory=dict)
+    listeners: tuple[Listener, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class LoadBalancerState(StrEnum):
+    """The life of a load balancer in its cloud, as far as a controller must know it."""
+
+    PENDING = "pending"
+    READY = "ready"
+    FAILED = "failed"
+    DELETING = "deleting"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """Where clients reach a load balancer: an IP or a hostname. `ip_mode` as in a Service's status."""
+
+    ip: str | None = None
+    hostname: str | None = None
+    ip_mode: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """The entry of `status.loadBalancer.ingress`."""
+        parts = {"ip": self.ip, "hostname": self.hostname, "ipMode": self.ip_mode}
+        return {key: value for key, value in parts.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLoadBalancer:
+    """A load balancer that exists. `created_at` only orders those of one Service."""
+
+    id: str
+    state: LoadBalancerState
+    model: LoadBalancerModel
+    ingress: tuple[Ingress, ...] = ()
+    state_reason: str | None = None
+    created_at: str = ""
+
+
+# ------------------------------------------------------------------------------------------------------- ownership
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people."""
+
+    cluster_id: str
+    uid: str
+    namespace: str
+    name: str
+
+    @property
+    def load_balancer_name(self) -> str:
+        """What people see; two Services may have the same (`a-b` in `c`, `b` in `c-a`)."""
+        return f"{self.cluster_id}-{self.namespace}-{self.name}"
+
+    @property
+    def client_token(self) -> str:
+        """The idempotency token of the first load balancer of the Service."""
+        return f"{self.cluster_id}-{self.uid}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What everything that is made for the Service carries, from the create call on."""
+        return {
+            CLUSTER_TAG: self.cluster_id,
+            SERVICE_UID_TAG: self.uid,
+            SERVICE_TAG: f"{self.namespace}/{self.name}",
+        }
+
+    @classmethod
+    def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
+        """The owner that the tags name, or None where a tag of ownership is missing."""
+        cluster_id, uid, service = (tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG))
+        if not cluster_id or not uid or not service or "/" not in service:
+            return None
+        namespace, _, name = service.partition("/")
+        return cls(cluster_id, uid, namespace, name)
+
+
+# ------------------------------------------------------------------------------------------------------ operations
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLoadBalancer:
+    """Make it whole, in one call. The token makes a repetition after a lost answer harmless."""
+
+    model: LoadBalancerModel
+    client_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLoadBalancer:
+    """Give it this name, these tags and these attributes."""
+
+    id: str
+    model: LoadBalancerModel
+
+
+@dataclass(frozen=True, slots=True)
+class PutPool:
+    """Make the pool with its members, or give an existing one these settings and leave its members."""
+
+    id: str
+    pool: Pool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddMembers:
+    """Add these members, or change those of the same address and port."""
+
+    id: str
+    pool: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMembers:
+    """Take these members out; those that are gone already do not matter."""
+
+    id: str
+    pool: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutListener:
+    """Make the listener or change it."""
+
+    id: str
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteListener:
+    """Delete the listener; one that is gone already does not matter."""
+
+    id: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePool:
+    """Delete the pool; one that is gone already does not matter."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteLoadBalancer:
+    """Begin to delete it with all its parts; one that is gone already does not matter."""
+
+    id: str
+
+
+Operation = (
+    CreateLoadBalancer
+    | UpdateLoadBalancer
+    | PutPool
+    | AddMembers
+    | RemoveMembers
+    | PutListener
+    | DeleteListener
+    | DeletePool
+    | DeleteLoadBalancer
+)
+
+# ------------------------------------------------------------------------------------------------ what a cloud does
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Something that a Service asks for and the cloud does not do."""
+
+    field: str
+    value: Value
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a Service comes to on a cloud. `warnings` are for the Service's owner."""
+
+    model: LoadBalancerModel
+    ignored: tuple[Ignored, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class LoadBalancerBuilder(Protocol):
+    """The pure half of a cloud's load balancers."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What annotations say, and what changing them does."""
+        ...
+
+    def build(self, service: Object, nodes: Sequence[Object]) -> Built:
+        """The load balancer that the Service shall have with these nodes (already known to be eligible).
+
+        Raises InvalidConfiguration, naming the Service's field or annotation.
+        """
+        ...
+
+
+class LoadBalancers(LoadBalancerBuilder, Protocol):
+    """The load balancers of one cluster in its cloud (upstream: LoadBalancer). Only owned ones are seen or touched."""
+
+    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
+        """Those that carry this cluster's tag, or those of these Services; in as few calls as the cloud allows."""
+        ...
+
+    def create(self, operation: CreateLoadBalancer) -> None: ...
+
+    def update(self, operation: UpdateLoadBalancer) -> None: ...
+
+    def put_pool(self, operation: PutPool) -> None: ...
+
+    def add_members(self, operation: AddMembers) -> None: ...
+
+    def remove_members(self, operation: RemoveMembers) -> None: ...
+
+    def put_listener(self, operation: PutListener) -> None: ...
+
+    def delete_listener(self, operation: DeleteListener) -> None: ...
+
+    def delete_pool(self, operation: DeletePool) -> None: ...
+
+    def delete(self, operation: DeleteLoadBalancer) -> None: ...
+
+
+def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:
+    """Do one operation. Each may be repeated; raises the errors of `cloud_controller.cloud`."""
+    match operation:
+        case CreateLoadBalancer():
+            load_balancers.create(operation)
+        case UpdateLoadBalancer():
+            load_balancers.update(operation)
+        case PutPool():
+            load_balancers.put_pool(operation)
+        case AddMembers():
+            load_balancers.add_members(operation)
+        case RemoveMembers():
+            load_balancers.remove_members(operation)
+        case PutListener():
+            load_balancers.put_listener(operation)
+        case DeleteListener():
+            load_balancers.delete_listener(operation)
+        case DeletePool():
+            load_balancers.delete_pool(operation)
+        case DeleteLoadBalancer():
+            load_balancers.delete(operation)

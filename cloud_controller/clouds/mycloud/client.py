@@ -239,32 +239,36 @@ class Client:
     def _error(self, what: str, answer: urllib3.BaseHTTPResponse) -> CloudError:
         try:
             error = orjson.loads(answer.data)["error"]
-            code, message = error["code"], error["message"]
+            error["code"], error["message"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            error, code, message = {}, "", f"HTTP {answer.status}, and no error that this client understands"
-        text = f"mycloud: {what}: {message}"
-        match answer.status, code:
-            case 400 | 422, _:
-                allowed = error.get("allowed")
-                return InvalidConfiguration(
-                    error.get("field") or what, message, None if allowed is None else str(allowed)
-                )
-            case 401, _:
-                return AccessDenied(f"mycloud at {self.endpoint} does not accept the token ({what}): {message}")
-            case 403, "QuotaExceeded":
-                return QuotaExceeded(text)
-            case 403, _:
-                return AccessDenied(text)
-            case 404, _:
-                return NotFound(text)
-            case 409, _:
-                return Conflict(text)
-            case 429, _:
-                return Throttled(text, _seconds(answer.headers.get("Retry-After")))
-            case status, _ if status >= 500:
-                return Unavailable(text)
-            case _:
-                return CloudError(text)
+            error = {"code": None, "message": f"HTTP {answer.status}, and no error that this client understands"}
+            if answer.status >= 500:
+                error["code"] = "Unavailable"
+        if error["code"] == "Unauthorized":
+            what = f"the token is not accepted by {self.endpoint}: {what}"
+        return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
+
+
+def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None = None) -> CloudError:
+    """The typed error for the API's `{"code", "message", "field"?, "allowed"?}`; `what` was asked."""
+    text = f"mycloud: {what}: {error['message']}"
+    match error["code"]:
+        case "InvalidParameter":
+            return InvalidConfiguration(error.get("field") or what, error["message"], error.get("allowed"))
+        case "Unauthorized" | "PermissionDenied":
+            return AccessDenied(text)
+        case "QuotaExceeded":
+            return QuotaExceeded(text)
+        case "NotFound":
+            return NotFound(text)
+        case "Conflict" | "IdempotencyConflict":
+            return Conflict(text)
+        case "Throttled":
+            return Throttled(text, _seconds(retry_after))
+        case "Unavailable":
+            return Unavailable(text)
+        case _:
+            return CloudError(text)
 
 
 def _segment(id: str) -> str:
@@ -279,10 +283,6 @@ def _object(answer: Any) -> Object:
             f"mycloud answered a {type(answer).__name__} where an object belongs; is the endpoint mycloud?"
         )
     return answer
-
-
-def _listed(allowed: Any) -> str:
-    return ", ".join(map(str, allowed)) if isinstance(allowed, list) else str(allowed)
 
 
 def _seconds(retry_after: str | None) -> float:

@@ -1,0 +1,78 @@
+"""mycloud as a cloud of the controllers: config in, the parts of the cloud interface out."""
+
+from __future__ import annotations
+
+from cloud_controller.clouds import register
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.clouds.mycloud.config import Config, parse
+from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
+from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
+from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
+from cloud_controller.clouds.mycloud.scope import Scope
+
+LOAD_BALANCER_CLASSES = frozenset({"mycloud.io/load-balancer"})
+
+_CALL_DEADLINE = 20.0
+"""Seconds that one call may take with its retries: a controller has other objects to see to."""
+_CREDENTIALS_TTL = 3600
+
+
+class MyCloud:
+    """One cluster of one account of mycloud."""
+
+    def __init__(self, config: Config) -> None:
+        self._client = Client(config.endpoint, config.token, deadline=_CALL_DEADLINE)
+        self._scope = Scope(self._client, config.cluster_id, config.network_id)
+        self._instances = MyCloudInstances(self._client, self._scope)
+        self._routes = MyCloudRoutes(self._client, self._scope)
+        self._load_balancers = MyCloudLoadBalancers(self._client, self._scope, config.scheme)
+
+    def __repr__(self) -> str:
+        return f"MyCloud({self._client.endpoint!r}, cluster_id={self.cluster_id!r})"
+
+    @property
+    def provider_name(self) -> str:
+        """The scheme of provider IDs."""
+        return PROVIDER_NAME
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster, which every tag carries."""
+        return self._scope.cluster_id
+
+    @property
+    def load_balancer_classes(self) -> frozenset[str]:
+        """The classes that this cloud claims, besides none set."""
+        return LOAD_BALANCER_CLASSES
+
+    @property
+    def instances(self) -> MyCloudInstances:
+        """The cluster's machines."""
+        return self._instances
+
+    @property
+    def routes(self) -> MyCloudRoutes:
+        """The route table of the cluster's network."""
+        return self._routes
+
+    @property
+    def load_balancers(self) -> MyCloudLoadBalancers:
+        """The cluster's load balancers."""
+        return self._load_balancers
+
+    def check_access(self) -> None:
+        """Ask for the cluster: raises AccessDenied for a bad token, InvalidConfiguration for an unknown cluster."""
+        self._scope.cluster()
+
+    def cluster_access(self) -> str:
+        """A kubeconfig for the cluster, valid for an hour."""
+        answer = self._client.post(
+            f"clusters/{self.cluster_id}/credentials", {"ttl_seconds": _CREDENTIALS_TTL}, idempotent=True
+        )
+        return str(answer["kubeconfig"])
+
+
+@register(PROVIDER_NAME)
+def from_config(text: str) -> MyCloud:
+    """mycloud from the text of a cloud config. Raises InvalidConfiguration."""
+    return MyCloud(parse(text))

@@ -1,0 +1,123 @@
+"""What mycloud's cloud config holds: an INI file that the daemon reads and the Pulumi program writes.
+
+[Global]
+endpoint = http://127.16.0.1:7070
+token = …                  # or token-file = /path
+cluster-id = c-0123456789ab
+network-id = net-0123456789ab      # default: the cluster's network
+
+[LoadBalancer]
+scheme = internet-facing   # for Services that do not say
+"""
+
+from __future__ import annotations
+
+import configparser
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+
+_KEYS = {
+    "Global": ("endpoint", "token", "token-file", "cluster-id", "network-id"),
+    "LoadBalancer": ("scheme",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A cloud config, checked. `network_id` None: the network of the cluster."""
+
+    endpoint: str
+    token: str = field(repr=False)
+    cluster_id: str
+    network_id: str | None = None
+    scheme: str = "internet-facing"
+
+
+def parse(text: str) -> Config:
+    """Read a cloud config. Raises InvalidConfiguration that names section and key, never the token."""
+    parser = configparser.ConfigParser(
+        interpolation=None, default_section="", inline_comment_prefixes=("#",), delimiters=("=",)
+    )
+    try:
+        parser.read_string(text)
+    except configparser.MissingSectionHeaderError as error:
+        raise InvalidConfiguration("cloud config", f"line {error.lineno} stands before any [section]") from None
+    except (configparser.DuplicateOptionError, configparser.DuplicateSectionError) as error:
+        raise InvalidConfiguration("cloud config", f"line {error.lineno} repeats a section or key") from None
+    except configparser.ParsingError as error:
+        # The error's own text quotes the line, which may hold the token.
+        lines = ", ".join(str(number) for number, _ in error.errors)
+        raise InvalidConfiguration("cloud config", f"line {lines} is not of the form 'key = value'") from None
+    for section in parser.sections():
+        _require_known(f"cloud config: section [{section}]", section, _KEYS)
+        for key in parser[section]:
+            _require_known(f"cloud config: [{section}] {key}", key, _KEYS[section])
+    values = {(section, key): value for section in parser.sections() for key, value in parser[section].items()}
+    scheme = CATALOGUE.by_argument["scheme"]
+    return Config(
+        endpoint=_required(values, "endpoint"),
+        token=_token(values),
+        cluster_id=_required(values, "cluster-id"),
+        network_id=values.get(("Global", "network-id")) or None,
+        scheme=_allowed(values, "LoadBalancer", "scheme", scheme.allowed, str(scheme.default)),
+    )
+
+
+def render(config: Config) -> str:
+    """The text that `parse` reads back as `config`."""
+    lines = [
+        "[Global]",
+        f"endpoint = {config.endpoint}",
+        f"token = {config.token}",
+        f"cluster-id = {config.cluster_id}",
+        *([f"network-id = {config.network_id}"] if config.network_id else []),
+        "",
+        "[LoadBalancer]",
+        f"scheme = {config.scheme}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _token(values: dict[tuple[str, str], str]) -> str:
+    token, path = values.get(("Global", "token")), values.get(("Global", "token-file"))
+    if token and path:
+        raise InvalidConfiguration("cloud config: [Global]", "token and token-file exclude each other")
+    if token:
+        return token
+    if not path:
+        raise InvalidConfiguration("cloud config: [Global] token", "missing", "token, or token-file")
+    try:
+        token = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidConfiguration("cloud config: [Global] token-file", f"{path} can't be read: {why}") from None
+    if not token:
+        raise InvalidConfiguration("cloud config: [Global] token-file", f"{path} is empty")
+    return token
+
+
+def _required(values: dict[tuple[str, str], str], key: str) -> str:
+    value = values.get(("Global", key))
+    if not value:
+        raise InvalidConfiguration(f"cloud config: [Global] {key}", "missing")
+    return value
+
+
+def _allowed(values: dict[tuple[str, str], str], section: str, key: str, allowed: tuple[str, ...], default: str) -> str:
+    value = values.get((section, key), default)
+    if value not in allowed:
+        field_ = f"cloud config: [{section}] {key}"
+        raise InvalidConfiguration(field_, f"{value!r} is not a value of it", ", ".join(allowed))
+    return value
+
+
+def _require_known(field_: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, n=1)
+        why = f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown"
+        raise InvalidConfiguration(field_, why, ", ".join(known))

@@ -1,0 +1,123 @@
+"""mycloud's machines as the instances behind nodes, described in batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from cloud_controller.cloud import (
+    Conflict,
+    Instance,
+    InstanceRef,
+    InstanceState,
+    InvalidConfiguration,
+    NodeAddress,
+)
+from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
+from cloud_controller.clouds.mycloud.client import Client, Object
+from cloud_controller.clouds.mycloud.scope import Scope
+from cloud_controller.load_balancer import CLUSTER_TAG
+
+PROVIDER_NAME = "mycloud"
+
+_PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]+)")
+_FEW_NAMES = 3
+"""Up to so many machines are asked for one by one; more are found in the pages of the whole cluster."""
+
+_STATES = {
+    "creating": InstanceState.PENDING,
+    "running": InstanceState.RUNNING,
+    "stopping": InstanceState.STOPPED,
+    "stopped": InstanceState.STOPPED,
+    # It exists, and runs nothing.
+    "failed": InstanceState.STOPPED,
+}
+
+
+def provider_id(machine: Object) -> str:
+    """The provider ID of a machine: `mycloud://REGION/ZONE/ID`."""
+    return f"{PROVIDER_NAME}://{machine['region']}/{machine['zone']}/{machine['id']}"
+
+
+def machine_id(provider_id: str) -> str | None:
+    """The id of the machine, or None for a provider ID that is not mycloud's."""
+    match = _PROVIDER_ID.fullmatch(provider_id)
+    return match["id"] if match else None
+
+
+class MyCloudInstances:
+    """The machines of one cluster."""
+
+    def __init__(self, client: Client, scope: Scope) -> None:
+        self._client = client
+        self._scope = scope
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        """Each machine, by its id or, for a node without provider ID, by name among the cluster's machines.
+
+        None: terminated, or unknown to the cloud. Raises InvalidConfiguration for another cloud's provider ID (to say
+        "gone" would delete the node) and Conflict where two machines have a node's name.
+        """
+        wanted = {ref: _machine_of(ref) for ref in refs}
+        by_id = self._by_id(machine for machine in wanted.values() if machine is not None)
+        by_name = self._by_name({ref.node_name for ref, machine in wanted.items() if machine is None})
+        return {
+            ref: by_name.get(ref.node_name) if machine is None else by_id.get(machine)
+            for ref, machine in wanted.items()
+        }
+
+    def _by_id(self, ids: Iterable[str]) -> dict[str, Instance]:
+        machines = self._client.list("machines", ids=[*ids])
+        return {machine["id"]: _instance(machine) for machine in machines if machine["state"] != "terminated"}
+
+    def _by_name(self, names: set[str]) -> dict[str, Instance]:
+        if not names:
+            return {}
+        tags = {CLUSTER_TAG: self._scope.cluster_id}
+        network = self._scope.network_id
+        if len(names) <= _FEW_NAMES:
+            found = [
+                machine
+                for name in sorted(names)
+                for machine in self._client.list("machines", tags=tags, network_id=network, name=name)
+            ]
+        else:
+            found = self._client.list("machines", tags=tags, network_id=network)
+        instances: dict[str, Instance] = {}
+        for machine in found:
+            name = machine["name"]
+            if machine["state"] == "terminated" or name not in names:
+                continue
+            if name in instances:
+                raise Conflict(f"machines {instances[name].id} and {machine['id']} are both named {name!r}")
+            instances[name] = _instance(machine)
+        return instances
+
+
+def _machine_of(ref: InstanceRef) -> str | None:
+    if not ref.provider_id:
+        return None
+    machine = machine_id(ref.provider_id)
+    if machine is None:
+        field = f"node {ref.node_name}: spec.providerID"
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID")
+    return machine
+
+
+def _instance(machine: Object) -> Instance:
+    tags = machine["tags"]
+    return Instance(
+        id=machine["id"],
+        provider_id=provider_id(machine),
+        name=machine["name"],
+        type=machine["type"],
+        zone=machine["zone"],
+        region=machine["region"],
+        state=_STATES[machine["state"]],
+        addresses=(
+            *(NodeAddress("InternalIP", address) for address in machine["private_ips"]),
+            NodeAddress("Hostname", machine["name"]),
+        ),
+        additional_annotations={INGRESS_NODE: tags[INGRESS_NODE]} if INGRESS_NODE in tags else {},
+        tags=tags,
+    )
