@@ -1,0 +1,96 @@
+"""What the components need of a cloud: one small shape, and an adapter for each cloud that fills it.
+
+An adapter makes resources of the cloud's own Pulumi package; the components put them together and never name a cloud.
+Adding a cloud is a package here with a module `adapter` that has `ADAPTER`, and its line in `_ADAPTERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import pulumi
+
+from cloud_controller.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from components.config import StackConfig
+
+
+@dataclass(frozen=True)
+class NetworkParts:
+    """A network: what clusters and machines need to know of it."""
+
+    id: pulumi.Output[str]
+    pod_cidr: pulumi.Output[str]
+    subnet_ids: Mapping[str, pulumi.Output[str]]
+    """By zone."""
+
+
+@dataclass(frozen=True)
+class ClusterParts:
+    """A control plane. `resource` is what in-cluster objects vanish with."""
+
+    id: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+    resource: pulumi.Resource
+
+
+@dataclass(frozen=True)
+class MachineParts:
+    """A machine: the name of its node and its id in the cloud."""
+
+    name: pulumi.Output[str]
+    id: pulumi.Output[str]
+
+
+class CloudAdapter(Protocol):
+    """One cloud's resources in the components' shape. Made resources get `opts` (parent and what is inherited)."""
+
+    name: str
+    image: str
+    """The CCM's image for this cloud."""
+    catalogue: Catalogue
+    """The annotations of its load balancers."""
+
+    def network(self, name: str, zones: Sequence[str], opts: pulumi.ResourceOptions) -> NetworkParts:
+        """A network with a subnet in each zone."""
+        ...
+
+    def cluster(self, name: str, network_id: pulumi.Input[str], opts: pulumi.ResourceOptions) -> ClusterParts:
+        """A control plane in the network."""
+        ...
+
+    def machine(
+        self,
+        name: str,
+        *,
+        cluster_id: pulumi.Input[str],
+        subnet_id: pulumi.Input[str],
+        type: pulumi.Input[str],
+        role: str,
+        ingress: bool,
+        labels: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+    ) -> MachineParts:
+        """A machine that joins the cluster; ingress machines get the traffic of load balancers."""
+        ...
+
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        """The text of the CCM's cloud config, secret."""
+        ...
+
+
+_ADAPTERS = {"mycloud": "components.clouds.mycloud.adapter"}
+
+
+def adapter(name: str) -> CloudAdapter:
+    """The adapter of cloud `name`. Raises InputPropertyError (property `cloud`) for a cloud that has none."""
+    if name not in _ADAPTERS:
+        raise pulumi.InputPropertyError("cloud", f"{name!r} has no components; allowed: {', '.join(sorted(_ADAPTERS))}")
+    module: Any = import_module(_ADAPTERS[name])
+    return cast("CloudAdapter", module.ADAPTER)

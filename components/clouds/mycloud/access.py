@@ -1,0 +1,60 @@
+"""How a dynamic provider reaches mycloud: by the stack's config alone, so that no credential is ever an input.
+
+Import-light, because every dynamic provider imports it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cloud_controller.cloud import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from pulumi.dynamic import ConfigureRequest
+
+    from cloud_controller.clouds.mycloud.client import Client
+
+PLACEHOLDER_SECRET = "[placeholder]"
+"""What stands for every secret in a preview made without the stack's passphrase (`--placeholder-secrets`)."""
+
+
+class PlaceholderSecrets(Exception):
+    """This run has placeholders instead of the stack's secrets, so the cloud cannot be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where mycloud is and the token for it, as the stack's config has them; None where it has none."""
+
+    endpoint: str | None
+    token: str | None = field(repr=False)
+
+    @classmethod
+    def from_request(cls, request: ConfigureRequest) -> Access:
+        """Read the config that the engine hands to a provider: strings, objects as JSON text."""
+        settings = request.config.get("mycloud")
+        if isinstance(settings, str):
+            settings = json.loads(settings)
+        return cls(
+            endpoint=settings.get("endpoint") if isinstance(settings, dict) else None,
+            token=request.config.get("mycloudToken"),
+        )
+
+    def require(self) -> tuple[str, str]:
+        """Endpoint and token. Raises InvalidConfiguration for a missing one, PlaceholderSecrets for a placeholder."""
+        if not self.endpoint:
+            raise InvalidConfiguration("mycloud", "the stack's config has no endpoint", "{endpoint: URL of its API}")
+        if not self.token:
+            raise InvalidConfiguration("mycloudToken", "the stack's config has no token", "a token of mycloud's API")
+        if self.token == PLACEHOLDER_SECRET:
+            raise PlaceholderSecrets("mycloudToken is a placeholder: this run has no secrets of the stack")
+        return self.endpoint, self.token
+
+    def client(self, *, deadline: float = 60.0) -> Client:
+        """A client; `deadline` (seconds) bounds each of its calls. Raises as `require`."""
+        from cloud_controller.clouds.mycloud.client import Client
+
+        endpoint, token = self.require()
+        return Client(endpoint, token, deadline=deadline)

@@ -1,0 +1,93 @@
+"""mycloud in the shape that the components need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
+from cloud_controller.clouds.mycloud.config import Config as CloudConfig
+from cloud_controller.clouds.mycloud.config import render
+from components.clouds import ClusterParts, MachineParts, NetworkParts
+from components.clouds.mycloud.resources import Cluster, Machine, Network, Subnet
+
+if TYPE_CHECKING:
+    from components.config import StackConfig
+
+CLUSTER_TAG = "kubernetes.io/cluster"
+"""The tag that carries the cluster's id: by it the CCM knows its machines."""
+
+
+class MycloudAdapter:
+    """Makes mycloud's resources; holds nothing."""
+
+    name = "mycloud"
+    image = "registry.local/cloud-controller:0.1.0"
+    catalogue = CATALOGUE
+
+    def network(self, name: str, zones: Sequence[str], opts: pulumi.ResourceOptions) -> NetworkParts:
+        network = Network(name, name=name, tags=_stack_tags(), opts=opts)
+        subnets = {
+            zone: Subnet(
+                f"{name}-{zone}",
+                name=f"{name}-{zone}",
+                network_id=network.id,
+                zone=zone,
+                tags=_stack_tags(),
+                opts=opts,
+            ).id
+            for zone in zones
+        }
+        return NetworkParts(network.id, network.pod_cidr, subnets)
+
+    def cluster(self, name: str, network_id: pulumi.Input[str], opts: pulumi.ResourceOptions) -> ClusterParts:
+        cluster = Cluster(name, name=name, network_id=network_id, tags=_stack_tags(), opts=opts)
+        return ClusterParts(cluster.id, cluster.kubeconfig, cluster)
+
+    def machine(
+        self,
+        name: str,
+        *,
+        cluster_id: pulumi.Input[str],
+        subnet_id: pulumi.Input[str],
+        type: pulumi.Input[str],
+        role: str,
+        ingress: bool,
+        labels: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+    ) -> MachineParts:
+        machine = Machine(
+            name,
+            name=name,
+            subnet_id=subnet_id,
+            cluster_id=cluster_id,
+            type=type,
+            role=role,
+            node_labels=labels,
+            tags={**_stack_tags(), CLUSTER_TAG: cluster_id, **({INGRESS_NODE: "true"} if ingress else {})},
+            opts=opts,
+        )
+        return MachineParts(machine.name, machine.id)
+
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        if config.mycloud is None or config.mycloud_token is None:
+            raise pulumi.RunError("the stack's config lacks mycloud or mycloudToken")
+        endpoint = config.mycloud.endpoint
+        token = pulumi.Output.secret(config.mycloud_token.get_secret_value())
+        return pulumi.Output.all(token, cluster_id, network_id).apply(
+            lambda values: render(
+                CloudConfig(endpoint=endpoint, token=values[0], cluster_id=values[1], network_id=values[2])
+            )
+        )
+
+
+ADAPTER = MycloudAdapter()
+
+
+def _stack_tags() -> dict[str, str]:
+    """Whose the resource is: two stacks of one cloud account never share one, though they use the same names."""
+    return {"pulumi.com/project": pulumi.get_project(), "pulumi.com/stack": pulumi.get_stack()}

@@ -1,0 +1,37 @@
+"""The typed settings of a load balancer on mycloud: one argument for each annotation of the catalogue.
+
+A test holds names and types to `cloud_controller/clouds/mycloud/annotations.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+import pulumi
+
+
+class MycloudLoadBalancerArgs(TypedDict):
+    """What a load balancer on mycloud may be told; each is explained in docs/annotations.md."""
+
+    listener_max_qps: NotRequired[pulumi.Input[int]]
+    """The most connections (UDP: new flows) a second that each listener takes."""
+    listener_idle_timeout: NotRequired[pulumi.Input[int]]
+    """Seconds that a connection or UDP flow may be silent before it is closed."""
+    scheme: NotRequired[pulumi.Input[Literal["internet-facing", "internal"]]]
+    """Whether the address is for everybody or for the network alone. A change replaces load balancer and address."""
+    scheduler: NotRequired[pulumi.Input[Literal["round_robin", "least_connections"]]]
+    """How the next backend is chosen."""
+    health_check_protocol: NotRequired[pulumi.Input[Literal["TCP", "HTTP", "NONE"]]]
+    """How backends are checked."""
+    health_check_path: NotRequired[pulumi.Input[str]]
+    """The path that an HTTP check asks for."""
+    health_check_port: NotRequired[pulumi.Input[int]]
+    """The port on the node that the check goes to."""
+    health_check_interval: NotRequired[pulumi.Input[int]]
+    """Seconds from one check to the next."""
+    health_check_timeout: NotRequired[pulumi.Input[int]]
+    """Seconds that a check waits for its answer."""
+    health_check_healthy_threshold: NotRequired[pulumi.Input[int]]
+    """Checks in a row that must succeed before a backend gets traffic."""
+    health_check_unhealthy_threshold: NotRequired[pulumi.Input[int]]
+    """Checks in a row that must fail before a backend gets no more traffic."""

@@ -1,0 +1,300 @@
+"""How mycloud's networks, subnets, clusters and machines are made, changed, read and removed by Pulumi.
+
+The engine's plugin unpickles these classes by reference (module and name): they must stay importable here, carry no
+attributes of their own, and this module must import little and do nothing when imported. Endpoint and token come from
+the stack's config in `configure`; no input or output but a cluster's kubeconfig holds a credential.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    ResourceProvider,
+    UpdateResult,
+)
+from pulumi.output import Unknown
+
+from cloud_controller.cloud import CloudError, Conflict, NotFound
+from components.clouds.mycloud.access import Access, PlaceholderSecrets
+
+if TYPE_CHECKING:
+    from cloud_controller.clouds.mycloud.client import Client
+
+Properties = dict[str, Any]
+Problem = str | None
+"""What is wrong with an input, or None."""
+
+MACHINE_TYPES = ("m1.small", "m1.medium", "m1.large")
+ROLES = ("control-plane", "worker")
+ZONES = ("zone-a", "zone-b", "zone-c")
+
+_GONE = frozenset({"deleting", "terminated"})
+_CONFLICT_PATIENCE = 30.0
+"""Seconds to wait for dependents (load balancers, machines) that are just being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a kind: what is allowed, and whether a change of it is made in place or by replacement."""
+
+    name: str
+    problem: Callable[[Any], Problem]
+    in_place: bool = False
+    default: Any = None
+    """None: the input is required."""
+
+
+def _name(value: Any) -> Problem:
+    ok = isinstance(value, str) and 1 <= len(value) <= 255
+    return None if ok else f"{value!r} is no name; allowed: 1 to 255 characters"
+
+
+def _dns_label(value: Any) -> Problem:
+    if isinstance(value, str) and re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+        return None
+    return f"{value!r} is no DNS label; allowed: at most 63 of a-z, 0-9 and - (not at either end)"
+
+
+def _id(prefix: str) -> Callable[[Any], Problem]:
+    def problem(value: Any) -> Problem:
+        ok = isinstance(value, str) and value.startswith(f"{prefix}-")
+        return None if ok else f"{value!r} is no id; allowed: {prefix}-… as mycloud gives it"
+
+    return problem
+
+
+def _one_of(allowed: tuple[str, ...]) -> Callable[[Any], Problem]:
+    def problem(value: Any) -> Problem:
+        return None if value in allowed else f"{value!r} does not exist; allowed: {', '.join(allowed)}"
+
+    return problem
+
+
+def _texts(value: Any) -> Problem:
+    if not isinstance(value, dict):
+        return f"{value!r} is no mapping; allowed: text to text"
+    bad = [key for key, text in value.items() if not isinstance(text, str | Unknown)]
+    return f"{bad[0]!r} is {value[bad[0]]!r}; allowed: text" if bad else None
+
+
+def _node_labels(value: Any) -> Problem:
+    if problem := _texts(value):
+        return problem
+    # NodeRestriction lets a kubelet set only a few labels of these domains, so its node would never register.
+    for key in value:
+        domain = key.partition("/")[0] if "/" in key else ""
+        own = domain.endswith(("node.kubernetes.io", "kubelet.kubernetes.io"))
+        if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not own:
+            return f"{key!r} is a label that a node may not give itself; allowed: labels outside kubernetes.io"
+    return None
+
+
+_TAGS = Input("tags", _texts, in_place=True, default={})
+
+
+class MycloudProvider(ResourceProvider):
+    """What the four kinds share; each names its collection, its inputs and its states."""
+
+    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
+    serialize_as_secret_always = False
+
+    collection: ClassVar[str]
+    inputs: ClassVar[tuple[Input, ...]]
+    outputs: ClassVar[tuple[str, ...]]
+    ready: ClassVar[str] = "available"
+    deadline: ClassVar[float] = 60.0
+    """Seconds that creation or deletion may take."""
+    replaces_by_deleting_first: ClassVar[bool] = False
+
+    _access: Access
+
+    def configure(self, req: ConfigureRequest) -> None:
+        self._access = Access.from_request(req)
+
+    @cached_property
+    def _client(self) -> Client:
+        return self._access.client()
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        failures = [
+            CheckFailure(field.name, problem)
+            for field in self.inputs
+            if (problem := _problem(field, news.get(field.name))) is not None
+        ]
+        defaults = {field.name: field.default for field in self.inputs if news.get(field.name) is None}
+        return CheckResult({**news, **{k: v for k, v in defaults.items() if v is not None}}, failures)
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        changed = [f for f in self.inputs if _value(f, _olds) != _value(f, _news)]
+        replaces = [f.name for f in changed if not f.in_place]
+        return DiffResult(bool(changed), replaces, [], bool(replaces) and self.replaces_by_deleting_first)
+
+    def create(self, props: Properties) -> CreateResult:
+        body = {field.name: props[field.name] for field in self.inputs if field.name in props}
+        made = self._made(body)
+        return CreateResult(made["id"], self._outputs(made, {}))
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        try:
+            found = self._client.get(self.collection, id_)
+        except NotFound:
+            return ReadResult(None, {})
+        if found["state"] in _GONE:
+            return ReadResult(None, {})
+        inputs = {field.name: found[field.name] for field in self.inputs}
+        return ReadResult(id_, self._outputs(found, props), inputs)
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        changes = {f.name: _value(f, _news) for f in self.inputs if _value(f, _olds) != _value(f, _news)}
+        return UpdateResult(self._outputs(self._client.update(self.collection, _id, changes), _olds))
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        end = time.monotonic() + _CONFLICT_PATIENCE
+        pause = 0.1
+        while True:
+            try:
+                self._client.delete(self.collection, _id)
+                return self._wait_until_gone(_id)
+            except NotFound:
+                return None
+            except Conflict:
+                # Something in it is still being deleted (mycloud deletes asynchronously), or will stay.
+                if time.monotonic() + pause > end:
+                    raise
+            time.sleep(pause)
+            pause = min(1.0, pause * 2)
+
+    def _made(self, body: Properties) -> Properties:
+        """The object that `body` asks for, ready: the one that an earlier, interrupted run made, or a new one.
+
+        The idempotency token comes from the body, so a repetition finds what was made. Where that has died since (the
+        cloud remembers tokens for a day), the next token comes from the dead object's id: every run walks the same
+        chain to its living end.
+        """
+        token = _digest(self.collection, json.dumps(body, sort_keys=True))
+        while True:
+            answer = self._client.create(self.collection, {**body, "client_token": token})
+            try:
+                found = self._client.wait_for_state(
+                    self.collection, answer["id"], {self.ready, "failed", *_GONE}, self.deadline
+                )
+            except NotFound:
+                found = {**answer, "state": "deleting"}
+            if found["state"] == self.ready:
+                return found
+            if found["state"] == "failed":
+                self._client.delete(self.collection, found["id"])
+                if answer["state"] != "failed":
+                    reason = found.get("state_reason") or "mycloud names no reason"
+                    raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
+            token = _digest(token, found["id"])
+
+    def _wait_until_gone(self, id: str) -> None:
+        self._client.wait_until_gone(self.collection, id, self.deadline)
+
+    def _outputs(self, found: Mapping[str, Any], _olds: Properties) -> Properties:
+        return {name: found.get(name) for name in (*(field.name for field in self.inputs), *self.outputs)}
+
+
+class NetworkProvider(MycloudProvider):
+    """Networks. Their ranges come from mycloud: no input says them."""
+
+    collection = "networks"
+    inputs = (Input("name", _name, in_place=True), _TAGS)
+    outputs = ("cidr", "pod_cidr", "service_cidr", "load_balancer_cidr", "route_table_id", "state")
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        # Everything else stands in a network, so here a preview finds out whether the credentials work.
+        result = super().check(_olds, news)
+        try:
+            self._access.client(deadline=5.0).list("zones")
+        except PlaceholderSecrets:
+            return result
+        except CloudError as error:
+            result.failures.append(CheckFailure("", str(error)))
+        return result
+
+
+class SubnetProvider(MycloudProvider):
+    """Subnets: a network's part of one zone."""
+
+    collection = "subnets"
+    inputs = (
+        Input("name", _name, in_place=True),
+        Input("network_id", _id("net")),
+        Input("zone", _one_of(ZONES)),
+        _TAGS,
+    )
+    outputs = ("cidr", "state")
+
+
+class ClusterProvider(MycloudProvider):
+    """Clusters: control planes that mycloud runs."""
+
+    collection = "clusters"
+    inputs = (Input("name", _name, in_place=True), Input("network_id", _id("net")), _TAGS)
+    outputs = ("version", "endpoint", "certificate_authority", "state")
+    deadline = 300.0
+
+    def _outputs(self, found: Mapping[str, Any], _olds: Properties) -> Properties:
+        outputs = super()._outputs(found, _olds)
+        kubeconfig = _olds.get("kubeconfig")
+        if not kubeconfig or _olds.get("certificate_authority") != found.get("certificate_authority"):
+            # Each answer holds a fresh client certificate: asked for again only when the old one is of no use.
+            kubeconfig = self._client.get_path(f"clusters/{found['id']}/kubeconfig")["kubeconfig"]
+        return {**outputs, "kubeconfig": kubeconfig}
+
+
+class MachineProvider(MycloudProvider):
+    """Machines. A name is unique among the living, so the old one goes before its replacement comes."""
+
+    collection = "machines"
+    inputs = (
+        Input("name", _dns_label),
+        Input("subnet_id", _id("subnet")),
+        Input("cluster_id", _id("c")),
+        Input("type", _one_of(MACHINE_TYPES)),
+        Input("role", _one_of(ROLES)),
+        Input("node_labels", _node_labels, default={}),
+        _TAGS,
+    )
+    outputs = ("zone", "region", "private_ips", "state")
+    ready = "running"
+    deadline = 120.0
+    replaces_by_deleting_first = True
+
+    def _wait_until_gone(self, id: str) -> None:
+        # A terminated machine stays listed for an hour.
+        self._client.wait_for_state(self.collection, id, {"terminated"}, self.deadline)
+
+
+def _problem(field: Input, value: Any) -> Problem:
+    if isinstance(value, Unknown):
+        return None
+    if value is None:
+        return "is missing" if field.default is None else None
+    return field.problem(value)
+
+
+def _value(field: Input, properties: Properties) -> Any:
+    """The input's value; an unknown is equal to nothing, so it counts as changed."""
+    value = properties.get(field.name)
+    return field.default if value is None else value
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,63 @@
+"""A cluster: its network and the control plane that the cloud runs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+
+from components import clouds, inputs
+
+
+class ClusterArgs(TypedDict):
+    """Arguments of `Cluster`."""
+
+    cloud: str
+    """The cloud that it runs in; plain, because it decides which resources there are."""
+    zones: Sequence[str]
+    """The zones in which the network gets a subnet; plain, for the same reason."""
+
+
+class Cluster(pulumi.ComponentResource):
+    """A network with a subnet a zone and a control plane. Its name is the name of network and cluster in the cloud.
+
+    Protect it with `opts`: children inherit `protect` and `retain_on_delete`.
+    """
+
+    cluster_id: pulumi.Output[str]
+    """The id that tags of machines and load balancers carry."""
+    network_id: pulumi.Output[str]
+    pod_cidr: pulumi.Output[str]
+    """The range of which every node gets a part for its pods."""
+    kubeconfig: pulumi.Output[str]
+    """Of a cluster admin; secret, and unknown until the cluster exists."""
+    subnet_ids: dict[str, pulumi.Output[str]]
+    """By zone."""
+    control_plane: pulumi.Resource
+    """What objects in the cluster vanish with: their `deleted_with`."""
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        inputs.check_dns_label("name", name)
+        if not args["zones"]:
+            raise pulumi.InputPropertyError("zones", "empty; allowed: at least one zone of the cloud")
+        adapter = clouds.adapter(args["cloud"])
+        super().__init__("cloudcontroller:index:Cluster", name, dict(args), opts)
+        child = pulumi.ResourceOptions(parent=self)
+        network = adapter.network(name, args["zones"], child)
+        cluster = adapter.cluster(name, network.id, child)
+        self.cluster_id = cluster.id
+        self.network_id = network.id
+        self.pod_cidr = network.pod_cidr
+        self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
+        self.subnet_ids = dict(network.subnet_ids)
+        self.control_plane = cluster.resource
+        self.register_outputs(
+            {
+                "cluster_id": self.cluster_id,
+                "network_id": self.network_id,
+                "pod_cidr": self.pod_cidr,
+                "kubeconfig": self.kubeconfig,
+                "subnet_ids": self.subnet_ids,
+            }
+        )

@@ -1,0 +1,297 @@
+"""What a stack's config says, as one typed object made once, and an error that names key, value and what is allowed.
+
+`load()` reads the running program's config; `parse()` is the pure part. The keys are those of `docs/stack-config.md`;
+`python -m components.config` prints the JSON schema of a stack file that editors use (`stacks/schema.json`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pulumi
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+from cloud_controller import clouds
+
+NAMESPACE = "cloud-controller"
+"""The namespace of the keys in a stack file: the project's name in Pulumi.yaml."""
+
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class ConfigError(pulumi.RunError):
+    """The stack's config is wrong. A RunError, so that the program ends with this text and without a traceback."""
+
+
+class Controller(StrEnum):
+    """The controllers whose executor a stack chooses."""
+
+    NODE = "node"
+    ROUTE = "route"
+    SERVICE = "service"
+    NODE_LIFECYCLE = "node-lifecycle"
+
+
+class Executor(StrEnum):
+    """Who runs a controller: the daemon in the cluster, or `pulumi up` through the resource CloudController."""
+
+    DAEMON = "daemon"
+    PULUMI = "pulumi"
+
+
+class Role(StrEnum):
+    """What the machines of a pool are for."""
+
+    CONTROL_PLANE = "control-plane"
+    WORKER = "worker"
+
+
+def _dns_label(value: str) -> str:
+    if not DNS_LABEL.fullmatch(value):
+        raise ValueError("allowed: a DNS label of at most 63 characters: a-z, 0-9 and - (not at either end)")
+    return value
+
+
+def _cloud(value: str) -> str:
+    if value not in clouds.names():
+        raise ValueError(f"{_nearest(value, clouds.names())}allowed: {', '.join(clouds.names())}")
+    return value
+
+
+def _url(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+/?", value):
+        raise ValueError("allowed: http://HOST:PORT or https://HOST:PORT")
+    return value.rstrip("/")
+
+
+def _no_text_for_bool(value: object) -> object:
+    # pydantic also takes 1, "yes", "on": YAML's old traps. A stack file has true and false.
+    if not isinstance(value, bool):
+        raise ValueError("allowed: true, false")
+    return value
+
+
+DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+Flag = Annotated[bool, BeforeValidator(_no_text_for_bool)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+
+class NodePoolConfig(_Section):
+    """Machines of one kind."""
+
+    name: DnsLabel = Field(description="Unique in the cluster; machines are called CLUSTER-NAME-INDEX.")
+    role: Role = Field(default=Role.WORKER, description="control-plane machines run nothing but the CCM.")
+    count: int = Field(ge=0, le=1000, description="How many machines.")
+    type: Annotated[str, StringConstraints(min_length=1)] = Field(description="The cloud's machine type.")
+    zones: Annotated[list[str], Field(min_length=1)] = Field(
+        description="Machine I is made in zone I modulo their number."
+    )
+    ingress: Flag = Field(default=False, description="Whether load balancers send traffic to these machines.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels of the pool's nodes.")
+
+
+class MycloudConfig(_Section):
+    """How the cloud `mycloud` is reached."""
+
+    endpoint: Annotated[str, AfterValidator(_url)] = Field(description="URL of mycloud's API.")
+
+
+class StackConfig(_Section):
+    """A stack: one cluster in one cloud."""
+
+    cloud: Annotated[str, AfterValidator(_cloud)] = Field(description="The cloud that the cluster runs in.")
+    cluster_name: DnsLabel = Field(description="The cluster's name, for people; its id is the cloud's.")
+    node_pools: Annotated[list[NodePoolConfig], Field(min_length=1)] = Field(description="The cluster's machines.")
+    executors: dict[Controller, Executor] = Field(
+        default_factory=dict,
+        description="Who runs a controller: daemon (the default) or, for node and route only, pulumi.",
+    )
+    workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
+    protect: Flag = Field(
+        default=False, description="Whether network, cluster and load balancers are protected from deletion."
+    )
+    mycloud: MycloudConfig | None = Field(default=None, description="Settings of the cloud mycloud.")
+    mycloud_token: SecretStr | None = Field(default=None, description="Token for mycloud's API (secret).")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> StackConfig:
+        names = [pool.name for pool in self.node_pools]
+        for index, pool in enumerate(self.node_pools):
+            key = f"nodePools[{index}]"
+            if pool.name in names[:index]:
+                raise ConfigError(_line(f"{key}.name", pool.name, "another pool has this name; allowed: unique names"))
+            longest = f"{self.cluster_name}-{pool.name}-{max(pool.count - 1, 0)}"
+            if not DNS_LABEL.fullmatch(longest):
+                why = f"machine {longest!r} would have a name of {len(longest)} characters; allowed: at most 63"
+                raise ConfigError(_line(f"{key}.name", pool.name, why))
+        if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
+            why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
+            raise ConfigError(_line("nodePools", names, why))
+        for controller, executor in self.executors.items():
+            if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
+                why = "only node and route can be run by pulumi; allowed: daemon"
+                raise ConfigError(_line(f"executors.{controller}", executor, why))
+        if self.cloud == "mycloud":
+            if self.mycloud is None:
+                raise ConfigError(f"{NAMESPACE}:mycloud is missing: cloud mycloud needs {{endpoint: URL of its API}}")
+            if self.mycloud_token is None or not self.mycloud_token.get_secret_value():
+                raise ConfigError(f"{NAMESPACE}:mycloudToken is missing: cloud mycloud needs a token for its API")
+        return self
+
+    def executor(self, controller: Controller) -> Executor:
+        """Who runs this controller."""
+        return self.executors.get(controller, Executor.DAEMON)
+
+    def run_by(self, executor: Executor) -> list[Controller]:
+        """The controllers that this executor runs, in a fixed order."""
+        return [controller for controller in Controller if self.executor(controller) is executor]
+
+
+def load() -> StackConfig:
+    """The config of the stack whose program is running. Raises `ConfigError`."""
+    prefix = f"{NAMESPACE}:"
+    values: dict[str, Any] = {**pulumi.runtime.config.get_config_env(), **pulumi.runtime.config.CONFIG.get()}
+    return parse({key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)})
+
+
+def parse(values: Mapping[str, str]) -> StackConfig:
+    """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
+
+    Raises `ConfigError` with one line for each thing that is wrong.
+    """
+    keys = _names(StackConfig)
+    decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
+    try:
+        return StackConfig.model_validate(decoded)
+    except ValidationError as error:
+        lines = [_problem(detail, decoded) for detail in error.errors(include_url=False)]
+        raise ConfigError("\n".join(lines)) from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
+    config = StackConfig.model_json_schema(by_alias=True)
+    # The site adds the endpoint and the token (see docs/stack-config.md), and secrets stand encrypted in the file.
+    config["properties"]["mycloudToken"] = {
+        "description": StackConfig.model_fields["mycloud_token"].description,
+        "type": "object",
+        "properties": {"secure": {"type": "string"}},
+        "required": ["secure"],
+    }
+    config["properties"]["cloud"]["enum"] = clouds.names()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Stack file of cloud-controller",
+        "type": "object",
+        "$defs": config["$defs"],
+        "properties": {
+            "config": {
+                "type": "object",
+                "properties": {f"{NAMESPACE}:{key}": value for key, value in config["properties"].items()},
+                "required": [f"{NAMESPACE}:{key}" for key in config["required"]],
+                "patternProperties": {f"^(?!{NAMESPACE}:)": True},
+                "additionalProperties": False,
+            }
+        },
+    }
+
+
+def _decoded(key: str, value: str) -> Any:
+    field = next(f for f in StackConfig.model_fields.values() if f.alias == key)
+    if field.annotation is str or key == "mycloudToken":
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value  # validation says what is allowed instead
+
+
+def _problem(detail: ErrorDetails, values: Mapping[str, Any]) -> str:
+    """One line: the key, its value, what is allowed."""
+    location = tuple(part for part in detail["loc"] if part != "[key]")
+    path = _path(location)
+    last = str(location[-1])
+    match detail["type"]:
+        case "missing":
+            return f"{NAMESPACE}:{path} is missing: {_description(location)}"
+        case "extra_forbidden":
+            return _unknown_key(path, last, _names(_section(location[:-1])))
+        case "enum" if "[key]" in detail["loc"]:
+            return _unknown_key(path, last, [controller.value for controller in Controller])
+        case "enum":
+            allowed = [member.value for member in (Executor if location[0] == "executors" else Role)]
+            why = f"{_nearest(str(_value(location, values)), allowed)}allowed: {', '.join(allowed)}"
+        case "value_error":
+            why = str(detail["ctx"]["error"])
+        case "too_short" | "string_too_short":
+            why = "allowed: not empty"
+        case _:
+            message = detail["msg"].removeprefix("Input should be ")
+            why = f"allowed: {message[:1].lower()}{message[1:]}"
+    return _line(path, _value(location, values), why)
+
+
+def _unknown_key(path: str, key: str, known: Sequence[str]) -> str:
+    return f"{NAMESPACE}:{path} is not a known key; {_nearest(key, known)}allowed: {', '.join(known)}"
+
+
+def _line(path: str, value: object, why: str) -> str:
+    return f"{NAMESPACE}:{path} is {json.dumps(value, default=str)}: {why}"
+
+
+def _path(location: Sequence[int | str]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _value(location: Sequence[int | str], values: Any) -> Any:
+    for part in location:
+        values = values[part]
+    return values
+
+
+def _names(section: type[BaseModel]) -> list[str]:
+    return [str(field.alias) for field in section.model_fields.values()]
+
+
+def _description(location: Sequence[int | str]) -> str:
+    field = next(f for f in _section(location[:-1]).model_fields.values() if f.alias == location[-1])
+    return field.description or ""
+
+
+def _section(location: Sequence[int | str]) -> type[BaseModel]:
+    sections: dict[str, type[BaseModel]] = {"nodePools": NodePoolConfig, "mycloud": MycloudConfig}
+    return sections[str(location[0])] if location else StackConfig
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]!r}? " if matches else ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))

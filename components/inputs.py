@@ -1,0 +1,47 @@
+"""How a component refuses a wrong input: as early as its value is known, by the input's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_known(value: object) -> bool:
+    """Whether the input is a plain value; outputs are checked by whoever gets them."""
+    return not isinstance(value, pulumi.Output)
+
+
+def check(path: str, value: Any, allowed: str, is_allowed: Callable[[Any], bool]) -> None:
+    """Raise `InputPropertyError` for a plain value that is not allowed."""
+    if is_known(value) and not is_allowed(value):
+        raise pulumi.InputPropertyError(path, f"{value!r}; allowed: {allowed}")
+
+
+def check_dns_label(path: str, value: Any) -> None:
+    """The value must be a DNS label."""
+    allowed = "a DNS label: at most 63 of a-z, 0-9 and - (not at either end)"
+    check(path, value, allowed, lambda v: isinstance(v, str) and bool(_DNS_LABEL.fullmatch(v)))
+
+
+def check_port(path: str, value: Any) -> None:
+    """The value must be a port number."""
+    check(path, value, "1 to 65535", lambda v: isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= 65535)
+
+
+def check_cidr(path: str, value: Any) -> None:
+    """The value must be an IPv4 range in CIDR notation, without host bits."""
+    check(path, value, "an IPv4 range as 10.4.0.0/16, without host bits", is_cidr)
+
+
+def is_cidr(value: object) -> bool:
+    """Whether the value is an IPv4 range in CIDR notation, without host bits."""
+    try:
+        return isinstance(value, str) and "/" in value and bool(IPv4Network(value))
+    except ValueError:
+        return False

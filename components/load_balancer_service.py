@@ -1,0 +1,159 @@
+"""A Service of type LoadBalancer whose cloud settings are typed arguments instead of annotation texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict, cast
+
+import pulumi
+from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
+
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.cloud import InvalidConfiguration
+from components import clouds, inputs
+from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
+
+PROTOCOLS = ("TCP", "UDP")
+POLICIES = ("Cluster", "Local")
+
+
+class PortArgs(TypedDict):
+    """One port of a `LoadBalancerService`."""
+
+    port: pulumi.Input[int]
+    """Where the load balancer listens."""
+    target_port: NotRequired[pulumi.Input[int | str]]
+    """The container's port, by number or name; the same as `port` if not given."""
+    protocol: NotRequired[pulumi.Input[str]]
+    """`TCP` (default) or `UDP`."""
+    name: NotRequired[pulumi.Input[str]]
+    """Needed where there are several; PROTOCOL-PORT in lower case if not given."""
+
+
+class LoadBalancerServiceArgs(TypedDict):
+    """Arguments of `LoadBalancerService`."""
+
+    cloud: str
+    """The cloud whose load balancer it is: decides what `settings` and `annotations` may say."""
+    selector: pulumi.Input[Mapping[str, pulumi.Input[str]]]
+    """The labels of the pods that get the traffic."""
+    ports: Sequence[PortArgs]
+    """At least one."""
+    settings: NotRequired[MycloudLoadBalancerArgs]
+    """The cloud's settings, typed."""
+    annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Raw annotations; they win over `settings`."""
+    load_balancer_class: NotRequired[pulumi.Input[str]]
+    """Who makes the load balancer, where that is not the CCM. Immutable: a change replaces the Service."""
+    external_traffic_policy: NotRequired[pulumi.Input[str]]
+    """`Cluster` (default) or `Local` (only nodes with pods get traffic; the client's address is kept)."""
+    namespace: NotRequired[pulumi.Input[str]]
+    """`default` if not given."""
+
+
+class LoadBalancerService(pulumi.ComponentResource):
+    """A Service named as the component, ready once its load balancer has an address.
+
+    Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
+    For the same reason it never has a `deleted_with`: that would skip its deletion and leak the load balancer.
+    """
+
+    address: pulumi.Output[str]
+    """The load balancer's IP address, or its host name."""
+    ports: list[pulumi.Output[int]]
+    """Where it listens."""
+
+    def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        catalogue = clouds.adapter(args["cloud"]).catalogue
+        _check(name, args, opts)
+        super().__init__("cloudcontroller:index:LoadBalancerService", name, dict(args), opts)
+        spec: ServiceSpecArgsDict = {
+            "type": "LoadBalancer",
+            "selector": args["selector"],
+            "ports": [_port(port) for port in args["ports"]],
+        }
+        if "load_balancer_class" in args:
+            spec["load_balancer_class"] = args["load_balancer_class"]
+        if "external_traffic_policy" in args:
+            spec["external_traffic_policy"] = args["external_traffic_policy"]
+        service = Service(
+            name,
+            metadata={
+                "name": name,
+                "namespace": args.get("namespace", "default"),
+                "annotations": _annotations(catalogue, args),
+            },
+            spec=spec,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Not inherited from a component, and what destroy's order stands on.
+                depends_on=opts.depends_on if opts else None,
+                # The API server refuses to change it, but the Kubernetes provider does not know that.
+                replace_on_changes=["spec.loadBalancerClass"],
+                delete_before_replace=True,
+            ),
+        )
+        self.address = service.status.apply(_address)
+        self.ports = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
+        self.register_outputs({"address": self.address, "ports": self.ports})
+
+
+def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None) -> None:
+    inputs.check_dns_label("name", name)
+    if not args["ports"]:
+        raise pulumi.InputPropertyError("ports", "empty; allowed: at least one port")
+    for index, port in enumerate(args["ports"]):
+        inputs.check_port(f"ports[{index}].port", port["port"])
+        protocol = port.get("protocol", "TCP")
+        inputs.check(f"ports[{index}].protocol", protocol, ", ".join(PROTOCOLS), lambda v: v in PROTOCOLS)
+    policy = args.get("external_traffic_policy", "Cluster")
+    inputs.check("external_traffic_policy", policy, ", ".join(POLICIES), lambda v: v in POLICIES)
+    if opts and opts.deleted_with:
+        why = "set; allowed: none, because it would skip the Service's deletion and leak its load balancer"
+        raise pulumi.InputPropertyError("opts.deleted_with", why)
+
+
+def _port(port: PortArgs) -> ServicePortArgsDict:
+    protocol = port.get("protocol", "TCP")
+    name = pulumi.Output.all(protocol, port["port"]).apply(lambda values: f"{values[0].lower()}-{int(values[1])}")
+    return {
+        "name": port.get("name", name),
+        "port": port["port"],
+        "target_port": port.get("target_port", port["port"]),
+        "protocol": protocol,
+    }
+
+
+def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
+    """Settings as annotations, then the raw ones; plain values are checked now, outputs when they are known."""
+    annotations: dict[str, pulumi.Input[str]] = {}
+    for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
+        path = f"settings.{argument}"
+        entry = catalogue.by_argument.get(argument)
+        if entry is None or entry.ignored:
+            allowed = ", ".join(sorted(e.argument for e in catalogue if not e.ignored))
+            raise pulumi.InputPropertyError(path, f"{catalogue.cloud} does not know it; allowed: {allowed}")
+        if inputs.is_known(value):
+            annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
+        else:
+            annotations[entry.name] = pulumi.Output.from_input(value).apply(entry.to_text)
+    for name, text in args.get("annotations", {}).items():
+        if inputs.is_known(text):
+            _refusing(f"annotations[{name}]", lambda name=name, text=text: catalogue.parse({name: text}))
+        annotations[name] = text
+    return annotations
+
+
+def _refusing(path: str, make: Any) -> Any:
+    try:
+        return make()
+    except InvalidConfiguration as error:
+        allowed = f"; allowed: {error.allowed}" if error.allowed else ""
+        raise pulumi.InputPropertyError(path, f"{error.why}{allowed}") from None
+
+
+def _address(status: Any) -> str:
+    ingress = status.load_balancer.ingress if status and status.load_balancer else None
+    if not ingress:
+        raise ValueError("the Service is ready, but its status names no address of a load balancer")
+    return str(ingress[0].ip or ingress[0].hostname)

@@ -1,0 +1,76 @@
+"""A node pool: machines of one kind, spread over zones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from components import clouds, inputs
+
+POOL_LABEL = "cloud-controller/pool"
+"""The label by which workloads choose a pool's nodes."""
+
+ROLES = ("control-plane", "worker")
+
+
+class NodePoolArgs(TypedDict):
+    """Arguments of `NodePool`. What decides how many resources there are, and their names, is plain."""
+
+    cloud: str
+    """The cloud that the machines run in."""
+    cluster_name: str
+    """Begins the machines' names."""
+    cluster_id: pulumi.Input[str]
+    """The cluster that they join, and the value of their cluster tag."""
+    subnet_ids: Mapping[str, pulumi.Input[str]]
+    """The network's subnets by zone."""
+    count: int
+    """How many machines; each keeps its name when the number changes."""
+    type: pulumi.Input[str]
+    """The cloud's machine type."""
+    zones: Sequence[str]
+    """Machine I is made in zone I modulo their number."""
+    role: NotRequired[str]
+    """`worker` (default) or `control-plane`."""
+    ingress: NotRequired[bool]
+    """Whether load balancers send their traffic to these machines; False if not given."""
+    labels: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Labels of the nodes, beside `cloud-controller/pool`."""
+
+
+class NodePool(pulumi.ComponentResource):
+    """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name."""
+
+    machines: list[clouds.MachineParts]
+    """Names (of machine and node) and ids, in the order of their indices."""
+
+    def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        role = args.get("role", "worker")
+        inputs.check_dns_label("name", name)
+        inputs.check("count", args["count"], "an integer of at least 0", lambda v: isinstance(v, int) and v >= 0)
+        inputs.check("role", role, ", ".join(ROLES), lambda v: v in ROLES)
+        if not args["zones"]:
+            raise pulumi.InputPropertyError("zones", "empty; allowed: at least one zone")
+        for index, zone in enumerate(args["zones"]):
+            known = sorted(args["subnet_ids"])
+            inputs.check(f"zones[{index}]", zone, f"the network's zones: {', '.join(known)}", known.__contains__)
+        adapter = clouds.adapter(args["cloud"])
+        super().__init__("cloudcontroller:index:NodePool", name, dict(args), opts)
+        self.machines = []
+        for index in range(args["count"]):
+            machine_name = f"{args['cluster_name']}-{name}-{index}"
+            inputs.check_dns_label("name", machine_name)
+            machine = adapter.machine(
+                machine_name,
+                cluster_id=args["cluster_id"],
+                subnet_id=args["subnet_ids"][args["zones"][index % len(args["zones"])]],
+                type=args["type"],
+                role=role,
+                ingress=args.get("ingress", False),
+                labels={POOL_LABEL: name, **args.get("labels", {})},
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            self.machines.append(machine)
+        self.register_outputs({"machines": {f"{i}": {"name": m.name, "id": m.id} for i, m in enumerate(self.machines)}})
