@@ -1,0 +1,100 @@
+"""The one Kubernetes client of this project: plain JSON objects, blocking calls, safe to share between threads.
+
+Used by the controllers, the machines of the local cloud, the engine's Kubernetes provider and the tests:
+
+    kube = Kube.from_file(Path("admin.kubeconfig"))
+    for node in kube.list(NODES).items:
+        kube.patch(NODES, name(node), {"metadata": {"labels": {"seen": "true"}}}, type=PatchType.MERGE)
+
+HTTP proxies, exec credential plugins and unverified TLS are not supported; a kubeconfig that asks for one is refused.
+"""
+
+from cloud_controller.kube.client import Kube
+from cloud_controller.kube.config import SERVICE_ACCOUNT_DIR, KubeconfigError
+from cloud_controller.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from cloud_controller.kube.informer import Handler, Informer
+from cloud_controller.kube.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    ENDPOINT_SLICES,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    EventType,
+    Object,
+    ObjectList,
+    PatchType,
+    Resource,
+    WatchEvent,
+    key,
+    name,
+    namespace,
+    uid,
+)
+from cloud_controller.kube.watch import Watch
+
+__all__ = [
+    "CLUSTER_ROLES",
+    "CLUSTER_ROLE_BINDINGS",
+    "CONFIG_MAPS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
+    "ENDPOINT_SLICES",
+    "EVENTS",
+    "LEASES",
+    "NAMESPACES",
+    "NODES",
+    "PODS",
+    "ROLES",
+    "ROLE_BINDINGS",
+    "SECRETS",
+    "SERVICES",
+    "SERVICE_ACCOUNTS",
+    "SERVICE_ACCOUNT_DIR",
+    "AlreadyExistsError",
+    "ApiError",
+    "ConflictError",
+    "EventType",
+    "ForbiddenError",
+    "GoneError",
+    "Handler",
+    "Informer",
+    "InvalidError",
+    "Kube",
+    "KubeconfigError",
+    "NotFoundError",
+    "Object",
+    "ObjectList",
+    "PatchType",
+    "Resource",
+    "TooManyRequestsError",
+    "UnauthorizedError",
+    "UnreachableError",
+    "Watch",
+    "WatchEvent",
+    "key",
+    "name",
+    "namespace",
+    "uid",
+]

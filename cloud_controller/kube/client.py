@@ -1,0 +1,260 @@
+"""How the Kubernetes API is called: verbs over plain objects, on one thread-safe pool of connections."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cloud_controller.kube import config, errors
+from cloud_controller.kube.rate_limit import RateLimit
+from cloud_controller.kube.resources import Object, ObjectList, PatchType, Resource, name, namespace
+from cloud_controller.kube.transport import Transport
+from cloud_controller.kube.watch import Watch
+
+PAGE = 500
+"""Objects a list asks for at once."""
+WATCH_SECONDS = 300
+"""After this (up to twice this) the server ends a watch; a new one resumes it."""
+
+
+class Kube:
+    """A Kubernetes API server as one identity. Every method raises `ApiError` or one of its kinds."""
+
+    def __init__(
+        self,
+        connection: config.Connection,
+        *,
+        rate_limit: RateLimit | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 30.0,
+    ) -> None:
+        self._transport = Transport(connection, rate_limit, connect_timeout, read_timeout)
+        self._discovered: dict[str, dict[str, Resource]] = {}
+        self._discovery_lock = threading.Lock()
+
+    @classmethod
+    def from_kubeconfig(cls, text: str, *, context: str | None = None, rate_limit: RateLimit | None = None) -> Kube:
+        """From a kubeconfig's YAML text. Raises `KubeconfigError` (a ValueError)."""
+        return cls(config.from_kubeconfig(text, context=context), rate_limit=rate_limit)
+
+    @classmethod
+    def from_file(cls, path: Path, *, context: str | None = None, rate_limit: RateLimit | None = None) -> Kube:
+        """From a kubeconfig file. Raises `KubeconfigError` (a ValueError), also when it can't be read."""
+        try:
+            text = path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise config.KubeconfigError(f"the kubeconfig can't be read: {error}") from error
+        return cls(config.from_kubeconfig(text, context=context, directory=path.parent), rate_limit=rate_limit)
+
+    @classmethod
+    def in_cluster(cls, service_account_dir: Path | None = None, *, rate_limit: RateLimit | None = None) -> Kube:
+        """As the service account of the pod that this process runs in; its token is read again as it rotates."""
+        return cls(config.in_cluster(service_account_dir), rate_limit=rate_limit)
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return self._transport.server
+
+    # ------------------------------------------------------------------------------------------------------- reads
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """The object. Raises `NotFoundError`."""
+        return self._json("GET", resource.path(namespace, name))
+
+    def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList:
+        """All objects (of one namespace, or of all), read consistently in pages."""
+        query = _selectors(label_selector, field_selector) | {"limit": str(PAGE)}
+        path = resource.path(namespace)
+        items: list[Object] = []
+        while True:
+            page = self._json("GET", path, query=query)
+            items.extend(page["items"] or [])
+            if not (token := page["metadata"].get("continue")):
+                break
+            query["continue"] = token
+        for item in items:  # A list's items carry neither; every other object does.
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return ObjectList(items, page["metadata"]["resourceVersion"])
+
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+        stop: threading.Event | None = None,
+    ) -> Watch:
+        """What happens after `resource_version`, bookmarks included. Reconnects nothing: `Informer` does."""
+        seconds = random.randint(WATCH_SECONDS, 2 * WATCH_SECONDS)
+        query = _selectors(label_selector, field_selector) | {
+            "watch": "true",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+        }
+        asked = f"WATCH {resource.path(namespace)}"
+        response = self._transport.stream(resource.path(namespace), query, asked, read_timeout=seconds + 30)
+        return Watch(response, asked, stop)
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """How the server serves `kind`, by discovery (cached). Raises `NotFoundError` for a kind it does not serve."""
+        with self._discovery_lock:
+            known = self._discovered.get(api_version, {})
+            if kind not in known:  # Asked again each time it is missing: a CRD may be new.
+                known = self._discover(api_version)
+                self._discovered[api_version] = known
+        if kind not in known:
+            raise errors.NotFoundError(
+                404, "NotFound", f"{self.server} serves no kind {kind!r} in {api_version} (it has {', '.join(known)})"
+            )
+        return known[kind]
+
+    def version(self) -> dict[str, str]:
+        """The server's version, as `/version` tells it (`gitVersion`, `major`, `minor`, …)."""
+        return self._json("GET", "/version")
+
+    # ------------------------------------------------------------------------------------------------------ writes
+
+    def create(
+        self,
+        resource: Resource,
+        obj: Object,
+        namespace: str | None = None,
+        *,
+        name: str | None = None,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Create the object and return it as stored. Raises `AlreadyExistsError`.
+
+        `name` and `subresource` post to an object's subresource: `serviceaccounts/NAME/token`, `pods/NAME/eviction`.
+        """
+        namespace = namespace or obj.get("metadata", {}).get("namespace")
+        path = resource.path(namespace, name, subresource)
+        return self._json("POST", path, query=_write_query(dry_run, field_manager), body=obj)
+
+    def replace(
+        self, resource: Resource, obj: Object, *, subresource: str | None = None, dry_run: bool = False
+    ) -> Object:
+        """Write the whole object; with its resourceVersion, only if nobody wrote since (else `ConflictError`)."""
+        path = resource.path(namespace(obj), name(obj), subresource)
+        return self._json("PUT", path, query=_write_query(dry_run), body=obj)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        type: PatchType,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Patch the object and return it as stored.
+
+        `PatchType.APPLY` (server-side apply) needs a `field_manager`; `force` takes over fields of other managers.
+        """
+        if type is PatchType.APPLY and not field_manager:
+            raise ValueError("a server-side apply needs a field_manager")
+        query = _write_query(dry_run, field_manager)
+        if force:
+            query["force"] = "true"
+        path = resource.path(namespace, name, subresource)
+        return self._json("PATCH", path, query=query, body=patch, content_type=type.value)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: str | None = None,
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete the object. Raises `NotFoundError`, and `ConflictError` where `uid` or `resource_version` differ.
+
+        `propagation`: Foreground, Background or Orphan. Finalizers may keep the object for a while.
+        """
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid or resource_version:
+            preconditions = {"uid": uid, "resourceVersion": resource_version}
+            options["preconditions"] = {k: v for k, v in preconditions.items() if v}
+        if propagation:
+            options["propagationPolicy"] = propagation
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        self._json("DELETE", resource.path(namespace, name), query=_write_query(dry_run), body=options)
+
+    # ---------------------------------------------------------------------------------------------------- plumbing
+
+    def raw(self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None) -> bytes:
+        """Call any path (`/readyz`, a pod's `log`) and return the answer's body."""
+        return bytes(self._transport.send(method, path, query=query, body=body).data)
+
+    def close(self) -> None:
+        """Close idle connections; watches end by `Watch.close`."""
+        self._transport.close()
+
+    def _discover(self, api_version: str) -> dict[str, Resource]:
+        group, _, version = api_version.rpartition("/")
+        answer = self._json("GET", f"/apis/{api_version}" if group else f"/api/{version}")
+        return {
+            found["kind"]: Resource(group, version, found["name"], found["kind"], found["namespaced"])
+            for found in answer["resources"]
+            if "/" not in found["name"]
+        }
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        response = self._transport.send(method, path, query=query, body=body, content_type=content_type)
+        try:
+            answer = orjson.loads(response.data)
+        except orjson.JSONDecodeError as error:
+            raise errors.UnreachableError(f"{method} {path}: {self.server} did not answer with JSON") from error
+        if not isinstance(answer, dict):
+            raise errors.UnreachableError(f"{method} {path}: {self.server} did not answer with an object")
+        return answer
+
+
+def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
+    query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {name: value for name, value in query.items() if value}
+
+
+def _write_query(dry_run: bool, field_manager: str | None = None) -> dict[str, str]:
+    query = {}
+    if dry_run:
+        query["dryRun"] = "All"
+    if field_manager:
+        query["fieldManager"] = field_manager
+    return query

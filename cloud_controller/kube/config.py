@@ -1,0 +1,181 @@
+"""Where the API server is and how to prove who we are: kubeconfig files and service accounts, as a `Connection`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
+_TOKEN_LIFETIME = 60.0
+"""Seconds for which a token file's content is used before it is read again (the kubelet rotates it long before)."""
+
+TokenSource = Callable[[], str]
+
+
+class KubeconfigError(ValueError):
+    """A kubeconfig or a service-account directory can't be used; the message names the field or the file."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A server and credentials; secrets stay inside the TLS context and the token source."""
+
+    scheme: str
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = field(repr=False)
+    token: TokenSource | None = field(repr=False)
+    server_name: str | None = None
+
+    @property
+    def server(self) -> str:
+        """The server's URL, for messages."""
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | None = None) -> Connection:
+    """The connection that a kubeconfig's context (by default its current one) describes.
+
+    `directory` is where relative file names begin. Raises `KubeconfigError`.
+    """
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        # Without the parser's excerpt: it may quote a secret.
+        raise KubeconfigError(f"the kubeconfig is not valid YAML{where}") from None
+    if not isinstance(document, dict):
+        raise KubeconfigError("the kubeconfig is empty or not a mapping")
+    context_name = context or document.get("current-context")
+    if not context_name:
+        raise KubeconfigError("the kubeconfig has no current-context; name one")
+    chosen = _named(document, "contexts", "context", context_name)
+    cluster = _named(document, "clusters", "cluster", chosen.get("cluster"))
+    user = _named(document, "users", "user", chosen.get("user"))
+    for unsupported in ("exec", "auth-provider", "username"):
+        if unsupported in user:
+            raise KubeconfigError(f"users[].user.{unsupported} is not supported; use a client certificate or a token")
+    if cluster.get("insecure-skip-tls-verify"):
+        raise KubeconfigError("insecure-skip-tls-verify is not supported; give certificate-authority-data")
+    base = directory or Path()
+    ca = _content(cluster, "certificate-authority", base)
+    certificate, private_key = _content(user, "client-certificate", base), _content(user, "client-key", base)
+    if (certificate is None) != (private_key is None):
+        raise KubeconfigError("client-certificate and client-key go together; one of them is missing")
+    pair = (certificate, private_key) if certificate and private_key else None
+    token: TokenSource | None = None
+    if user.get("token"):
+        value = str(user["token"])
+        token = lambda: value  # noqa: E731
+    elif user.get("tokenFile"):
+        token = TokenFile(base / user["tokenFile"])
+    return _connection(str(cluster.get("server") or ""), ca, pair, token, cluster.get("tls-server-name"))
+
+
+def in_cluster(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> Connection:
+    """The connection of a pod's service account. `directory` beats KUBERNETES_SERVICE_ACCOUNT_DIR beats the default."""
+    directory = directory or Path(environment.get(SERVICE_ACCOUNT_DIR_VARIABLE) or SERVICE_ACCOUNT_DIR)
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        raise KubeconfigError("KUBERNETES_SERVICE_HOST is not set: this process runs in no pod; give a kubeconfig")
+    try:
+        ca = (directory / "ca.crt").read_bytes()
+    except OSError as error:
+        raise KubeconfigError(f"the service account's CA can't be read: {error}") from error
+    token = TokenFile(directory / "token")
+    token()
+    return _connection(f"https://{f'[{host}]' if ':' in host else host}:{port}", ca, None, token, None)
+
+
+class TokenFile:
+    """A bearer token in a file that is replaced from time to time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._token = ""
+        self._read_at = float("-inf")
+
+    def __call__(self) -> str:
+        """The token, at most a minute old. Raises `KubeconfigError` when the file can't be read."""
+        with self._lock:
+            if time.monotonic() - self._read_at > _TOKEN_LIFETIME:
+                try:
+                    self._token = self._path.read_text().strip()
+                except OSError as error:
+                    raise KubeconfigError(f"the token can't be read: {error}") from error
+                self._read_at = time.monotonic()
+            return self._token
+
+
+def _named(document: Mapping[str, Any], section: str, member: str, wanted: object) -> dict[str, Any]:
+    for entry in document.get(section) or []:
+        if entry.get("name") == wanted:
+            return dict(entry.get(member) or {})
+    raise KubeconfigError(f"{section} of the kubeconfig holds no entry named {wanted!r}")
+
+
+def _content(entry: Mapping[str, Any], field_name: str, base: Path) -> bytes | None:
+    if data := entry.get(f"{field_name}-data"):
+        try:
+            return base64.b64decode(str(data), validate=True)
+        except (binascii.Error, ValueError):
+            raise KubeconfigError(f"{field_name}-data is not valid base64") from None
+    if path := entry.get(field_name):
+        try:
+            return (base / str(path)).read_bytes()
+        except OSError as error:
+            raise KubeconfigError(f"{field_name} can't be read: {error}") from error
+    return None
+
+
+def _connection(
+    server: str,
+    ca: bytes | None,
+    client: tuple[bytes, bytes] | None,
+    token: TokenSource | None,
+    server_name: str | None,
+) -> Connection:
+    url = urlsplit(server)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise KubeconfigError(f"clusters[].cluster.server {server!r} is not a URL such as https://HOST:6443")
+    tls = _tls(ca, client) if url.scheme == "https" else None
+    return Connection(
+        url.scheme, url.hostname, url.port or (443 if url.scheme == "https" else 80), tls, token, server_name
+    )
+
+
+def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=ca.decode() if ca else None)
+    except (ssl.SSLError, UnicodeDecodeError):
+        raise KubeconfigError("certificate-authority holds no valid PEM certificate") from None
+    if client is not None:
+        # ssl reads a client certificate from a file only; it lives no longer than the call.
+        with tempfile.TemporaryDirectory(prefix="client-cert-") as directory:
+            path = Path(directory, "pair.pem")
+            with open(path, "xb", opener=_private) as file:
+                file.write(client[0] + b"\n" + client[1])
+            try:
+                context.load_cert_chain(path)
+            except ssl.SSLError:
+                raise KubeconfigError("client-certificate and client-key are no valid PEM pair") from None
+    return context
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,168 @@
+"""How one request to the API server is made: a shared pool of connections, time limits, and what is sent again."""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import urllib3
+
+from cloud_controller.kube import errors
+from cloud_controller.kube.config import Connection
+from cloud_controller.kube.rate_limit import RateLimit
+
+_POOL_SIZE = 32
+_ATTEMPTS = 4
+_LONGEST_RETRY_AFTER = 30.0
+_USER_AGENT = "cloud-controller/0.1"
+
+# A peer that vanished without a word is found within a minute, also under a watch that is silent.
+_SOCKET_OPTIONS: list[tuple[int, int, int]] = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+]
+
+_log = logging.getLogger(__name__)
+
+
+class Transport:
+    """Requests to one server with one identity; safe to share between threads.
+
+    Reads are sent again when the connection breaks, any request when the server says 429 with Retry-After.
+    """
+
+    def __init__(
+        self, connection: Connection, rate_limit: RateLimit | None, connect_timeout: float, read_timeout: float
+    ) -> None:
+        self._connection = connection
+        self._rate_limit = rate_limit
+        self._timeout = urllib3.Timeout(connect=connect_timeout, read=read_timeout)
+        self._connect_timeout = connect_timeout
+        self._pool = _pool(connection)
+
+    @property
+    def server(self) -> str:
+        """The server's URL."""
+        return self._connection.server
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer, read whole, of a request with a JSON body. Raises `ApiError` unless it is a success."""
+        data = None if body is None else orjson.dumps(body)
+        headers = {} if body is None else {"Content-Type": content_type}
+        return self._request(method, path, query, data, headers, self._timeout, f"{method} {path}")
+
+    def stream(self, path: str, query: Mapping[str, str], asked: str, read_timeout: float) -> urllib3.BaseHTTPResponse:
+        """The answer of a GET, to be read as it comes."""
+        timeout = urllib3.Timeout(connect=self._connect_timeout, read=read_timeout)
+        return self._request("GET", path, query, None, {}, timeout, asked, stream=True)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._pool.close()
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | None,
+        headers: dict[str, str],
+        timeout: urllib3.Timeout,
+        asked: str,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{path}?{urlencode(query)}" if query else path
+        for attempt in range(1, _ATTEMPTS + 1):
+            last = attempt == _ATTEMPTS
+            if self._rate_limit is not None:
+                self._rate_limit.wait()
+            try:
+                response = self._pool.urlopen(
+                    method,
+                    url,
+                    body=data,
+                    headers=self._headers(headers),
+                    timeout=timeout,
+                    retries=False,
+                    redirect=False,
+                    preload_content=not stream,
+                )
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                # Nobody knows whether a write was done before the connection broke: only reads are sent again.
+                if method != "GET" or last or isinstance(error, urllib3.exceptions.SSLError):
+                    raise errors.UnreachableError(self._why(asked, error)) from error
+                time.sleep(random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
+                continue
+            if response.status < 300:
+                return response
+            failure = _failure(response, asked)
+            may_retry = isinstance(failure, errors.TooManyRequestsError) and "Retry-After" in response.headers
+            if last or not may_retry or failure.retry_after > _LONGEST_RETRY_AFTER:
+                raise failure
+            _log.debug("throttled asked=%r retry_after=%s", asked, failure.retry_after)
+            time.sleep(failure.retry_after)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _headers(self, headers: dict[str, str]) -> dict[str, str]:
+        common = {"Accept": "application/json", "User-Agent": _USER_AGENT}
+        if self._connection.token is not None:
+            common["Authorization"] = f"Bearer {self._connection.token()}"
+        return common | headers
+
+    def _why(self, asked: str, error: Exception) -> str:
+        text = f"the API server {self.server} can't be reached ({asked}): {_root(error)}"
+        if isinstance(error, urllib3.exceptions.SSLError):
+            return f"{text}; is the kubeconfig another cluster's, or older than this cluster?"
+        if isinstance(error, urllib3.exceptions.NewConnectionError):
+            return f"{text}; does it run, and is the address right?"
+        return text
+
+
+def _pool(connection: Connection) -> urllib3.HTTPConnectionPool:
+    if connection.tls is None:
+        pool = urllib3.HTTPConnectionPool(connection.host, connection.port, maxsize=_POOL_SIZE)
+    else:
+        pool = urllib3.HTTPSConnectionPool(
+            connection.host,
+            connection.port,
+            maxsize=_POOL_SIZE,
+            ssl_context=connection.tls,
+            server_hostname=connection.server_name,
+            assert_hostname=connection.server_name,
+        )
+    pool.conn_kw["socket_options"] = _SOCKET_OPTIONS
+    return pool
+
+
+def _failure(response: urllib3.BaseHTTPResponse, asked: str) -> errors.ApiError:
+    body = response.data
+    response.release_conn()
+    try:
+        retry_after = float(response.headers.get("Retry-After", "1"))
+    except ValueError:  # An HTTP date, which the API server never sends; a proxy may.
+        retry_after = 1.0
+    return errors.from_response(response.status, body, asked, retry_after)
+
+
+def _root(error: BaseException) -> str:
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, BaseException):
+        return _root(reason)
+    return str(error).rpartition(": ")[2] or type(error).__name__

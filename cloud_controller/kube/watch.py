@@ -1,0 +1,77 @@
+"""One watch of the Kubernetes API: an iterator over its events that another thread can close."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import urllib3
+
+from cloud_controller.kube import errors
+from cloud_controller.kube.resources import EventType, WatchEvent
+
+_STOP_CHECK = 0.5
+"""Seconds between two looks at the caller's stop event; `close` needs none."""
+
+
+class Watch(Iterator[WatchEvent]):
+    """The events of one watch request, in order.
+
+    It ends (StopIteration) when the server ends the request, when `close` is called or when `stop` is set. Raises
+    `GoneError` where the resource version is too old, `UnreachableError` where the connection broke, `ApiError` else.
+    """
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, asked: str, stop: threading.Event | None = None) -> None:
+        self._response = response
+        self._asked = asked
+        self._closed = threading.Event()
+        self._events = self._read()
+        if stop is not None:
+            threading.Thread(target=self._close_when, args=(stop,), name=f"watch-stop {asked}", daemon=True).start()
+
+    def __next__(self) -> WatchEvent:
+        return next(self._events)
+
+    def close(self) -> None:
+        """End the watch; safe from any thread, and more than once."""
+        if not self._closed.is_set():
+            self._closed.set()
+            try:
+                self._response.shutdown()
+            except (OSError, ValueError, RuntimeError):
+                return  # The connection is closed already, which is what was wanted.
+
+    def _close_when(self, stop: threading.Event) -> None:
+        while not self._closed.is_set():
+            if stop.wait(_STOP_CHECK):
+                self.close()
+
+    def _read(self) -> Iterator[WatchEvent]:
+        try:
+            for line in self._lines():
+                yield self._event(orjson.loads(line))
+        except (urllib3.exceptions.HTTPError, OSError, orjson.JSONDecodeError, ValueError, AttributeError) as error:
+            # AttributeError: urllib3 and ssl raise it when `close` takes the socket away under a read.
+            if not self._closed.is_set():
+                raise errors.UnreachableError(f"{self._asked}: the watch broke: {error}") from error
+        finally:
+            self._closed.set()
+            self._response.close()
+            self._response.release_conn()
+
+    def _lines(self) -> Iterator[bytes]:
+        rest = b""
+        for chunk in self._response.stream(None):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if self._closed.is_set():
+                    return
+                if line:
+                    yield line
+
+    def _event(self, raw: dict[str, Any]) -> WatchEvent:
+        if raw["type"] == "ERROR":
+            raise errors.from_status(raw["object"], self._asked)
+        return WatchEvent(EventType(raw["type"]), raw["object"])
