@@ -1,0 +1,78 @@
+"""mycloud's HTTP API: the application that serves `docs/mycloud-api.md`.
+
+Endpoints are thin: each opens one transaction of the store and calls the rules of `networking`, `compute` or
+`balancing`. What has to happen in the world is the lifecycle's work, which reads it from the store.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from local.mycloud.context import Context
+from local.mycloud.endpoints import admin, balancing, compute, networking
+from local.mycloud.errors import ApiError, InvalidParameter, NotFound
+from local.mycloud.gate import Gate, error_answer
+from local.mycloud.models import ErrorAnswer
+
+
+class MethodNotAllowed(ApiError):
+    """The path exists, the method on it does not."""
+
+    status = 405
+    code = "InvalidParameter"
+
+
+def create_app(context: Context) -> FastAPI:
+    """The application of one site."""
+    app = FastAPI(
+        title="mycloud",
+        version="1",
+        description="A private cloud on one machine.",
+        responses={"default": {"model": ErrorAnswer}},
+        redoc_url=None,
+    )
+    app.state.context = context
+    for router in (networking.router, compute.router, balancing.router, admin.router):
+        app.include_router(router, prefix="/v1")
+    app.include_router(admin.data_plane)
+    app.add_api_route("/healthz", _healthz, methods=["GET"], tags=["admin"])
+    app.add_exception_handler(ApiError, _refuse)
+    app.add_exception_handler(RequestValidationError, _refuse_parameters)
+    app.add_exception_handler(HTTPException, _refuse_path)
+    app.add_middleware(Gate, api=app, token=context.token, faults=context.faults, calls=context.calls)
+    context.store.observe(context.board.ring)
+    return app
+
+
+def _healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_answer(error)
+
+
+async def _refuse_parameters(_: Request, error: Exception) -> Response:
+    """The first thing that is wrong, named by its path in the body or query."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    message = str(first["msg"]).removeprefix("Value error, ")
+    allowed = first.get("ctx", {}).get("expected")
+    field = ".".join(where) or None
+    return error_answer(
+        InvalidParameter(f"{field}: {message}" if field else message, field=field, allowed=allowed and str(allowed))
+    )
+
+
+async def _refuse_path(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    operation = f"{request.method} {request.url.path}"
+    if error.status_code == 405:
+        return error_answer(MethodNotAllowed(f"{operation} is no operation of mycloud"))
+    if error.status_code == 404:
+        return error_answer(NotFound(f"{operation} is no operation of mycloud"))
+    return error_answer(InvalidParameter(str(error.detail)))

@@ -1,0 +1,287 @@
+"""Load balancers: what may be made, changed and deleted, inside one transaction of the store.
+
+Each change that the data plane must carry out raises the record's generation and makes it `updating`; the data plane's
+report of that generation makes it `available` or `failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound
+from local.mycloud.models import (
+    Backend,
+    BackendKey,
+    BackendResult,
+    BackendSet,
+    CreateLoadBalancer,
+    HealthCheck,
+    Listener,
+    LoadBalancer,
+    LoadBalancerRecord,
+    MachineRecord,
+    NetworkRecord,
+    PutBackendSet,
+    PutListener,
+    State,
+    UpdateLoadBalancer,
+    now,
+)
+from local.mycloud.networking import free_host
+from local.mycloud.store import Filter, Session, new_id
+
+
+def create_load_balancer(session: Session, request: CreateLoadBalancer, first_port: int) -> LoadBalancerRecord:
+    """A load balancer with the next free address of its network. `first_port`: the lowest that may be bound."""
+    if made := session.made_with(LoadBalancerRecord, request):
+        return made
+    network = session.referenced(NetworkRecord, request.network_id, "network_id")
+    taken = {balancer.address for balancer in session.query(LoadBalancerRecord, Filter(network_id=network.id))}
+    address, network.next_lb_host = free_host(network.load_balancer_cidr, network.next_lb_host, taken)
+    balancer = LoadBalancerRecord(
+        id=new_id(LoadBalancerRecord),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        network_id=network.id,
+        address=address,
+        scheme=request.scheme,
+        listeners=request.listeners,
+        backend_sets=request.backend_sets,
+    )
+    _validate(session, balancer, None, first_port)
+    session.save(network)
+    session.add(balancer)
+    session.remember_token(balancer, request)
+    return balancer
+
+
+def update_load_balancer(session: Session, id: str, request: UpdateLoadBalancer, first_port: int) -> LoadBalancerRecord:
+    """Change name and tags, and replace the listeners or backend sets that are given."""
+    balancer, before = _changeable(session, id)
+    balancer.name = balancer.name if request.name is None else request.name
+    balancer.tags = balancer.tags if request.tags is None else request.tags
+    balancer.listeners = balancer.listeners if request.listeners is None else request.listeners
+    balancer.backend_sets = balancer.backend_sets if request.backend_sets is None else request.backend_sets
+    return _finish(session, balancer, before, first_port)
+
+
+def delete_load_balancer(session: Session, id: str) -> LoadBalancerRecord:
+    """Begin the deletion; the record goes when the data plane has closed its listeners."""
+    balancer = session.get(LoadBalancerRecord, id)
+    if balancer.state != State.DELETING:
+        balancer.state = State.DELETING
+        balancer.generation += 1
+        session.save(balancer)
+    return balancer
+
+
+def put_listener(
+    session: Session, id: str, protocol: str, port: int, request: PutListener, first_port: int
+) -> LoadBalancerRecord:
+    """Make the listener, or change it in place."""
+    balancer, before = _changeable(session, id)
+    listener = Listener.model_validate({"protocol": protocol, "port": port, **request.model_dump()})
+    for index, present in enumerate(balancer.listeners):
+        if (present.protocol, present.port) == (protocol, port):
+            balancer.listeners[index] = listener
+            break
+    else:
+        balancer.listeners.append(listener)
+    return _finish(session, balancer, before, first_port)
+
+
+def delete_listener(session: Session, id: str, protocol: str, port: int, first_port: int) -> LoadBalancerRecord:
+    """Remove the listener."""
+    balancer, before = _changeable(session, id)
+    rest = [each for each in balancer.listeners if (each.protocol, each.port) != (protocol, port)]
+    if len(rest) == len(balancer.listeners):
+        raise NotFound(f"load balancer {id} has no listener {protocol} {port}")
+    balancer.listeners = rest
+    return _finish(session, balancer, before, first_port)
+
+
+def put_backend_set(
+    session: Session, id: str, name: str, request: PutBackendSet, first_port: int
+) -> LoadBalancerRecord:
+    """Make the backend set, or change it; without `backends` it keeps those that it has."""
+    balancer, before = _changeable(session, id)
+    present = next((each for each in balancer.backend_sets if each.name == name), None)
+    kept = present.backends if present else []
+    changed = BackendSet(
+        name=name,
+        scheduler=request.scheduler,
+        health_check=request.health_check,
+        backends=kept if request.backends is None else request.backends,
+    )
+    if present is None:
+        balancer.backend_sets.append(changed)
+    else:
+        balancer.backend_sets[balancer.backend_sets.index(present)] = changed
+    return _finish(session, balancer, before, first_port)
+
+
+def delete_backend_set(session: Session, id: str, name: str, first_port: int) -> LoadBalancerRecord:
+    """Remove the backend set; raises `Conflict` while a listener uses it."""
+    balancer, before = _changeable(session, id)
+    _backend_set(balancer, name)
+    users = [f"{each.protocol} {each.port}" for each in balancer.listeners if each.backend_set == name]
+    if users:
+        raise Conflict(f"backend set {name!r} of {id} is used by listener {', '.join(users)}")
+    balancer.backend_sets = [each for each in balancer.backend_sets if each.name != name]
+    return _finish(session, balancer, before, first_port)
+
+
+def register_backends(
+    session: Session, id: str, name: str, backends: Sequence[Backend], first_port: int
+) -> list[BackendResult]:
+    """Add each backend, or change the weight of one that is there; or say why not."""
+    balancer, before = _changeable(session, id)
+    backend_set = _backend_set(balancer, name)
+    members = {_key(backend): backend for backend in backend_set.backends}
+    results = []
+    for backend in backends:
+        result = BackendResult(address=backend.address, port=backend.port)
+        try:
+            _require_machine(session, balancer, backend, "backends")
+            members[_key(backend)] = backend
+        except ApiError as error:
+            result.error = error.detail
+        results.append(result)
+    backend_set.backends = list(members.values())
+    _finish(session, balancer, before, first_port)
+    return results
+
+
+def deregister_backends(
+    session: Session, id: str, name: str, keys: Sequence[BackendKey], first_port: int
+) -> list[BackendResult]:
+    """Take each backend out, or say that it was not there."""
+    balancer, before = _changeable(session, id)
+    backend_set = _backend_set(balancer, name)
+    members = {_key(backend): backend for backend in backend_set.backends}
+    results = []
+    for key in keys:
+        result = BackendResult(address=key.address, port=key.port)
+        if members.pop(_key(key), None) is None:
+            missing = NotFound(f"backend set {name!r} of {id} has no backend {key.address}:{key.port}")
+            result.error = missing.detail
+        results.append(result)
+    backend_set.backends = list(members.values())
+    _finish(session, balancer, before, first_port)
+    return results
+
+
+def public(record: LoadBalancerRecord) -> LoadBalancer:
+    """The load balancer with every health check spelt out, as answers and the data plane have it."""
+    udp = {listener.backend_set for listener in record.listeners if listener.protocol == "UDP"}
+    sets = [
+        each.model_copy(update={"health_check": HealthCheck(protocol="NONE" if each.name in udp else "TCP")})
+        if each.health_check is None
+        else each
+        for each in record.backend_sets
+    ]
+    return LoadBalancer.model_validate({**dict(record), "backend_sets": sets})
+
+
+def carried_out(session: Session, id: str, generation: int, failures: Sequence[str], closed: bool) -> None:
+    """Take in the data plane's word that it has done `generation`, or why it could not, or that all is closed."""
+    balancer = session.find(LoadBalancerRecord, id)
+    if balancer is None:
+        return
+    if balancer.state == State.DELETING:
+        if closed:
+            session.remove(id)
+        return
+    if generation < balancer.generation:
+        return
+    state = State.FAILED if failures else State.AVAILABLE
+    reason = "; ".join(failures) or None
+    if (balancer.observed, balancer.state, balancer.state_reason) != (generation, state, reason):
+        balancer.observed, balancer.state, balancer.state_reason = generation, state, reason
+        session.save(balancer)
+
+
+def _changeable(session: Session, id: str) -> tuple[LoadBalancerRecord, LoadBalancerRecord]:
+    balancer = session.get(LoadBalancerRecord, id)
+    if balancer.state == State.DELETING:
+        raise Conflict(f"load balancer {id} is being deleted")
+    return balancer, balancer.model_copy(deep=True)
+
+
+def _finish(
+    session: Session, balancer: LoadBalancerRecord, before: LoadBalancerRecord, first_port: int
+) -> LoadBalancerRecord:
+    _validate(session, balancer, before, first_port)
+    if (balancer.listeners, balancer.backend_sets) != (before.listeners, before.backend_sets):
+        balancer.generation += 1
+        # A change of backends needs no new socket: who waits for the address to answer need not wait for it.
+        if balancer.listeners != before.listeners and balancer.state != State.CREATING:
+            balancer.state, balancer.state_reason = State.UPDATING, None
+    if balancer != before:
+        session.save(balancer)
+    return balancer
+
+
+def _validate(
+    session: Session, balancer: LoadBalancerRecord, before: LoadBalancerRecord | None, first_port: int
+) -> None:
+    sets = [each.name for each in balancer.backend_sets]
+    _require_unique(sets, "backend_sets", "name")
+    _require_unique([f"{each.protocol} {each.port}" for each in balancer.listeners], "listeners", "protocol and port")
+    for index, listener in enumerate(balancer.listeners):
+        if listener.backend_set not in sets:
+            raise InvalidParameter(
+                f"listener {listener.protocol} {listener.port} names a backend set that does not exist: "
+                f"{listener.backend_set!r}",
+                field=f"listeners.{index}.backend_set",
+                allowed=", ".join(sets) or None,
+            )
+        if listener.port < first_port:
+            raise InvalidParameter(
+                f"port {listener.port} is below {first_port}, and the user who runs this site may not bind such ports",
+                field="port",
+                allowed=f"{first_port}-65535",
+            )
+    known = (
+        {_key(backend): backend.machine_id for each in before.backend_sets for backend in each.backends}
+        if before
+        else {}
+    )
+    for backend_set in balancer.backend_sets:
+        field = f"backend_sets.{backend_set.name}.backends"
+        _require_unique([f"{each.address}:{each.port}" for each in backend_set.backends], field, "address and port")
+        for backend in backend_set.backends:
+            # What was accepted once may stay when its machine is gone: health checks take it out.
+            if known.get(_key(backend)) != backend.machine_id:
+                _require_machine(session, balancer, backend, field)
+
+
+def _require_machine(session: Session, balancer: LoadBalancerRecord, backend: Backend, field: str) -> None:
+    machine = session.find(MachineRecord, backend.machine_id)
+    if machine is None or machine.network_id != balancer.network_id or machine.state == State.TERMINATED:
+        raise InvalidParameter(f"network {balancer.network_id} has no machine {backend.machine_id!r}", field=field)
+    if backend.address not in machine.private_ips:
+        raise InvalidParameter(
+            f"{backend.address} is not an address of machine {machine.id}",
+            field=field,
+            allowed=", ".join(machine.private_ips),
+        )
+
+
+def _require_unique(values: Sequence[str], field: str, what: str) -> None:
+    doubled = sorted({value for value in values if values.count(value) > 1})
+    if doubled:
+        raise InvalidParameter(f"two {field} have the same {what}: {doubled[0]}", field=field)
+
+
+def _backend_set(balancer: LoadBalancerRecord, name: str) -> BackendSet:
+    for each in balancer.backend_sets:
+        if each.name == name:
+            return each
+    raise NotFound(f"load balancer {balancer.id} has no backend set {name!r}")
+
+
+def _key(backend: BackendKey) -> tuple[str, int]:
+    return backend.address, backend.port

@@ -1,0 +1,149 @@
+"""Clusters and machines: what may be made, changed and deleted, inside one transaction of the store.
+
+Nothing here touches a process: the lifecycle brings about what the records say.
+"""
+
+from __future__ import annotations
+
+from local.mycloud.errors import Conflict, InvalidParameter
+from local.mycloud.models import (
+    REGION,
+    Cluster,
+    CreateCluster,
+    CreateMachine,
+    MachineRecord,
+    NetworkRecord,
+    State,
+    SubnetRecord,
+    Update,
+    now,
+)
+from local.mycloud.networking import LIVING, free_host
+from local.mycloud.store import Filter, Session, new_id, update_object
+
+
+def create_cluster(session: Session, request: CreateCluster) -> Cluster:
+    """A cluster in a network that has none: its pod and service ranges are the network's."""
+    if made := session.made_with(Cluster, request):
+        return made
+    network = session.referenced(NetworkRecord, request.network_id, "network_id")
+    for other in session.query(Cluster, Filter(network_id=network.id)):
+        raise Conflict(f"network {network.id} holds cluster {other.id}; a network holds one", field="network_id")
+    cluster = Cluster(
+        id=new_id(Cluster),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        network_id=network.id,
+    )
+    session.add(cluster)
+    session.remember_token(cluster, request)
+    return cluster
+
+
+def delete_cluster(session: Session, id: str) -> Cluster:
+    """Begin the deletion; raises `Conflict` while machines belong to it."""
+    cluster = session.get(Cluster, id)
+    machines = session.query(MachineRecord, Filter(cluster_id=id, states=LIVING))
+    if machines:
+        raise Conflict(f"cluster {id} still has machines {', '.join(m.id for m in machines[:3])}")
+    cluster.state = State.DELETING
+    session.save(cluster)
+    return cluster
+
+
+def create_machine(session: Session, request: CreateMachine) -> MachineRecord:
+    """A machine with the next free address of its subnet."""
+    if made := session.made_with(MachineRecord, request):
+        return made
+    subnet = session.referenced(SubnetRecord, request.subnet_id, "subnet_id")
+    cluster = session.referenced(Cluster, request.cluster_id, "cluster_id")
+    if cluster.network_id != subnet.network_id:
+        raise InvalidParameter(
+            f"cluster {cluster.id} is in network {cluster.network_id}, subnet {subnet.id} in {subnet.network_id}",
+            field="cluster_id",
+        )
+    _require_free_name(session, subnet.network_id, request.name)
+    living = session.query(MachineRecord, Filter(subnet_id=subnet.id, states=LIVING))
+    address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, {ip for m in living for ip in m.private_ips})
+    session.save(subnet)
+    machine = MachineRecord(
+        id=new_id(MachineRecord),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        network_id=subnet.network_id,
+        subnet_id=subnet.id,
+        zone=subnet.zone,
+        region=REGION,
+        type=request.type,
+        cluster_id=cluster.id,
+        role=request.role,
+        private_ips=[address],
+        node_labels=request.node_labels,
+        register_provider_id=request.register_provider_id,
+    )
+    session.add(machine)
+    session.remember_token(machine, request)
+    return machine
+
+
+def update_machine(session: Session, id: str, request: Update) -> MachineRecord:
+    """Change the tags; the name is the node's name, which cannot change while the machine lives."""
+    machine = session.get(MachineRecord, id)
+    if request.name not in (None, machine.name):
+        raise InvalidParameter(f"the name of machine {id} is its node's name and can't change", field="name")
+    return update_object(session, machine, request)
+
+
+def start_machine(session: Session, id: str) -> MachineRecord:
+    """Let a stopped machine boot; one that runs or boots is left as it is."""
+    machine = _living_machine(session, id)
+    if machine.intent != "running" or machine.state in (State.STOPPED, State.FAILED):
+        machine.intent = "running"
+        if machine.state in (State.STOPPED, State.FAILED):
+            machine.state, machine.state_reason = State.CREATING, None
+        session.save(machine)
+    return machine
+
+
+def stop_machine(session: Session, id: str) -> MachineRecord:
+    """Shut a machine down; it keeps its address and can be started again."""
+    machine = _living_machine(session, id)
+    if machine.state != State.STOPPED:
+        machine.intent, machine.state, machine.state_reason = "stopped", State.STOPPING, None
+        session.save(machine)
+    return machine
+
+
+def reboot_machine(session: Session, id: str) -> MachineRecord:
+    """Shut a running machine down and boot it again; its state stays `running` meanwhile."""
+    machine = _living_machine(session, id)
+    if machine.state != State.RUNNING:
+        raise Conflict(f"machine {id} is {machine.state.value}; only a running one can be rebooted")
+    machine.reboot = True
+    session.save(machine)
+    return machine
+
+
+def terminate_machine(session: Session, id: str) -> MachineRecord:
+    """Begin the end of a machine; one that is terminated already stays as it is."""
+    machine = session.get(MachineRecord, id)
+    if machine.intent != "terminated":
+        machine.intent, machine.state, machine.state_reason = "terminated", State.STOPPING, "terminating"
+        session.save(machine)
+    return machine
+
+
+def _living_machine(session: Session, id: str) -> MachineRecord:
+    machine = session.get(MachineRecord, id)
+    if machine.intent == "terminated":
+        raise Conflict(f"machine {id} is {'terminated' if machine.state == State.TERMINATED else 'terminating'}")
+    return machine
+
+
+def _require_free_name(session: Session, network_id: str, name: str) -> None:
+    for other in session.query(MachineRecord, Filter(network_id=network_id, name=name, states=LIVING)):
+        raise Conflict(f"machine {other.id} of network {network_id} is named {name!r} already", field="name")

@@ -1,0 +1,88 @@
+"""What every endpoint of mycloud works with, and the query of every list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Query, Request
+from pydantic import Field
+
+from local.addresses import AddressBlock
+from local.mycloud.balancer_board import BalancerBoard
+from local.mycloud.errors import InvalidParameter
+from local.mycloud.gate import Calls, Faults
+from local.mycloud.models import MAX_PAGE, Cluster, State, Strict
+from local.mycloud.store import Filter, Store
+
+
+class Kubeconfigs(Protocol):
+    """Issues credentials of clusters; the lifecycle's machinery does."""
+
+    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
+        """A cluster-admin kubeconfig (YAML, a secret) that ends after `ttl`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """One site's API. `first_port`: the lowest port that a load balancer may listen on."""
+
+    block: AddressBlock
+    store: Store
+    token: str
+    kubeconfigs: Kubeconfigs
+    first_port: int = 1
+    board: BalancerBoard = field(default_factory=BalancerBoard)
+    faults: Faults = field(default_factory=Faults)
+    calls: Calls = field(default_factory=Calls)
+
+
+def _context(request: Request) -> Context:
+    context = request.app.state.context
+    assert isinstance(context, Context)
+    return context
+
+
+Ctx = Annotated[Context, Depends(_context)]
+
+
+class ListQuery(Strict):
+    """The query of every collection; `ids` is comma-separated, `tag` is `key=value` and may be repeated."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = MAX_PAGE
+    cursor: str | None = None
+    ids: str | None = None
+    name: str | None = None
+    tag: Annotated[list[str], Field(default_factory=list)]
+    state: State | None = None
+    network_id: str | None = None
+    subnet_id: str | None = None
+    cluster_id: str | None = None
+    zone: str | None = None
+
+    def filter(self) -> Filter:
+        """The query as the store takes it; raises `InvalidParameter`."""
+        ids = None if self.ids is None else [each for each in self.ids.split(",") if each]
+        if ids is not None and len(ids) > MAX_PAGE:
+            raise InvalidParameter(f"{len(ids)} ids are too many", field="ids", allowed=f"at most {MAX_PAGE}")
+        tags = []
+        for tag in self.tag:
+            key, separator, value = tag.partition("=")
+            if not separator:
+                raise InvalidParameter(f"{tag!r} is no tag filter", field="tag", allowed="KEY=VALUE")
+            tags.append((key, value))
+        return Filter(
+            ids=ids,
+            name=self.name,
+            tags=tags,
+            states=None if self.state is None else [self.state.value],
+            network_id=self.network_id,
+            subnet_id=self.subnet_id,
+            cluster_id=self.cluster_id,
+            zone=self.zone,
+        )
+
+
+Listing = Annotated[ListQuery, Query()]

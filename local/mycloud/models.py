@@ -1,0 +1,428 @@
+"""What mycloud's objects and requests look like: the types that its OpenAPI document and its database share.
+
+A `…Record` is what the database holds: the public object and what only the server knows. Answers are made from the
+public type, so a record's own fields never leave the server.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+REGION = "local"
+ZONES = ("zone-a", "zone-b", "zone-c")
+MACHINE_TYPES = ("m1.small", "m1.medium", "m1.large")
+
+MAX_PAGE = 100
+MAX_ROUTE_BATCH = 50
+MAX_BACKEND_BATCH = 40
+
+
+def now() -> str:
+    """The present time as objects carry it: RFC 3339, UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _address(value: str) -> str:
+    try:
+        address = IPv4Address(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not an IPv4 address") from None
+    if address not in IPv4Network("10.0.0.0/8"):
+        raise ValueError(f"{value} is not in 10.0.0.0/8")
+    return value
+
+
+def _cidr(value: str) -> str:
+    try:
+        return str(IPv4Network(value))
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not an IPv4 CIDR: {error}") from None
+
+
+def _dns_label(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+        raise ValueError(f"{value!r} is not a DNS label (lower-case letters, digits and '-', at most 63)")
+    return value
+
+
+ClusterAddress = Annotated[str, AfterValidator(_address)]
+Cidr = Annotated[str, AfterValidator(_cidr)]
+DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Protocol = Literal["TCP", "UDP"]
+Zone = Literal["zone-a", "zone-b", "zone-c"]
+
+
+class State(StrEnum):
+    """Where an object stands in its life. Machines use the middle four instead of `available`, and never `deleting`."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    UPDATING = "updating"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    TERMINATED = "terminated"
+    DELETING = "deleting"
+    FAILED = "failed"
+
+
+class Strict(BaseModel):
+    """A request's base: an unknown field is an error, not a silently lost wish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# --------------------------------------------------------------------------------------------------------- objects
+
+
+class CloudObject(BaseModel):
+    """What every object has."""
+
+    id: str
+    name: str
+    tags: dict[str, str] = {}
+    state: State
+    state_reason: str | None = None
+    created_at: str
+
+
+class ZoneObject(BaseModel):
+    """A zone; nobody makes or deletes one."""
+
+    id: str
+    name: str
+    region: str
+    state: State = State.AVAILABLE
+
+
+class Network(CloudObject):
+    """A network with its ranges: machines (`cidr`), pods, cluster IPs and load balancers."""
+
+    cidr: str
+    pod_cidr: str
+    service_cidr: str
+    load_balancer_cidr: str
+    route_table_id: str
+
+
+class Subnet(CloudObject):
+    """A part of a network's machine range in one zone."""
+
+    network_id: str
+    zone: str
+    cidr: str
+
+
+class RouteTable(CloudObject):
+    """The pod routes of one network."""
+
+    network_id: str
+
+
+class Route(BaseModel):
+    """Packets for `destination_cidr` go to a machine; `blackhole` once that machine is gone."""
+
+    destination_cidr: str
+    next_hop_machine_id: str
+    state: Literal["active", "blackhole"] = "active"
+
+
+class Cluster(CloudObject):
+    """A Kubernetes control plane that the cloud runs."""
+
+    network_id: str
+    version: str | None = None
+    endpoint: str | None = None
+    certificate_authority: str | None = None
+
+
+class Machine(CloudObject):
+    """A machine that boots into a cluster as a node."""
+
+    network_id: str
+    subnet_id: str
+    zone: str
+    region: str
+    type: str
+    cluster_id: str
+    role: Literal["control-plane", "worker"]
+    private_ips: list[str]
+    node_labels: dict[str, str] = {}
+    register_provider_id: bool = False
+    terminated_at: str | None = None
+
+
+class Listener(Strict):
+    """A port on which a load balancer listens. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
+
+    protocol: Protocol
+    port: Port
+    backend_set: Name
+    max_qps: Annotated[int, Field(ge=1)] | None = None
+    idle_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+
+
+class HealthCheck(Strict):
+    """How backends are examined; `port` None: the backend's own. NONE: a backend counts as healthy unseen."""
+
+    protocol: Literal["TCP", "HTTP", "NONE"] = "TCP"
+    port: Port | None = None
+    path: Annotated[str, Field(pattern="^/", max_length=1024)] = "/"
+    interval_seconds: Annotated[int, Field(ge=1, le=300)] = 2
+    timeout_seconds: Annotated[int, Field(ge=1, le=60)] = 1
+    healthy_threshold: Annotated[int, Field(ge=1, le=10)] = 2
+    unhealthy_threshold: Annotated[int, Field(ge=1, le=10)] = 2
+
+
+class BackendKey(Strict):
+    """What tells backends of one set apart."""
+
+    address: ClusterAddress
+    port: Port
+
+
+class Backend(BackendKey):
+    """Where connections go: a machine's address and a port there. Weight 0: no new connections."""
+
+    machine_id: str
+    weight: Annotated[int, Field(ge=0, le=256)] = 1
+
+
+class BackendSet(Strict):
+    """Backends that listeners share. `health_check` None: TCP, or NONE where a UDP listener uses the set."""
+
+    name: Name
+    scheduler: Literal["round_robin", "least_connections"] = "round_robin"
+    health_check: HealthCheck | None = None
+    backends: list[Backend] = []
+
+
+class LoadBalancer(CloudObject):
+    """A load balancer with an address of its own."""
+
+    network_id: str
+    address: str
+    scheme: Literal["internal", "internet-facing"]
+    listeners: list[Listener] = []
+    backend_sets: list[BackendSet] = []
+
+
+class BackendHealth(BaseModel):
+    """What the health checks say of a backend; None: not known yet."""
+
+    backend_set: str
+    address: str
+    port: int
+    healthy: bool | None
+
+
+class ListenerCounters(BaseModel):
+    """What went through a listener since the load balancer's data plane started."""
+
+    protocol: str
+    port: int
+    connections: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    rejected_qps: int = 0
+
+
+# --------------------------------------------------------------------------------------------------------- records
+
+
+class NetworkRecord(Network):
+    """`index`: which of the site's ranges it has. `next_lb_host`: where the search for a free address goes on."""
+
+    index: int
+    next_lb_host: int = 10
+
+
+class SubnetRecord(Subnet):
+    """`next_host`: where the search for a free address goes on, so that a freed one is not reused at once."""
+
+    next_host: int = 10
+
+
+class MachineRecord(Machine):
+    """`intent`: where the machine shall come to. `reboot`: it has yet to go down once on the way."""
+
+    intent: Literal["running", "stopped", "terminated"] = "running"
+    reboot: bool = False
+    labelled: bool = False
+
+
+class LoadBalancerRecord(LoadBalancer):
+    """`generation` counts changes of what the data plane must do; `observed` is the last one that it has done."""
+
+    generation: int = 1
+    observed: int = 0
+
+
+# -------------------------------------------------------------------------------------------------------- requests
+
+
+class Create(Strict):
+    """What every creation takes; `client_token` makes it idempotent."""
+
+    name: Name
+    tags: dict[str, str] = {}
+    client_token: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+
+
+class CreateNetwork(Create):
+    pass
+
+
+class CreateSubnet(Create):
+    network_id: str
+    zone: Zone
+
+
+class CreateCluster(Create):
+    network_id: str
+
+
+class CreateMachine(Create):
+    name: DnsLabel
+    subnet_id: str
+    type: Literal["m1.small", "m1.medium", "m1.large"]
+    cluster_id: str
+    role: Literal["control-plane", "worker"]
+    node_labels: dict[str, str] = {}
+    register_provider_id: bool = False
+
+
+class CreateLoadBalancer(Create):
+    network_id: str
+    scheme: Literal["internal", "internet-facing"] = "internet-facing"
+    listeners: list[Listener] = []
+    backend_sets: list[BackendSet] = []
+
+
+class Update(Strict):
+    """What a PATCH may change; what is left out stays. `tags` replaces all tags."""
+
+    name: Name | None = None
+    tags: dict[str, str] | None = None
+
+
+class UpdateLoadBalancer(Update):
+    """The lists replace all listeners and all backend sets at once."""
+
+    listeners: list[Listener] | None = None
+    backend_sets: list[BackendSet] | None = None
+
+
+class PutListener(Strict):
+    backend_set: Name
+    max_qps: Annotated[int, Field(ge=1)] | None = None
+    idle_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+
+
+class PutBackendSet(Strict):
+    """`backends` None keeps those that the set has."""
+
+    scheduler: Literal["round_robin", "least_connections"] = "round_robin"
+    health_check: HealthCheck | None = None
+    backends: list[Backend] | None = None
+
+
+class NewRoute(Strict):
+    destination_cidr: Cidr
+    next_hop_machine_id: str
+
+
+class CreateRoutes(Strict):
+    routes: Annotated[list[NewRoute], Field(max_length=MAX_ROUTE_BATCH)]
+
+
+class DeleteRoutes(Strict):
+    destination_cidrs: Annotated[list[Cidr], Field(max_length=MAX_ROUTE_BATCH)]
+
+
+class RegisterBackends(Strict):
+    backends: Annotated[list[Backend], Field(max_length=MAX_BACKEND_BATCH)]
+
+
+class DeregisterBackends(Strict):
+    backends: Annotated[list[BackendKey], Field(max_length=MAX_BACKEND_BATCH)]
+
+
+class CredentialsRequest(Strict):
+    ttl_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600
+
+
+class Fault(Strict):
+    """Make the next `count` calls of an operation (a glob over "METHOD PATH") fail in a given way."""
+
+    operation: str
+    kind: Literal["throttle", "drop_answer"]
+    count: Annotated[int, Field(ge=1)] = 1
+    retry_after: Annotated[float, Field(ge=0)] = 1
+
+
+# --------------------------------------------------------------------------------------------------------- answers
+
+Item = TypeVar("Item")
+
+
+class Page(BaseModel, Generic[Item]):
+    """One page of a collection; `next_cursor` None: the last."""
+
+    items: list[Item]
+    next_cursor: str | None = None
+
+
+class Items(BaseModel, Generic[Item]):
+    """A list that is never paged."""
+
+    items: list[Item]
+
+
+class ErrorDetail(BaseModel):
+    code: str
+    message: str
+    field: str | None = None
+    allowed: str | None = None
+
+
+class ErrorAnswer(BaseModel):
+    error: ErrorDetail
+
+
+class RouteResult(BaseModel):
+    destination_cidr: str
+    error: ErrorDetail | None = None
+
+
+class BackendResult(BaseModel):
+    address: str
+    port: int
+    error: ErrorDetail | None = None
+
+
+class BackendResults(BaseModel):
+    results: list[BackendResult]
+
+
+class RouteResults(BaseModel):
+    results: list[RouteResult]
+
+
+class Kubeconfig(BaseModel):
+    kubeconfig: str
+
+
+class Calls(BaseModel):
+    calls: dict[str, int]
+
+
+Json = dict[str, Any]

@@ -1,0 +1,175 @@
+"""Networks, subnets and routes: what may be made, changed and deleted, inside one transaction of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from ipaddress import IPv4Network
+
+from local.addresses import NETWORKS_PER_SITE, AddressBlock
+from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound, QuotaExceeded
+from local.mycloud.models import (
+    Cluster,
+    CreateNetwork,
+    CreateSubnet,
+    LoadBalancerRecord,
+    MachineRecord,
+    NetworkRecord,
+    NewRoute,
+    RouteResult,
+    RouteTable,
+    State,
+    SubnetRecord,
+    now,
+)
+from local.mycloud.store import Filter, Session, new_id
+
+LIVING = tuple(state.value for state in State if state is not State.TERMINATED)
+"""The states of a machine that still holds its name, its address and its place."""
+
+
+def create_network(session: Session, block: AddressBlock, request: CreateNetwork) -> NetworkRecord:
+    """A network with the lowest free ranges of the site's block, and its route table."""
+    if made := session.made_with(NetworkRecord, request):
+        return made
+    taken = {network.index for network in session.query(NetworkRecord)}
+    free = [index for index in range(NETWORKS_PER_SITE) if index not in taken]
+    if not free:
+        raise QuotaExceeded(f"the site has {NETWORKS_PER_SITE} networks already, and address ranges for no more")
+    ranges = block.network(free[0])
+    network = NetworkRecord(
+        id=new_id(NetworkRecord),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        cidr=str(ranges.machines),
+        pod_cidr=str(ranges.pods),
+        service_cidr=str(ranges.services),
+        load_balancer_cidr=str(ranges.load_balancers),
+        route_table_id=new_id(RouteTable),
+        index=free[0],
+    )
+    session.add(network)
+    session.add(
+        RouteTable(
+            id=network.route_table_id,
+            name=network.name,
+            state=State.AVAILABLE,
+            created_at=network.created_at,
+            network_id=network.id,
+        )
+    )
+    session.remember_token(network, request)
+    return network
+
+
+def delete_network(session: Session, id: str) -> NetworkRecord:
+    """Begin the deletion; raises `Conflict` while anything is inside."""
+    network = session.get(NetworkRecord, id)
+    inside = Filter(network_id=id)
+    holders = {
+        "subnets": [s.id for s in session.query(SubnetRecord, inside)],
+        "clusters": [c.id for c in session.query(Cluster, inside)],
+        "machines": [m.id for m in session.query(MachineRecord, Filter(network_id=id, states=LIVING))],
+        "load balancers": [b.id for b in session.query(LoadBalancerRecord, inside)],
+    }
+    _refuse_if_held(f"network {id}", holders)
+    network.state = State.DELETING
+    session.save(network)
+    return network
+
+
+def create_subnet(session: Session, request: CreateSubnet) -> SubnetRecord:
+    """A subnet with the lowest free /20 of its network."""
+    if made := session.made_with(SubnetRecord, request):
+        return made
+    network = session.referenced(NetworkRecord, request.network_id, "network_id")
+    taken = {subnet.cidr for subnet in session.query(SubnetRecord, Filter(network_id=network.id))}
+    free = [str(cidr) for cidr in IPv4Network(network.cidr).subnets(new_prefix=20) if str(cidr) not in taken]
+    if not free:
+        raise QuotaExceeded(f"network {network.id} has no free /20 for another subnet", field="network_id")
+    subnet = SubnetRecord(
+        id=new_id(SubnetRecord),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        network_id=network.id,
+        zone=request.zone,
+        cidr=free[0],
+    )
+    session.add(subnet)
+    session.remember_token(subnet, request)
+    return subnet
+
+
+def delete_subnet(session: Session, id: str) -> SubnetRecord:
+    """Begin the deletion; raises `Conflict` while machines are inside."""
+    subnet = session.get(SubnetRecord, id)
+    machines = session.query(MachineRecord, Filter(subnet_id=id, states=LIVING))
+    _refuse_if_held(f"subnet {id}", {"machines": [machine.id for machine in machines]})
+    subnet.state = State.DELETING
+    session.save(subnet)
+    return subnet
+
+
+def create_routes(session: Session, table_id: str, routes: Iterable[NewRoute]) -> list[RouteResult]:
+    """Write each route, or say why not. One that exists with the same next hop is done already."""
+    table = session.get(RouteTable, table_id)
+    return [_result(route.destination_cidr, partial(_create_route, session, table, route)) for route in routes]
+
+
+def delete_routes(session: Session, table_id: str, destinations: Iterable[str]) -> list[RouteResult]:
+    """Delete each route, or say why not."""
+    table = session.get(RouteTable, table_id)
+
+    def delete(destination: str) -> None:
+        if not session.remove_route(table.id, destination):
+            raise NotFound(f"route table {table.id} has no route to {destination}")
+
+    return [_result(destination, partial(delete, destination)) for destination in destinations]
+
+
+def free_host(cidr: str, start: int, taken: set[str]) -> tuple[str, int]:
+    """The next free address of a range from host number `start` on (then from the beginning), and where to go on.
+
+    Host numbers whose last octet is 0 or 255 are passed over, and the first ten, as clouds do. Raises
+    `QuotaExceeded`.
+    """
+    network = IPv4Network(cidr)
+    numbers = [*range(start, network.num_addresses - 1), *range(10, min(start, network.num_addresses - 1))]
+    for number in numbers:
+        address = str(network[number])
+        if number % 256 not in (0, 255) and address not in taken:
+            return address, number + 1
+    raise QuotaExceeded(f"no address is free in {cidr}")
+
+
+def _create_route(session: Session, table: RouteTable, route: NewRoute) -> None:
+    machine = session.find(MachineRecord, route.next_hop_machine_id)
+    if machine is None or machine.network_id != table.network_id:
+        raise InvalidParameter(
+            f"machine {route.next_hop_machine_id!r} is not in network {table.network_id}", field="next_hop_machine_id"
+        )
+    if machine.state == State.TERMINATED:
+        raise Conflict(f"machine {machine.id} is terminated", field="next_hop_machine_id")
+    target = session.route_target(table.id, route.destination_cidr)
+    if target is None:
+        session.add_route(table.id, route.destination_cidr, machine.id)
+    elif target != machine.id:
+        raise Conflict(f"a route to {route.destination_cidr} leads to {target} already", field="destination_cidr")
+
+
+def _result(destination: str, action: Callable[[], None]) -> RouteResult:
+    try:
+        action()
+    except ApiError as error:
+        return RouteResult(destination_cidr=destination, error=error.detail)
+    return RouteResult(destination_cidr=destination)
+
+
+def _refuse_if_held(what: str, holders: dict[str, list[str]]) -> None:
+    held = [f"{kind} {', '.join(ids[:3])}{' …' if len(ids) > 3 else ''}" for kind, ids in holders.items() if ids]
+    if held:
+        raise Conflict(f"{what} still has {'; '.join(held)}")

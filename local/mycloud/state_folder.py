@@ -1,0 +1,94 @@
+"""Where a site keeps what: the names of files and folders under its state folder, and its token."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.addresses import API_PORT, AddressBlock
+
+
+@dataclass(frozen=True, slots=True)
+class StateFolder:
+    """The layout of `docs/architecture.md`, section "The site"."""
+
+    root: Path
+
+    @property
+    def site_file(self) -> Path:
+        """`site.json`: {`block`, `endpoint`}; the site has a block as long as it exists."""
+        return self.root / "site.json"
+
+    @property
+    def mycloud(self) -> Path:
+        """What belongs to the cloud; private to the user."""
+        return self.root / "mycloud"
+
+    @property
+    def database(self) -> Path:
+        return self.mycloud / "mycloud.db"
+
+    @property
+    def token_file(self) -> Path:
+        return self.mycloud / "token"
+
+    def process_record(self, name: str) -> Path:
+        """The record of a process, see `local/processes.py`."""
+        return self.mycloud / "processes" / f"{name}.json"
+
+    def log(self, name: str) -> Path:
+        return self.mycloud / "logs" / f"{name}.log"
+
+    def cluster(self, id: str) -> Path:
+        """PKI and etcd data of a cluster."""
+        return self.mycloud / "clusters" / id
+
+    def machine(self, id: str) -> Path:
+        """Credentials and pods of a machine."""
+        return self.mycloud / "machines" / id
+
+    def stack(self, name: str) -> Path:
+        """Engine state, passphrase and config copy of a stack."""
+        return self.root / "stacks" / name
+
+    def prepare(self) -> None:
+        """Make the cloud's folder, readable by its user alone."""
+        self.mycloud.mkdir(parents=True, exist_ok=True)
+        self.mycloud.chmod(0o700)
+
+    def block(self) -> AddressBlock:
+        """The site's address block; raises FileNotFoundError while it has none."""
+        return AddressBlock(int(json.loads(self.site_file.read_text())["block"]))
+
+    def write_site(self, block: AddressBlock) -> None:
+        """Note the block that the site has, and so where its API is."""
+        write_private(self.site_file, json.dumps({"block": block.base, "endpoint": endpoint(block)}) + "\n")
+
+    def token(self) -> str:
+        """The API's bearer token; raises FileNotFoundError while there is none."""
+        return self.token_file.read_text().strip()
+
+    def ensure_token(self) -> str:
+        """The API's bearer token, made at the first call."""
+        if not self.token_file.exists():
+            write_private(self.token_file, secrets.token_urlsafe(32) + "\n")
+        return self.token()
+
+
+def endpoint(block: AddressBlock) -> str:
+    """The URL of the API of the site that has this block."""
+    return f"http://{block.api_address}:{API_PORT}"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that its user alone may read, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    temporary.replace(path)

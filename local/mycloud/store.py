@@ -1,0 +1,360 @@
+"""Where mycloud keeps its objects: one SQLite database, one writer, committed before anything is answered.
+
+Objects are pydantic records stored as JSON; what lists filter by stands in indexed columns beside it. Every write
+stamps the object with the next number of one sequence, so a follower asks for "what changed since". The database runs
+in WAL mode: a killed process loses nothing committed (the kernel holds the pages), and a reader of the file is never
+in the way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from local.mycloud.errors import Conflict, IdempotencyConflict, InvalidParameter, NotFound
+from local.mycloud.models import (
+    MAX_PAGE,
+    Cluster,
+    Create,
+    LoadBalancerRecord,
+    MachineRecord,
+    NetworkRecord,
+    Route,
+    RouteTable,
+    State,
+    SubnetRecord,
+    Update,
+)
+
+Record = NetworkRecord | SubnetRecord | RouteTable | Cluster | MachineRecord | LoadBalancerRecord
+R = TypeVar("R", NetworkRecord, SubnetRecord, RouteTable, Cluster, MachineRecord, LoadBalancerRecord)
+
+_KINDS: dict[type[Any], tuple[str, str]] = {
+    NetworkRecord: ("network", "net"),
+    SubnetRecord: ("subnet", "subnet"),
+    RouteTable: ("route table", "rtb"),
+    Cluster: ("cluster", "c"),
+    MachineRecord: ("machine", "i"),
+    LoadBalancerRecord: ("load balancer", "lb"),
+}
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    network_id TEXT, subnet_id TEXT, cluster_id TEXT, zone TEXT,
+    version INTEGER NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS objects_by_kind ON objects (kind, seq);
+CREATE INDEX IF NOT EXISTS objects_by_name ON objects (kind, name);
+CREATE INDEX IF NOT EXISTS objects_by_state ON objects (kind, state);
+CREATE INDEX IF NOT EXISTS objects_by_version ON objects (kind, version);
+CREATE TABLE IF NOT EXISTS tags (
+    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
+    key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (id, key)
+);
+CREATE INDEX IF NOT EXISTS tags_by_value ON tags (key, value);
+CREATE TABLE IF NOT EXISTS routes (
+    route_table_id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
+    destination_cidr TEXT NOT NULL,
+    next_hop_machine_id TEXT NOT NULL,
+    PRIMARY KEY (route_table_id, destination_cidr)
+);
+CREATE TABLE IF NOT EXISTS tokens (
+    kind TEXT NOT NULL, token TEXT NOT NULL, body_hash TEXT NOT NULL,
+    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
+    PRIMARY KEY (kind, token)
+);
+CREATE TABLE IF NOT EXISTS sequence (value INTEGER NOT NULL);
+INSERT INTO sequence SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sequence);
+"""
+
+_COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence."""
+
+    ids: Sequence[str] | None = None
+    name: str | None = None
+    tags: Sequence[tuple[str, str]] = ()
+    states: Sequence[str] | None = None
+    network_id: str | None = None
+    subnet_id: str | None = None
+    cluster_id: str | None = None
+    zone: str | None = None
+    changed_since: int | None = None
+
+
+def kind_of(type_: type[Any]) -> str:
+    """The word for a record type that messages and the database use."""
+    return _KINDS[type_][0]
+
+
+def new_id(type_: type[Any]) -> str:
+    """A fresh id of the type's form."""
+    return f"{_KINDS[type_][1]}-{secrets.token_hex(6)}"
+
+
+class Session:
+    """Reads and writes inside one transaction; made by `Store.read` and `Store.write` only."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    # -- objects
+
+    def find(self, type_: type[R], id: str) -> R | None:
+        """The object, or None."""
+        row = self._db.execute("SELECT body FROM objects WHERE id = ? AND kind = ?", (id, kind_of(type_))).fetchone()
+        return None if row is None else type_.model_validate_json(row[0])
+
+    def get(self, type_: type[R], id: str) -> R:
+        """The object; raises `NotFound`."""
+        found = self.find(type_, id)
+        if found is None:
+            raise NotFound(f"{kind_of(type_)} {id} does not exist")
+        return found
+
+    def referenced(self, type_: type[R], id: str, field: str) -> R:
+        """The object that parameter `field` names; raises `InvalidParameter`, or `Conflict` if it is going away."""
+        found = self.find(type_, id)
+        if found is None:
+            raise InvalidParameter(f"{kind_of(type_)} {id!r} does not exist", field=field)
+        if found.state == State.DELETING:
+            raise Conflict(f"{kind_of(type_)} {id} is being deleted", field=field)
+        return found
+
+    def query(self, type_: type[R], wanted: Filter | None = None) -> list[R]:
+        """All objects that match, oldest first."""
+        clause, values = _where(type_, wanted or Filter())
+        rows = self._db.execute(f"SELECT body FROM objects WHERE {clause} ORDER BY seq", values)
+        return [type_.model_validate_json(row[0]) for row in rows]
+
+    def exists(self, type_: type[R], wanted: Filter) -> bool:
+        """Whether any object matches."""
+        clause, values = _where(type_, wanted)
+        return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
+
+    def page(
+        self, type_: type[R], wanted: Filter, limit: int = MAX_PAGE, cursor: str | None = None
+    ) -> tuple[list[R], str | None]:
+        """At most `limit` objects after `cursor`, and the cursor of the next page or None."""
+        start = _position(cursor)
+        where: tuple[str, list[Any]] = _where(type_, wanted)
+        rows = self._db.execute(
+            f"SELECT seq, body FROM objects WHERE {where[0]} AND seq > ? ORDER BY seq LIMIT ?",
+            [*where[1], start, limit + 1],
+        ).fetchall()
+        items = [type_.model_validate_json(row[1]) for row in rows[:limit]]
+        return items, (str(rows[limit - 1][0]) if len(rows) > limit else None)
+
+    def add(self, record: Record) -> None:
+        """Insert a new object."""
+        self._db.execute(
+            "INSERT INTO objects (id, kind, name, state, network_id, subnet_id, cluster_id, zone, version, body)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (record.id, kind_of(type(record)), *self._row(record)),
+        )
+        self._write_tags(record)
+
+    def save(self, record: Record) -> None:
+        """Write a changed object."""
+        self._db.execute(
+            "UPDATE objects SET name = ?, state = ?, network_id = ?, subnet_id = ?, cluster_id = ?, zone = ?,"
+            " version = ?, body = ? WHERE id = ?",
+            (*self._row(record), record.id),
+        )
+        self._db.execute("DELETE FROM tags WHERE id = ?", (record.id,))
+        self._write_tags(record)
+
+    def remove(self, id: str) -> None:
+        """Delete an object with its tags, routes and idempotency token."""
+        self._db.execute("DELETE FROM objects WHERE id = ?", (id,))
+
+    @property
+    def version(self) -> int:
+        """The number of the last write."""
+        return int(self._db.execute("SELECT value FROM sequence").fetchone()[0])
+
+    # -- idempotency
+
+    def made_with(self, type_: type[R], request: Create) -> R | None:
+        """The object that this request's token made before; raises `IdempotencyConflict` if by another body.
+
+        A token lasts as long as its object: it never makes a second one beside the first, and a name-based token
+        can make the object again once the first is gone.
+        """
+        if request.client_token is None:
+            return None
+        row = self._db.execute(
+            "SELECT body_hash, id FROM tokens WHERE kind = ? AND token = ?", (kind_of(type_), request.client_token)
+        ).fetchone()
+        if row is None:
+            return None
+        found = self.get(type_, row[1])
+        if found.state == State.TERMINATED:
+            return None
+        if row[0] != _body_hash(request):
+            raise IdempotencyConflict(
+                f"client_token was used to make {kind_of(type_)} {found.id} with other parameters", field="client_token"
+            )
+        if found.state == State.DELETING:
+            raise Conflict(f"{kind_of(type_)} {found.id}, made with this client_token, is being deleted")
+        return found
+
+    def remember_token(self, record: Record, request: Create) -> None:
+        """Tie the request's token to the object that it made."""
+        if request.client_token is not None:
+            self._db.execute(
+                "INSERT OR REPLACE INTO tokens (kind, token, body_hash, id) VALUES (?, ?, ?, ?)",
+                (kind_of(type(record)), request.client_token, _body_hash(request), record.id),
+            )
+
+    # -- routes
+
+    def routes(self, table_id: str, limit: int = -1, cursor: str | None = None) -> list[Route]:
+        """Routes of a table by destination, after `cursor`; blackholes are those whose machine is gone."""
+        rows = self._db.execute(
+            "SELECT r.destination_cidr, r.next_hop_machine_id, o.state FROM routes r"
+            " LEFT JOIN objects o ON o.id = r.next_hop_machine_id"
+            " WHERE r.route_table_id = ? AND r.destination_cidr > ? ORDER BY r.destination_cidr LIMIT ?",
+            (table_id, cursor or "", limit),
+        )
+        return [
+            Route(
+                destination_cidr=destination,
+                next_hop_machine_id=machine,
+                state="blackhole" if state in (None, State.TERMINATED.value) else "active",
+            )
+            for destination, machine, state in rows
+        ]
+
+    def route_target(self, table_id: str, destination: str) -> str | None:
+        """The machine to which the route leads, or None where there is no such route."""
+        row = self._db.execute(
+            "SELECT next_hop_machine_id FROM routes WHERE route_table_id = ? AND destination_cidr = ?",
+            (table_id, destination),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def add_route(self, table_id: str, destination: str, machine_id: str) -> None:
+        """Write a new route."""
+        self._db.execute("INSERT INTO routes VALUES (?, ?, ?)", (table_id, destination, machine_id))
+
+    def remove_route(self, table_id: str, destination: str) -> bool:
+        """Delete a route; False if there was none."""
+        return (
+            self._db.execute(
+                "DELETE FROM routes WHERE route_table_id = ? AND destination_cidr = ?", (table_id, destination)
+            ).rowcount
+            > 0
+        )
+
+    # -- helpers
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        self._db.execute("UPDATE sequence SET value = value + 1")
+        columns = (getattr(record, column, None) for column in _COLUMNS)
+        return (record.name, record.state.value, *columns, self.version, record.model_dump_json())
+
+    def _write_tags(self, record: Record) -> None:
+        self._db.executemany("INSERT INTO tags VALUES (?, ?, ?)", [(record.id, k, v) for k, v in record.tags.items()])
+
+
+class Store:
+    """The database. Safe to use from any thread; calls wait for each other."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute("PRAGMA busy_timeout = 5000")
+        self._db.executescript(_SCHEMA)
+        self._lock = threading.Lock()
+        self._observers: list[Callable[[], None]] = []
+
+    def observe(self, callback: Callable[[], None]) -> None:
+        """Call `callback` (from the writer's thread, so it must be quick) after each committed write."""
+        self._observers.append(callback)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that sees one state of the database."""
+        with self._lock:
+            yield Session(self._db)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session whose writes are all committed when the block ends, or none if it raises."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield Session(self._db)
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        for callback in self._observers:
+            callback()
+
+    def close(self) -> None:
+        """Close the database file."""
+        with self._lock:
+            self._db.close()
+
+
+def update_object(session: Session, record: R, request: Update) -> R:
+    """Change name and tags as far as the request says so, and save."""
+    changed = record.model_copy(update=request.model_dump(include={"name", "tags"}, exclude_none=True))
+    if changed != record:
+        session.save(changed)
+    return changed
+
+
+def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
+    clauses: list[str] = ["kind = ?"]
+    values: list[Any] = [kind_of(type_)]
+    for column, several in (("id", wanted.ids), ("state", wanted.states)):
+        if several is not None:
+            clauses.append(f"{column} IN ({','.join('?' * len(several))})")
+            values += several
+    for column in ("name", *_COLUMNS):
+        if (value := getattr(wanted, column)) is not None:
+            clauses.append(f"{column} = ?")
+            values.append(value)
+    for key, value in wanted.tags:
+        clauses.append("id IN (SELECT id FROM tags WHERE key = ? AND value = ?)")
+        values += [key, value]
+    if wanted.changed_since is not None:
+        clauses.append("version > ?")
+        values.append(wanted.changed_since)
+    return " AND ".join(clauses), values
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 18:
+        raise InvalidParameter(f"{cursor!r} is no cursor that a page gave", field="cursor")
+    return int(cursor)
+
+
+def _body_hash(request: Create) -> str:
+    body = json.dumps(request.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()

@@ -1,0 +1,434 @@
+"""mycloud's API as a caller meets it: the contract of `docs/mycloud-api.md`, in process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from local.addresses import AddressBlock
+from local.mycloud.api import create_app
+from local.mycloud.context import Context
+from local.mycloud.gate import AnswerDropped
+from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.store import Store
+
+TOKEN = "a-token-of-this-test"
+
+Json = dict[str, Any]
+
+
+class FakeKubeconfigs:
+    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
+        return f"kubeconfig of {cluster.id} for {ttl.total_seconds():g} s"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[Context]:
+    store = Store(tmp_path / "mycloud.db")
+    yield Context(AddressBlock(32), store, TOKEN, FakeKubeconfigs(), first_port=1024)
+    store.close()
+
+
+@pytest.fixture
+def api(context: Context) -> TestClient:
+    return client(context)
+
+
+def client(context: Context, token: str = TOKEN) -> TestClient:
+    return TestClient(create_app(context), headers={"Authorization": f"Bearer {token}"})
+
+
+def post(api: TestClient, path: str, body: Json) -> Json:
+    answer = api.post(f"/v1/{path}", json=body)
+    assert answer.status_code in (200, 201), answer.text
+    return dict(answer.json())
+
+
+def get(api: TestClient, path: str, **query: Any) -> Json:
+    answer = api.get(f"/v1/{path}", params=query)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def refused(answer: Any, status: int, code: str) -> Json:
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), answer.text
+    return dict(answer.json()["error"])
+
+
+def network(api: TestClient, name: str = "net") -> Json:
+    return post(api, "networks", {"name": name})
+
+
+def place(api: TestClient) -> Json:
+    """A network with a subnet and a cluster: what a machine needs."""
+    net = network(api)
+    subnet = post(api, "subnets", {"name": "s", "network_id": net["id"], "zone": "zone-b"})
+    cluster = post(api, "clusters", {"name": "c", "network_id": net["id"]})
+    return {"network_id": net["id"], "table": net["route_table_id"], "subnet": subnet, "cluster": cluster}
+
+
+def machine_body(where: Json, name: str = "worker-0", **more: Any) -> Json:
+    return {
+        "name": name,
+        "subnet_id": where["subnet"]["id"],
+        "cluster_id": where["cluster"]["id"],
+        "type": "m1.small",
+        "role": "worker",
+        **more,
+    }
+
+
+def set_state(context: Context, id: str, state: State) -> None:
+    with context.store.write() as session:
+        machine = session.get(MachineRecord, id)
+        machine.state = state
+        session.save(machine)
+
+
+# ------------------------------------------------------------------------------------------------------------ access
+
+
+def test_healthz_and_the_openapi_document_need_no_token(context: Context) -> None:
+    anybody = TestClient(create_app(context))
+
+    assert anybody.get("/healthz").status_code == 200
+    assert "/v1/machines/{id}/reboot" in anybody.get("/openapi.json").json()["paths"]
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", TOKEN, f"Basic {TOKEN}"])
+def test_nothing_else_is_answered_without_the_token(context: Context, header: str | None) -> None:
+    api = TestClient(create_app(context), headers={} if header is None else {"Authorization": header})
+
+    refused(api.get("/v1/networks"), 401, "Unauthorized")
+
+
+# ------------------------------------------------------------------------------------------------- objects and lists
+
+
+def test_a_network_gets_ranges_of_the_sites_block_and_a_route_table(api: TestClient) -> None:
+    made = network(api)
+
+    assert made["state"] == "creating"
+    assert (made["cidr"], made["pod_cidr"]) == ("10.33.0.0/18", "10.36.0.0/16")
+    assert (made["service_cidr"], made["load_balancer_cidr"]) == ("10.34.0.0/18", "127.35.0.0/18")
+    assert get(api, f"route_tables/{made['route_table_id']}")["network_id"] == made["id"]
+    assert "index" not in made
+
+
+def test_a_fifth_network_exceeds_the_quota(api: TestClient) -> None:
+    for number in range(4):
+        network(api, f"net-{number}")
+
+    refused(api.post("/v1/networks", json={"name": "net-4"}), 403, "QuotaExceeded")
+
+
+def test_subnets_share_no_addresses(api: TestClient) -> None:
+    net = network(api)
+
+    cidrs = [
+        post(api, "subnets", {"name": f"s{n}", "network_id": net["id"], "zone": "zone-a"})["cidr"] for n in range(4)
+    ]
+
+    assert cidrs == ["10.33.0.0/20", "10.33.16.0/20", "10.33.32.0/20", "10.33.48.0/20"]
+
+
+def test_pages_together_hold_every_object_once(api: TestClient) -> None:
+    where = place(api)
+    names = [f"worker-{number}" for number in range(7)]
+    for name in names:
+        post(api, "machines", machine_body(where, name))
+
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = get(api, "machines", limit=3, **({"cursor": cursor} if cursor else {}))
+        seen += [item["name"] for item in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+
+    assert seen == names
+
+
+def test_lists_filter_by_ids_name_tags_state_and_foreign_keys(api: TestClient) -> None:
+    where = place(api)
+    one = post(api, "machines", machine_body(where, "one", tags={"team": "a", "tier": "web"}))
+    two = post(api, "machines", machine_body(where, "two", tags={"team": "a"}))
+
+    def found(**query: Any) -> list[str]:
+        return [item["name"] for item in get(api, "machines", **query)["items"]]
+
+    assert found(ids=f"{two['id']},i-000000000000") == ["two"]
+    assert found(name="one") == ["one"]
+    assert found(tag="team=a") == ["one", "two"]
+    assert found(tag=["team=a", "tier=web"]) == ["one"]
+    assert found(state="running") == []
+    assert found(zone="zone-b", cluster_id=where["cluster"]["id"], ids=one["id"]) == ["one"]
+    assert found(network_id="net-000000000000") == []
+    assert found(ids="") == []
+
+
+def test_more_than_a_hundred_ids_are_refused(api: TestClient) -> None:
+    ids = ",".join(f"i-{number:012x}" for number in range(101))
+
+    assert refused(api.get("/v1/machines", params={"ids": ids}), 400, "InvalidParameter")["field"] == "ids"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [({"limit": 0}, "limit"), ({"limit": 101}, "limit"), ({"cursor": "x"}, "cursor")]
+)
+def test_a_bad_query_names_the_parameter(api: TestClient, query: Json, field: str) -> None:
+    assert refused(api.get("/v1/machines", params=query), 400, "InvalidParameter")["field"] == field
+
+
+def test_patch_changes_name_and_tags_and_nothing_else(api: TestClient) -> None:
+    made = network(api)
+
+    changed = api.patch(f"/v1/networks/{made['id']}", json={"tags": {"a": "b"}}).json()
+
+    assert changed == {**made, "tags": {"a": "b"}}
+    assert get(api, "networks", tag="a=b")["items"] == [changed]
+
+
+def test_an_unknown_field_and_an_unknown_value_are_named_with_what_is_allowed(api: TestClient) -> None:
+    where = place(api)
+
+    unknown = refused(api.post("/v1/networks", json={"name": "n", "colour": "red"}), 400, "InvalidParameter")
+    bad = refused(api.post("/v1/machines", json=machine_body(where, type="m9.huge")), 400, "InvalidParameter")
+
+    assert unknown["field"] == "colour"
+    assert (bad["field"], bad["allowed"]) == ("type", "'m1.small', 'm1.medium' or 'm1.large'")
+
+
+def test_what_does_not_exist_is_not_found(api: TestClient) -> None:
+    refused(api.get("/v1/machines/i-000000000000"), 404, "NotFound")
+    refused(api.delete("/v1/load_balancers/lb-000000000000"), 404, "NotFound")
+    refused(api.get("/v1/unicorns"), 404, "NotFound")
+
+
+# ------------------------------------------------------------------------------------------------------- idempotency
+
+
+def test_the_same_token_and_body_answer_the_same_object(api: TestClient) -> None:
+    body = {"name": "n", "client_token": "t"}
+
+    assert post(api, "networks", body)["id"] == post(api, "networks", body)["id"]
+    assert len(get(api, "networks")["items"]) == 1
+
+
+def test_the_same_token_with_another_body_is_a_conflict(api: TestClient) -> None:
+    post(api, "networks", {"name": "n", "client_token": "t"})
+
+    refused(api.post("/v1/networks", json={"name": "m", "client_token": "t"}), 409, "IdempotencyConflict")
+
+
+def test_a_token_makes_its_machine_again_once_the_first_is_terminated(api: TestClient, context: Context) -> None:
+    where = place(api)
+    body = machine_body(where, client_token="worker-0 of c")
+    first = post(api, "machines", body)
+    assert api.delete(f"/v1/machines/{first['id']}").status_code == 202
+    refused(api.post("/v1/machines", json=machine_body(where)), 409, "Conflict")
+    set_state(context, first["id"], State.TERMINATED)
+
+    second = post(api, "machines", body)
+
+    assert second["id"] != first["id"]
+    assert post(api, "machines", body)["id"] == second["id"]
+
+
+# ---------------------------------------------------------------------------------------------------------- machines
+
+
+def test_a_machine_gets_zone_and_a_free_address_of_its_subnet(api: TestClient) -> None:
+    where = place(api)
+
+    one, two = (post(api, "machines", machine_body(where, name)) for name in ("one", "two"))
+
+    assert (one["state"], one["zone"], one["region"]) == ("creating", "zone-b", "local")
+    assert one["private_ips"] == ["10.33.0.10"]
+    assert two["private_ips"] == ["10.33.0.11"]
+    assert "intent" not in one
+
+
+def test_a_machines_name_is_a_dns_label_and_unique_in_its_network(api: TestClient) -> None:
+    where = place(api)
+    post(api, "machines", machine_body(where, "one"))
+
+    assert refused(api.post("/v1/machines", json=machine_body(where, "one")), 409, "Conflict")["field"] == "name"
+    assert refused(api.post("/v1/machines", json=machine_body(where, "One_")), 400, "InvalidParameter")["field"] == (
+        "name"
+    )
+
+
+def test_a_machine_can_be_stopped_started_and_rebooted_until_it_is_terminated(
+    api: TestClient, context: Context
+) -> None:
+    id = post(api, "machines", machine_body(place(api)))["id"]
+    refused(api.post(f"/v1/machines/{id}/reboot"), 409, "Conflict")
+
+    assert api.post(f"/v1/machines/{id}/stop").json()["state"] == "stopping"
+    set_state(context, id, State.STOPPED)
+    assert api.post(f"/v1/machines/{id}/start").json()["state"] == "creating"
+    set_state(context, id, State.RUNNING)
+    assert api.post(f"/v1/machines/{id}/reboot").json()["state"] == "running"
+    assert api.delete(f"/v1/machines/{id}").json()["state"] == "stopping"
+    refused(api.post(f"/v1/machines/{id}/start"), 409, "Conflict")
+
+
+def test_kubeconfigs_are_issued_once_the_cluster_is_available(api: TestClient, context: Context) -> None:
+    id = place(api)["cluster"]["id"]
+    refused(api.get(f"/v1/clusters/{id}/kubeconfig"), 503, "Unavailable")
+    with context.store.write() as session:
+        session.save(session.get(Cluster, id).model_copy(update={"state": State.AVAILABLE}))
+
+    answer = api.post(f"/v1/clusters/{id}/credentials", json={"ttl_seconds": 600})
+
+    assert answer.json() == {"kubeconfig": f"kubeconfig of {id} for 600 s"}
+
+
+# ------------------------------------------------------------------------------------------------------ dependencies
+
+
+def test_what_is_still_used_cannot_be_deleted(api: TestClient, context: Context) -> None:
+    where = place(api)
+    machine = post(api, "machines", machine_body(where))
+
+    for path in ("subnets/" + where["subnet"]["id"], "clusters/" + where["cluster"]["id"]):
+        assert machine["id"] in refused(api.delete(f"/v1/{path}"), 409, "Conflict")["message"]
+    message = refused(api.delete(f"/v1/networks/{where['network_id']}"), 409, "Conflict")["message"]
+    assert where["subnet"]["id"] in message
+    assert machine["id"] in message
+
+    set_state(context, machine["id"], State.TERMINATED)
+    assert api.delete(f"/v1/clusters/{where['cluster']['id']}").json()["state"] == "deleting"
+    assert api.delete(f"/v1/subnets/{where['subnet']['id']}").json()["state"] == "deleting"
+
+
+def test_nothing_is_made_inside_of_what_is_being_deleted(api: TestClient) -> None:
+    net = network(api)
+    api.delete(f"/v1/networks/{net['id']}")
+
+    refused(api.post("/v1/subnets", json={"name": "s", "network_id": net["id"], "zone": "zone-a"}), 409, "Conflict")
+
+
+# ------------------------------------------------------------------------------------------------------------ routes
+
+
+def test_routes_are_written_in_batches_and_each_says_what_is_wrong_with_it(api: TestClient) -> None:
+    where = place(api)
+    table = f"route_tables/{where['table']}/routes"
+    one, two = (post(api, "machines", machine_body(where, name))["id"] for name in ("one", "two"))
+    post(api, f"{table}:batch_create", {"routes": [{"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one}]})
+
+    results = post(
+        api,
+        f"{table}:batch_create",
+        {
+            "routes": [
+                {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one},
+                {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": two},
+                {"destination_cidr": "10.36.1.0/24", "next_hop_machine_id": "i-000000000000"},
+                {"destination_cidr": "10.36.2.0/24", "next_hop_machine_id": two},
+            ]
+        },
+    )["results"]
+
+    assert [result["error"] and result["error"]["code"] for result in results] == [
+        None,
+        "Conflict",
+        "InvalidParameter",
+        None,
+    ]
+    assert get(api, table)["items"] == [
+        {"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": one, "state": "active"},
+        {"destination_cidr": "10.36.2.0/24", "next_hop_machine_id": two, "state": "active"},
+    ]
+    assert get(api, table, limit=1)["next_cursor"] == "10.36.0.0/24"
+    assert len(get(api, table, limit=1, cursor="10.36.0.0/24")["items"]) == 1
+
+
+def test_a_route_to_a_terminated_machine_is_a_blackhole_that_can_be_deleted(api: TestClient, context: Context) -> None:
+    where = place(api)
+    table = f"route_tables/{where['table']}/routes"
+    id = post(api, "machines", machine_body(where))["id"]
+    post(api, f"{table}:batch_create", {"routes": [{"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": id}]})
+
+    set_state(context, id, State.TERMINATED)
+
+    assert get(api, table)["items"][0] == {
+        "destination_cidr": "10.36.0.0/24",
+        "next_hop_machine_id": id,
+        "state": "blackhole",
+    }
+    deleted = post(api, f"{table}:batch_delete", {"destination_cidrs": ["10.36.0.0/24", "10.36.9.0/24"]})["results"]
+    assert [result["error"] and result["error"]["code"] for result in deleted] == [None, "NotFound"]
+    assert get(api, table)["items"] == []
+
+
+@pytest.mark.parametrize("cidr", ["10.36.0.1/24", "nonsense", "10.36.0.0/33"])
+def test_a_bad_destination_is_refused_with_its_place(api: TestClient, cidr: str) -> None:
+    where = place(api)
+
+    error = refused(
+        api.post(
+            f"/v1/route_tables/{where['table']}/routes:batch_create",
+            json={"routes": [{"destination_cidr": cidr, "next_hop_machine_id": "i-000000000000"}]},
+        ),
+        400,
+        "InvalidParameter",
+    )
+
+    assert error["field"] == "routes.0.destination_cidr"
+
+
+# ------------------------------------------------------------------------------------------------------------ faults
+
+
+def test_a_throttled_operation_says_when_to_come_back_as_often_as_asked(api: TestClient) -> None:
+    post(api, "admin/faults", {"operation": "POST /v1/net*", "kind": "throttle", "count": 2, "retry_after": 0.5})
+
+    for _ in range(2):
+        answer = api.post("/v1/networks", json={"name": "n"})
+        refused(answer, 429, "Throttled")
+        assert answer.headers["Retry-After"] == "0.5"
+
+    assert get(api, "networks")["items"] == []
+    network(api)
+    assert get(api, "admin/faults")["items"] == []
+
+
+def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestClient) -> None:
+    body = {"name": "n", "client_token": "t"}
+    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "drop_answer"})
+
+    with pytest.raises(AnswerDropped):
+        api.post("/v1/networks", json=body)
+
+    (made,) = get(api, "networks")["items"]
+    assert post(api, "networks", body)["id"] == made["id"]
+
+
+def test_faults_can_be_switched_off(api: TestClient) -> None:
+    post(api, "admin/faults", {"operation": "*", "kind": "throttle", "count": 100})
+    refused(api.get("/v1/networks"), 429, "Throttled")
+
+    assert api.delete("/v1/admin/faults").status_code == 204
+
+    assert get(api, "networks")["items"] == []
+
+
+def test_calls_are_counted_by_route_template(api: TestClient) -> None:
+    id = network(api)["id"]
+    get(api, f"networks/{id}")
+    get(api, f"networks/{id}")
+
+    assert get(api, "admin/calls")["calls"] == {
+        "POST /v1/networks": 1,
+        "GET /v1/networks/{id}": 2,
+        "GET /v1/admin/calls": 1,
+    }
