@@ -48,27 +48,28 @@ def diff(
 
     `observed` are all the load balancers that it owns; `desired` is None where it shall have none. Of several, the one
     that can become the wanted one without changing its address is kept. `client_token` is that of the Service's first
-    load balancer; one that replaces another gets a token derived from both, because the cloud remembers used tokens.
+    load balancer; one that replaces another gets a token derived from both, for the cloud still holds the first.
     """
     if desired is None:
         return Plan.of(_delete(lb, target, "the Service wants no load balancer") for lb in _by_age(observed))
-    keeper = _keeper(desired, observed, catalogue)
+    keeper = kept(desired, observed, catalogue)
     if keeper is None:
         return Plan.of([_create(desired, _by_age(observed), catalogue, target, client_token)])
     if keeper.state is LoadBalancerState.PENDING:
         # The others, if there are any, serve until this one does.
         waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
         return Plan.of([waiting])
-    others = (_delete(lb, target, f"{keeper.id} serves in its place") for lb in _by_age(observed) if lb is not keeper)
-    return Plan.of([*_alter(desired, keeper, catalogue, target), *others])
+    altered = [*_alter(desired, keeper, catalogue, target)]
+    if keeper.state is LoadBalancerState.READY:
+        others = (lb for lb in _by_age(observed) if lb is not keeper)
+        altered += [_delete(lb, target, f"{keeper.id} serves in its place") for lb in others]
+    return Plan.of(altered)
 
 
-# ----------------------------------------------------------------------------------------------- one load balancer
-
-
-def _keeper(
+def kept(
     desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
 ) -> ObservedLoadBalancer | None:
+    """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
     usable = [
         lb
         for lb in _by_age(observed)
@@ -76,6 +77,9 @@ def _keeper(
     ]
     # A failed one is kept too if there is no better: a change may mend it, and its address must not be lost.
     return min(usable, key=lambda lb: _PREFERENCE[lb.state], default=None)
+
+
+# ----------------------------------------------------------------------------------------------- one load balancer
 
 
 def _create(
