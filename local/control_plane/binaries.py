@@ -1,25 +1,131 @@
-"""Where the control plane's binaries come from: the environment, the user's cache, or a build from Go modules."""
+"""Where the control plane's binaries come from: KUBEBUILDER_ASSETS, PATH, the user's cache, or a build from Go modules.
+
+The pinned versions are those of the Go modules in tools/. The cache is keyed by a hash of those modules, so a second
+checkout builds nothing and a new pin never meets old binaries.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
-from collections.abc import Callable
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-Report = Callable[[str], None]
+from local.control_plane.build import LDFLAGS, BuildError, Report, build
+from local.control_plane.components import COMPONENTS, ETCD
+from local.control_plane.toolchain import find_go
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+VERSION_TIMEOUT_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """A folder with etcd, kube-apiserver, kube-controller-manager and kube-scheduler in the pinned versions."""
+    """The file of each component: etcd, kube-apiserver, kube-controller-manager, kube-scheduler."""
 
-    directory: Path
+    paths: Mapping[str, Path]
+
+    @classmethod
+    def in_directory(cls, directory: Path) -> Binaries:
+        """All four lie in one folder under their own names."""
+        return cls({name: directory / name for name in COMPONENTS})
 
     def path(self, name: str) -> Path:
-        return self.directory / name
+        return self.paths[name]
 
 
 def ensure(report: Report) -> Binaries:
-    report("control-plane binaries: KUBEBUILDER_ASSETS")
-    return Binaries(Path(os.environ.get("KUBEBUILDER_ASSETS", "/tmp/cpbin")))
+    """Find the binaries, building what is nowhere to be found (minutes, once a machine).
+
+    `report` gets a line whenever there is something to tell; nothing is told when all of it is there. Raises
+    BuildError when Go is not to be had or a build fails.
+    """
+    versions = pinned_versions()
+    cache = cache_directory() / "control-plane" / cache_key()
+    paths: dict[str, Path] = {}
+    for name in COMPONENTS:
+        found = _offered(name, versions[name]) or _cached(cache, name)
+        if found is not None:
+            paths[name] = found
+    missing = [name for name in COMPONENTS if name not in paths]
+    if missing:
+        _build_missing(missing, versions, cache, report)
+    return Binaries({name: paths.get(name, cache / name) for name in COMPONENTS})
+
+
+def cache_directory() -> Path:
+    """The user's cache for this project: $XDG_CACHE_HOME/cloud-controller or ~/.cache/cloud-controller."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    # The XDG specification has relative paths ignored.
+    root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+    return root / "cloud-controller"
+
+
+def cache_key() -> str:
+    """What the binaries depend on: the modules, how they are built, and for which machine."""
+    digest = hashlib.sha256()
+    for name in ("go.sum", "go.mod", "etcd/go.sum", "etcd/go.mod"):
+        digest.update((TOOLS / name).read_bytes())
+    digest.update(repr((LDFLAGS, platform.system(), platform.machine())).encode())
+    return digest.hexdigest()[:16]
+
+
+def pinned_versions() -> dict[str, str]:
+    """The version (as in `v1.36.1`) that each component must have, by the Go modules."""
+    kubernetes = _required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
+    etcd = _required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
+    return {name: etcd if name == ETCD else kubernetes for name in COMPONENTS}
+
+
+def has_version(binary: Path, version: str) -> bool:
+    """Whether `binary --version` says this version (`v1.36.1`; etcd says it without the v)."""
+    try:
+        result = subprocess.run(
+            [binary, "--version"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False  # not for this machine, or no program at all
+    return result.returncode == 0 and re.search(rf"\bv?{re.escape(version[1:])}\s", result.stdout + "\n") is not None
+
+
+def _offered(name: str, version: str) -> Path | None:
+    """A binary of the pinned version that the user brought along."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    candidates = [*([Path(assets) / name] if assets else []), *([Path(found)] if (found := shutil.which(name)) else [])]
+    return next((path for path in candidates if has_version(path, version)), None)
+
+
+def _cached(cache: Path, name: str) -> Path | None:
+    path = cache / name
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path, report: Report) -> None:
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another checkout is building the control plane; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = [name for name in missing if _cached(cache, name) is None]
+        if not missing:
+            return
+        report(f"building {', '.join(missing)} from Go modules, once on this machine (about 8 minutes in all)")
+        go = find_go(cache_directory(), TOOLS, report)
+        for name in missing:
+            directory = TOOLS / "etcd" if name == ETCD else TOOLS
+            build(go, name, versions[name], directory, cache / name, report)
+
+
+def _required_version(go_mod: Path, module: str) -> str:
+    match = re.search(rf"^\s*(?:require\s+)?{re.escape(module)}\s+(v\S+)", go_mod.read_text(), re.MULTILINE)
+    if match is None:
+        raise BuildError(f"{go_mod} does not require {module}")
+    return match[1]

@@ -200,6 +200,9 @@ def _client_component(component: str, port: int, layout: Layout) -> dict[str, ob
         "kubeconfig": kubeconfig,
         "authentication-kubeconfig": kubeconfig,
         "authorization-kubeconfig": kubeconfig,
+        # Else it asks the cluster for a front proxy's CA too, and complains for ever that there is none.
+        "authentication-skip-lookup": "true",
+        "client-ca-file": layout.certificate("ca"),
         "bind-address": layout.bind_address,
         "secure-port": port,
         "tls-cert-file": layout.certificate(component),

@@ -1,0 +1,116 @@
+"""How one binary of the control plane is built from its Go module, with progress that a person can follow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+Report = Callable[[str], None]
+
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+}
+LDFLAGS = "-s -w"
+# Kubernetes' own build stamps its version in like this; without it the API server calls itself v0.0.0.
+VERSION_VARIABLE = "k8s.io/component-base/version"
+HEARTBEAT_SECONDS = 15.0
+KEPT_LINES = 20
+
+
+class BuildError(Exception):
+    """The control plane's binaries cannot be had; the message says why and what to do."""
+
+
+def build(go: Path, name: str, version: str, module_directory: Path, target: Path, report: Report) -> None:
+    """Build component `name` at `version` into `target`, which is there whole or not at all.
+
+    Raises BuildError with the compiler's last lines if it fails.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=target.parent) as temporary:
+        output = Path(temporary) / name
+        command = [
+            *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version)),
+            *("-o", str(output), PACKAGES[name]),
+        ]
+        with subprocess.Popen(
+            command,
+            cwd=module_directory,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                progress = _follow(process, name, started, report)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode != 0:
+            raise BuildError(f"go build of {name} {version} failed:\n" + "\n".join(progress.last_lines))
+        output.replace(target)
+    report(f"{name} {version}: built in {_duration(started)}")
+
+
+class _Progress:
+    """Counts what `go build -v` writes: a line for each module that it downloads and each package it compiles."""
+
+    def __init__(self) -> None:
+        self.downloaded = 0
+        self.compiled = 0
+        self.last_lines: deque[str] = deque(maxlen=KEPT_LINES)
+
+    def read(self, stream: IO[str]) -> None:
+        for line in stream:
+            if line.startswith("go: downloading "):
+                self.downloaded += 1
+            else:
+                self.compiled += 1
+            self.last_lines.append(line.rstrip())
+
+
+def _follow(process: subprocess.Popen[str], name: str, started: float, report: Report) -> _Progress:
+    """Wait for the build's end, with a line each heartbeat that says how far it is."""
+    assert process.stderr is not None
+    progress = _Progress()
+    reader = threading.Thread(target=progress.read, args=(process.stderr,), daemon=True)
+    reader.start()
+    while True:
+        try:
+            process.wait(HEARTBEAT_SECONDS)
+        except subprocess.TimeoutExpired:
+            downloads = f"{progress.downloaded} modules downloaded, " if progress.downloaded else ""
+            report(f"{name}: {downloads}{progress.compiled} packages compiled, {_duration(started)}")
+        else:
+            reader.join()
+            return progress
+
+
+def _ldflags(name: str, version: str) -> str:
+    if name == "etcd":
+        return LDFLAGS
+    major, minor = version.removeprefix("v").split(".")[:2]
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return " ".join([LDFLAGS, *(f"-X {VERSION_VARIABLE}.{key}={value}" for key, value in stamps.items())])
+
+
+def _environment() -> dict[str, str]:
+    """The user's environment (proxy, caches), with what would change the result taken out."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("GOOS", "GOARCH", "GOEXPERIMENT")}
+    return {**kept, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+def _duration(started: float) -> str:
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
