@@ -1,0 +1,160 @@
+"""When an object counts as ready, by kind: pure judgements of one object, as `kubectl rollout status` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an object is. `failed`: it will not become ready by waiting."""
+
+    ready: bool
+    message: str = ""
+    failed: bool = False
+
+
+READY = Progress(True)
+Judge = Callable[[Object], Progress]
+
+
+def judge_of(api_version: str, kind: str) -> Judge | None:
+    """What to wait for with objects of this type; None: nothing, they are ready once stored."""
+    return _JUDGES.get((api_version.partition("/")[0] if "/" in api_version else "", kind))
+
+
+def judge_endpoints(slices: Iterable[Object]) -> Progress:
+    """Whether a Service's EndpointSlices name at least one ready address."""
+    for item in slices:
+        for endpoint in item.get("endpoints") or []:
+            if endpoint.get("conditions", {}).get("ready", True) and endpoint.get("addresses"):
+                return READY
+    return Progress(False, "no ready pod matches the Service's selector")
+
+
+def needs_endpoints(service: Object) -> bool:
+    """Whether a Service is to be waited for until a pod answers: it selects pods and has a cluster IP."""
+    spec = service.get("spec", {})
+    return bool(spec.get("selector")) and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None"
+
+
+def _deployment(obj: Object) -> Progress:
+    spec, status = obj.get("spec", {}), obj.get("status", {})
+    if not _is_observed(obj):
+        return Progress(False, "the controller has not seen the change yet")
+    if spec.get("paused"):
+        return READY
+    progressing = _condition(obj, "Progressing")
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
+        return Progress(False, str(progressing.get("message", "progress deadline exceeded")), failed=True)
+    wanted = spec.get("replicas", 1)
+    updated, total = status.get("updatedReplicas", 0), status.get("replicas", 0)
+    if updated < wanted:
+        return Progress(False, f"{updated} of {wanted} replicas updated{_replica_failure(obj)}")
+    if total > updated:
+        return Progress(False, f"{total - updated} old replicas are still there")
+    available = status.get("availableReplicas", 0)
+    if available < updated:
+        return Progress(False, f"{available} of {updated} replicas available")
+    return READY
+
+
+def _daemon_set(obj: Object) -> Progress:
+    status = obj.get("status", {})
+    if not _is_observed(obj):
+        return Progress(False, "the controller has not seen the change yet")
+    wanted = status.get("desiredNumberScheduled", 0)
+    updated = status.get("updatedNumberScheduled", 0)
+    if obj["spec"].get("updateStrategy", {}).get("type") != "OnDelete" and updated < wanted:
+        return Progress(False, f"{updated} of {wanted} pods updated")
+    available = status.get("numberAvailable", 0)
+    if available < wanted:
+        return Progress(False, f"{available} of {wanted} pods available")
+    return READY
+
+
+def _stateful_set(obj: Object) -> Progress:
+    spec, status = obj.get("spec", {}), obj.get("status", {})
+    if not _is_observed(obj):
+        return Progress(False, "the controller has not seen the change yet")
+    wanted = spec.get("replicas", 1)
+    ready = status.get("readyReplicas", 0)
+    if ready < wanted:
+        return Progress(False, f"{ready} of {wanted} replicas ready")
+    on_delete = spec.get("updateStrategy", {}).get("type") == "OnDelete"
+    if not on_delete and status.get("updateRevision") != status.get("currentRevision"):
+        return Progress(False, f"{status.get('updatedReplicas', 0)} of {wanted} replicas updated")
+    return READY
+
+
+def _service(obj: Object) -> Progress:
+    if obj.get("spec", {}).get("type") != "LoadBalancer":
+        return READY
+    if obj.get("status", {}).get("loadBalancer", {}).get("ingress"):
+        return READY
+    return Progress(False, "no load balancer address yet")
+
+
+def _namespace(obj: Object) -> Progress:
+    phase = obj.get("status", {}).get("phase")
+    return READY if phase == "Active" else Progress(False, f"phase {phase}")
+
+
+def _claim(obj: Object) -> Progress:
+    phase = obj.get("status", {}).get("phase")
+    return READY if phase == "Bound" else Progress(False, f"phase {phase}", failed=phase == "Lost")
+
+
+def _pod(obj: Object) -> Progress:
+    phase = obj.get("status", {}).get("phase")
+    if phase == "Succeeded" or _condition(obj, "Ready").get("status") == "True":
+        return READY
+    return Progress(False, f"phase {phase}", failed=phase == "Failed")
+
+
+def _job(obj: Object) -> Progress:
+    if _condition(obj, "Complete").get("status") == "True" or obj.get("spec", {}).get("suspend"):
+        return READY
+    failed = _condition(obj, "Failed")
+    if failed.get("status") == "True":
+        return Progress(False, str(failed.get("message", "the job failed")), failed=True)
+    wanted = obj.get("spec", {}).get("completions", 1)
+    return Progress(False, f"{obj.get('status', {}).get('succeeded', 0)} of {wanted} pods completed")
+
+
+def _definition(obj: Object) -> Progress:
+    if _condition(obj, "Established").get("status") == "True":
+        return READY
+    names = _condition(obj, "NamesAccepted")
+    return Progress(False, str(names.get("message", "not established yet")), failed=names.get("status") == "False")
+
+
+def _is_observed(obj: Object) -> bool:
+    return bool(obj.get("status", {}).get("observedGeneration", 0) >= obj["metadata"].get("generation", 0))
+
+
+def _condition(obj: Object, type: str) -> Mapping[str, Any]:
+    conditions = obj.get("status", {}).get("conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == type), {})
+
+
+def _replica_failure(obj: Object) -> str:
+    message = _condition(obj, "ReplicaFailure").get("message")
+    return f": {message}" if message else ""
+
+
+_JUDGES: dict[tuple[str, str], Judge] = {
+    ("", "Namespace"): _namespace,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "Job"): _job,
+}
