@@ -1,0 +1,47 @@
+"""The controllers: what each is called, and the shape that lets the manager treat them alike.
+
+Each module has three plain functions: `observe` reads the world (Kubernetes objects and the cloud, in batches), `plan`
+is pure, and `cloud_controller.apply` carries a plan out. The class beside them is the daemon's loop around the three.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+NAMES = ("node", "node-lifecycle", "service", "route")
+"""Every controller, in the order in which they start."""
+
+ALIASES = {
+    "cloud-node": "node",
+    "cloud-node-controller": "node",
+    "cloud-node-lifecycle": "node-lifecycle",
+    "cloud-node-lifecycle-controller": "node-lifecycle",
+    "service-lb-controller": "service",
+    "cloud-service": "service",
+    "cloud-route": "route",
+    "node-route-controller": "route",
+}
+"""What the upstream cloud controller manager calls them, now or formerly."""
+
+
+class Controller(Protocol):
+    """One controller's loop in the daemon. Made with its informers; they are started, and synced, by the manager."""
+
+    @property
+    def name(self) -> str:
+        """One of NAMES."""
+        ...
+
+    def start(self, stop: threading.Event) -> None:
+        """Work in threads of its own until `stop` is set; returns at once. Handlers are added to informers before
+        this, in the constructor."""
+        ...
+
+    def join(self, timeout: float) -> bool:
+        """Wait until its threads have ended after `stop` was set; False if they have not within `timeout` seconds."""
+        ...
+
+    def trouble(self) -> str | None:
+        """Why it does not work at present (for /healthz and /readyz), or None while it does."""
+        ...
