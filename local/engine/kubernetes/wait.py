@@ -27,6 +27,8 @@ LOOK_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 """Between two attempts to reach an API server that was there a moment ago."""
 MOST_REASONS = 5
+_FOREGROUND = "foregroundDeletion"
+"""The garbage collector's own finalizer, while it deletes what the object owns."""
 _FINE_TO_WAIT_FOR = ("ContainerCreating", "PodInitializing")
 
 
@@ -224,4 +226,6 @@ def _held_by(obj: Object) -> str:
             if condition.get("status") == "True" and condition.get("message")
         ]
         return "; ".join(["it is being emptied", *left])
-    return f"it is held by the finalizers {', '.join(finalizers)}" if finalizers else "it is being deleted"
+    if finalizers in ([], [_FOREGROUND]):
+        return "it is being deleted"
+    return f"it is held by the finalizers {', '.join(finalizers)}"
