@@ -1,0 +1,66 @@
+# Every target sets up what it needs first, so any of them works as the first command in a fresh clone.
+SHELL := /bin/sh
+STACK ?= local
+NAME ?=
+PYTHON := .venv/bin/python
+SET_UP := .venv/.set-up
+
+# A newer pip is of no interest here, and no setting of the user's may turn a hash-checked install into another one.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help up test test-fast preview refresh down status check format bench lock set-up binaries clean
+
+help: ## Show this list
+	@echo "usage: make TARGET [STACK=local]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+
+up: set-up binaries ## Bring the stack up, from nothing to a load balancer that answers
+	@$(PYTHON) -m local up --stack $(STACK)
+
+preview: set-up ## Show what `make up` would change, and change nothing
+	@$(PYTHON) -m local preview --stack $(STACK)
+
+refresh: set-up ## Read back what is really there into the stack's state
+	@$(PYTHON) -m local refresh --stack $(STACK)
+
+down: set-up ## Destroy the stack, then stop the local site
+	@$(PYTHON) -m local down --stack $(STACK)
+
+status: set-up ## Show what runs: the site, its clusters, machines and load balancers
+	@$(PYTHON) -m local status --stack $(STACK)
+
+test: set-up binaries check ## Run the checks and every test
+	@$(PYTHON) -m pytest
+
+test-fast: set-up ## Run the tests that need no control plane (no Go build)
+	@$(PYTHON) -m pytest -m "not control_plane and not e2e"
+
+check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+
+format: set-up ## Format the code and mend what the linter can mend
+	@.venv/bin/ruff format
+	@.venv/bin/ruff check --fix
+
+bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
+	@$(PYTHON) -m benchmarks $(NAME)
+
+lock: set-up ## Resolve the dependencies again into the locked requirements (UPGRADE=1 for newer ones)
+	@tools/lock $(if $(UPGRADE),--upgrade)
+
+set-up: $(SET_UP) ## Make .venv with the locked dependencies (every other target does it when needed)
+
+$(SET_UP): requirements.txt pyproject.toml tools/set-up
+	@tools/set-up
+	@touch $@
+
+binaries: set-up ## Build the control plane if no one has yet (minutes, once a machine)
+	@$(PYTHON) -m local.control_plane build
+
+clean: ## Remove .venv and the tools' caches; neither a running site nor its state
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info
