@@ -9,6 +9,7 @@ from __future__ import annotations
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Lifespan
 
 from local.mycloud.context import Context
 from local.mycloud.endpoints import admin, balancing, compute, networking
@@ -24,14 +25,15 @@ class MethodNotAllowed(ApiError):
     code = "InvalidParameter"
 
 
-def create_app(context: Context) -> FastAPI:
-    """The application of one site."""
+def create_app(context: Context, lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """The application of one site; `lifespan` surrounds its serving."""
     app = FastAPI(
         title="mycloud",
         version="1",
         description="A private cloud on one machine.",
         responses={"default": {"model": ErrorAnswer}},
         redoc_url=None,
+        lifespan=lifespan,
     )
     app.state.context = context
     for router in (networking.router, compute.router, balancing.router, admin.router):

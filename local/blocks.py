@@ -1,0 +1,78 @@
+"""Which site of this user has which block of addresses: one small file a block, so that checkouts run side by side.
+
+A reservation holds the path of the site's state folder. It is free again when the site gives it back, or when that
+folder is gone. Sites of other users are not seen here: their sockets are in the way, and the next block is tried.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.addresses import BLOCK_BASES, AddressBlock
+
+
+class NoBlockError(Exception):
+    """Every block is taken, or the one that a site must have is another's; the message says by whom."""
+
+
+def default_registry() -> Path:
+    """Where this user's reservations lie."""
+    state_home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state_home) / "cloud-controller" / "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRegistry:
+    """The reservations in one folder. Safe to use from several processes."""
+
+    directory: Path
+
+    def owner(self, block: AddressBlock) -> Path | None:
+        """The state folder that has the block, or None if it is free."""
+        try:
+            owner = Path(self._file(block).read_text().strip())
+        except FileNotFoundError:
+            return None
+        return owner if owner.is_dir() else None
+
+    def reserve(self, block: AddressBlock, state_dir: Path) -> None:
+        """Take this very block; taking it again is fine. Raises `NoBlockError` if another site has it."""
+        with self._lock():
+            owner = self.owner(block)
+            if owner not in (None, state_dir):
+                raise NoBlockError(f"the addresses 127.{block.base}.x belong to the site of {owner}")
+            self._file(block).write_text(f"{state_dir}\n")
+
+    def free_blocks(self, state_dir: Path) -> Iterator[AddressBlock]:
+        """The blocks that the site may try: first those that it has, then the free ones."""
+        blocks = [AddressBlock(base) for base in BLOCK_BASES]
+        owners = {block.base: self.owner(block) for block in blocks}
+        yield from (block for block in blocks if owners[block.base] == state_dir)
+        yield from (block for block in blocks if owners[block.base] is None)
+
+    def release(self, state_dir: Path) -> None:
+        """Give back whatever the site has."""
+        with self._lock():
+            for base in BLOCK_BASES:
+                if self.owner(AddressBlock(base)) == state_dir:
+                    self._file(AddressBlock(base)).unlink()
+
+    def describe(self) -> str:
+        """Who has which block, for an error message."""
+        owners = {base: self.owner(AddressBlock(base)) for base in BLOCK_BASES}
+        return "; ".join(f"127.{base}.x: {owner}" for base, owner in owners.items() if owner) or "none is reserved"
+
+    def _file(self, block: AddressBlock) -> Path:
+        return self.directory / str(block.base)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

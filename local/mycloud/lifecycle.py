@@ -1,0 +1,270 @@
+"""How what the API was asked for comes about: a reconciler that drives every object to where its record says.
+
+It remembers nothing: each pass reads the database for objects that are on their way and gives each to a worker, at
+most one at a time an object. Steps can be repeated, and a step's result is written only after it is done, so a server
+killed at any moment finishes after its restart what it had begun, without doing anything twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+from local.mycloud.machinery import STOP_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, Machinery, MachineryError
+from local.mycloud.models import Cluster, MachineRecord, NetworkRecord, State, SubnetRecord, now
+from local.mycloud.store import Filter, Session, Store
+
+log = logging.getLogger(__name__)
+
+TERMINATED_STAYS = timedelta(hours=1)
+"""How long a terminated machine stays listed."""
+
+TICK_SECONDS = 0.5
+"""How often processes are looked after when nothing else happens."""
+
+RETRY_SECONDS = 2.0
+"""After how long a step that failed, but must succeed in the end, is tried again."""
+
+WORKERS = 16
+
+PAUSE_SECONDS = 0.02
+"""Between two passes, so that many quick writes share one."""
+
+_ON_THE_WAY = (State.CREATING.value, State.DELETING.value)
+_MACHINES_ON_THE_WAY = (State.CREATING.value, State.STOPPING.value)
+_MACHINES_AT_REST = (State.RUNNING.value, State.TERMINATED.value)
+
+
+class Lifecycle:
+    """The reconciler of one site. `start` and `stop` are called once."""
+
+    def __init__(self, store: Store, machinery: Machinery, *, tick_seconds: float = TICK_SECONDS) -> None:
+        self._store = store
+        self._machinery = machinery
+        self._tick_seconds = tick_seconds
+        self._pool = ThreadPoolExecutor(WORKERS, "lifecycle")
+        self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
+        self._bell = threading.Event()
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._not_before: dict[str, float] = {}
+        store.observe(self._bell.set)
+
+    def start(self) -> None:
+        """Begin to work, in threads of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop between two steps; what is on its way goes on at the next start."""
+        self._stopping.set()
+        self._bell.set()
+        self._thread.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self) -> None:
+        looked = 0.0
+        while not self._stopping.is_set():
+            self._bell.wait(self._tick_seconds)
+            self._bell.clear()
+            if not self._stopping.wait(PAUSE_SECONDS):
+                due = monotonic() - looked >= self._tick_seconds
+                looked = monotonic() if due else looked
+                self._reconcile(look_after_processes=due)
+
+    def _reconcile(self, *, look_after_processes: bool) -> None:
+        """Look once at everything that is on its way, and perhaps at every process that should run."""
+        states = _MACHINES_ON_THE_WAY + (_MACHINES_AT_REST if look_after_processes else ())
+        with self._store.read() as session:
+            settling = session.exists(NetworkRecord, Filter(states=_ON_THE_WAY)) or session.exists(
+                SubnetRecord, Filter(states=_ON_THE_WAY)
+            )
+            clusters = session.query(Cluster)
+            machines = session.query(MachineRecord, Filter(states=states))
+            networks = {network.id: network for network in session.query(NetworkRecord)}
+        if settling:
+            self._settle_networks()
+        by_id = {cluster.id: cluster for cluster in clusters}
+        for cluster in clusters:
+            if cluster.state == State.AVAILABLE and not look_after_processes:
+                continue
+            if self._cluster_needs_work(cluster, networks[cluster.network_id]):
+                self._submit(cluster.id, self._work_on_cluster)
+        for machine in machines:
+            if self._machine_needs_work(machine, by_id.get(machine.cluster_id)):
+                self._submit(machine.id, self._work_on_machine)
+
+    def _submit(self, id: str, work: Callable[[str], bool]) -> None:
+        with self._lock:
+            if id in self._busy or monotonic() < self._not_before.get(id, 0):
+                return
+            self._busy.add(id)
+        self._pool.submit(work, id).add_done_callback(lambda future: self._done(id, future))
+
+    def _done(self, id: str, future: Future[bool]) -> None:
+        error = None if future.cancelled() else future.exception()
+        with self._lock:
+            self._busy.discard(id)
+            self._not_before.pop(id, None)
+            if error is not None:
+                self._not_before[id] = monotonic() + RETRY_SECONDS
+        if isinstance(error, MachineryError):
+            log.warning("%s: %s; trying again", id, error)
+        elif error is not None:
+            log.error("%s: a step broke; trying again", id, exc_info=error)
+        elif not future.cancelled() and future.result():
+            self._bell.set()
+
+    # -- networks and subnets: nothing in the world belongs to them
+
+    def _settle_networks(self) -> None:
+        with self._store.write() as session:
+            for subnet in session.query(SubnetRecord, Filter(states=_ON_THE_WAY)):
+                _settle(session, subnet)
+            for network in session.query(NetworkRecord, Filter(states=_ON_THE_WAY)):
+                if network.state == State.DELETING:
+                    session.remove(network.route_table_id)
+                _settle(session, network)
+
+    # -- clusters
+
+    def _cluster_needs_work(self, cluster: Cluster, network: NetworkRecord) -> bool:
+        if cluster.state == State.AVAILABLE:
+            return not self._machinery.cluster_is_running(cluster, network)
+        return cluster.state in _ON_THE_WAY
+
+    def _work_on_cluster(self, id: str) -> bool:
+        with self._store.read() as session:
+            cluster = session.find(Cluster, id)
+            if cluster is None:
+                return False
+            network = session.get(NetworkRecord, cluster.network_id)
+        if cluster.state == State.DELETING:
+            self._machinery.remove_cluster(cluster, network)
+            with self._store.write() as session:
+                session.remove(id)
+        elif cluster.state == State.CREATING:
+            self._write_cluster(id, self._started(cluster, network))
+        elif cluster.state == State.AVAILABLE:
+            # A managed control plane heals: its processes were killed, or the computer was restarted.
+            log.warning("the control plane of %s does not run; starting it again", id)
+            self._machinery.start_cluster(cluster, network)
+        return True
+
+    def _started(self, cluster: Cluster, network: NetworkRecord) -> dict[str, object]:
+        """Start the control plane; what the record then says."""
+        try:
+            facts = self._machinery.start_cluster(cluster, network)
+        except MachineryError as error:
+            return {"state": State.FAILED, "state_reason": str(error)}
+        return {
+            "state": State.AVAILABLE,
+            "version": facts.version,
+            "endpoint": facts.endpoint,
+            "certificate_authority": facts.certificate_authority,
+        }
+
+    def _write_cluster(self, id: str, changes: dict[str, object]) -> None:
+        with self._store.write() as session:
+            cluster = session.find(Cluster, id)
+            if cluster is not None and cluster.state == State.CREATING:
+                session.save(cluster.model_copy(update=changes))
+
+    # -- machines
+
+    def _machine_needs_work(self, machine: MachineRecord, cluster: Cluster | None) -> bool:
+        if machine.state == State.CREATING:
+            return cluster is None or cluster.state in (State.AVAILABLE, State.FAILED)
+        if machine.state == State.RUNNING:
+            unlabelled = machine.role == "control-plane" and not machine.labelled
+            return machine.reboot or unlabelled or not self._machinery.machine_is_running(machine)
+        if machine.state == State.TERMINATED:
+            return _is_forgotten(machine)
+        return machine.state == State.STOPPING
+
+    def _work_on_machine(self, id: str) -> bool:
+        """Take the machine one step further; False if it has to wait for something."""
+        with self._store.read() as session:
+            machine = session.find(MachineRecord, id)
+            if machine is None:
+                return False
+            cluster = session.find(Cluster, machine.cluster_id)
+            network = session.find(NetworkRecord, machine.network_id)
+        match machine.state:
+            case State.STOPPING if machine.intent == "terminated":
+                self._machinery.halt(machine, TERMINATE_GRACE_SECONDS)
+                self._machinery.remove_machine(machine)
+                self._write_machine(machine, state=State.TERMINATED, state_reason=None, terminated_at=now())
+            case State.STOPPING:
+                self._machinery.halt(machine, STOP_GRACE_SECONDS)
+                self._finish_stop(machine)
+            case State.TERMINATED if _is_forgotten(machine):
+                with self._store.write() as session:
+                    session.remove(id)
+            case State.CREATING if cluster is None or network is None or cluster.state == State.FAILED:
+                why = f"cluster {machine.cluster_id} {'failed' if cluster else 'is gone'}"
+                self._write_machine(machine, state=State.FAILED, state_reason=why)
+            case State.CREATING if cluster and network and cluster.state == State.AVAILABLE:
+                self._boot(machine, cluster, network)
+            case State.RUNNING if cluster is not None and network is not None:
+                return self._work_on_running(machine, cluster, network)
+            case _:
+                return False
+        return True
+
+    def _boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
+        try:
+            self._machinery.boot(machine, cluster, network)
+        except MachineryError as error:
+            self._write_machine(machine, state=State.FAILED, state_reason=str(error))
+        else:
+            self._write_machine(machine, state=State.RUNNING, state_reason=None, labelled=False)
+
+    def _work_on_running(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
+        if machine.reboot:
+            self._machinery.halt(machine, STOP_GRACE_SECONDS)
+            self._machinery.boot(machine, cluster, network)
+            self._write_machine(machine, reboot=False)
+        elif not self._machinery.machine_is_running(machine):
+            self._write_machine(machine, state=State.STOPPED, state_reason="its process ended", intent="stopped")
+        elif machine.role == "control-plane" and not machine.labelled:
+            labelled = self._machinery.label_control_plane(machine, cluster, network)
+            if labelled:
+                self._write_machine(machine, labelled=True)
+            return labelled
+        return True
+
+    def _finish_stop(self, machine: MachineRecord) -> None:
+        with self._store.write() as session:
+            present = session.find(MachineRecord, machine.id)
+            if present is None or present.state != State.STOPPING or present.intent == "terminated":
+                return
+            if present.intent == "running":  # started again meanwhile
+                session.save(present.model_copy(update={"state": State.CREATING, "state_reason": None}))
+            else:
+                session.save(present.model_copy(update={"state": State.STOPPED, "reboot": False}))
+
+    def _write_machine(self, before: MachineRecord, **changes: object) -> None:
+        """Write a step's result, unless the API gave the machine another direction meanwhile."""
+        with self._store.write() as session:
+            present = session.find(MachineRecord, before.id)
+            if present is not None and (present.state, present.intent) == (before.state, before.intent):
+                session.save(present.model_copy(update=changes))
+
+
+def _settle(session: Session, record: NetworkRecord | SubnetRecord) -> None:
+    if record.state == State.DELETING:
+        session.remove(record.id)
+    else:
+        record.state = State.AVAILABLE
+        session.save(record)
+
+
+def _is_forgotten(machine: MachineRecord) -> bool:
+    if machine.terminated_at is None:
+        return False
+    return datetime.now(UTC) - datetime.fromisoformat(machine.terminated_at) > TERMINATED_STAYS

@@ -1,0 +1,213 @@
+"""How control planes and machines are really started and stopped: the lifecycle's hands.
+
+Every method may be called again after a crash in the middle of it: what is there is kept, what is missing is made.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from cloud_controller.kube import NODES, ApiError, Kube, NotFoundError, PatchType
+from local import processes
+from local.addresses import AddressBlock
+from local.control_plane.binaries import Binaries, ensure
+from local.control_plane.build import BuildError
+from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.mycloud.models import Cluster, MachineRecord, NetworkRecord
+from local.mycloud.state_folder import StateFolder, write_private
+from local.ports import PortBusyError
+from local.processes import ProcessError
+
+CREDENTIALS_TTL = timedelta(days=365)
+LABELLING_TTL = timedelta(hours=1)
+STOP_GRACE_SECONDS = 30.0
+TERMINATE_GRACE_SECONDS = 5.0
+CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+
+
+_NO_BINARIES = Binaries({})
+"""Enough for everything but a start."""
+
+
+class MachineryError(Exception):
+    """Something could not be started or stopped; the message says what and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a started control plane says of itself."""
+
+    version: str
+    endpoint: str
+    certificate_authority: str
+
+
+class Machinery(Protocol):
+    """What the lifecycle needs done. Calls block, come from several threads and raise `MachineryError`."""
+
+    def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
+        """Start what does not run of the control plane, and wait until it can be used."""
+        ...
+
+    def cluster_is_running(self, cluster: Cluster, network: NetworkRecord) -> bool: ...
+
+    def remove_cluster(self, cluster: Cluster, network: NetworkRecord) -> None:
+        """Stop the control plane in order and delete its data."""
+        ...
+
+    def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
+        """Start the machine's process unless it runs."""
+        ...
+
+    def machine_is_running(self, machine: MachineRecord) -> bool: ...
+
+    def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
+        """End the machine's process if it runs: asked first, killed after `grace_seconds`."""
+        ...
+
+    def remove_machine(self, machine: MachineRecord) -> None:
+        """Delete the machine's directory."""
+        ...
+
+    def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
+        """Give the machine's node the control-plane label; False while the node has not registered."""
+        ...
+
+
+class LocalMachinery:
+    """The real one: processes of this machine, in the site's state folder."""
+
+    def __init__(self, folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._block = block
+        self._environment = dict(environment)
+        self._binaries_lock = threading.Lock()
+        self._binaries: Binaries | None = None
+
+    def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
+        control_plane = self._control_plane(cluster, network, self._ensure_binaries())
+        try:
+            control_plane.start()
+            control_plane.wait_ready()
+            with_admin = Kube.from_kubeconfig(_admin_kubeconfig(control_plane, LABELLING_TTL))
+            try:
+                version = with_admin.version()["gitVersion"]
+            finally:
+                with_admin.close()
+        except (ControlPlaneError, ProcessError, PortBusyError, ApiError) as error:
+            raise MachineryError(str(error)) from error
+        return ClusterFacts(version, control_plane.endpoint, control_plane.certificate_authority)
+
+    def cluster_is_running(self, cluster: Cluster, network: NetworkRecord) -> bool:
+        return self._control_plane(cluster, network).is_running()
+
+    def remove_cluster(self, cluster: Cluster, network: NetworkRecord) -> None:
+        try:
+            self._control_plane(cluster, network).stop()
+        except (ControlPlaneError, ProcessError) as error:
+            raise MachineryError(str(error)) from error
+        shutil.rmtree(self._folder.cluster(cluster.id), ignore_errors=True)
+
+    def kubeconfig(self, cluster: Cluster, network: NetworkRecord, ttl: timedelta) -> str:
+        """A cluster-admin kubeconfig (YAML, a secret) that ends after `ttl`."""
+        return _admin_kubeconfig(self._control_plane(cluster, network), ttl)
+
+    def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
+        record = self._folder.process_record(machine.id)
+        if processes.find(record) is not None:
+            return
+        control_plane = self._control_plane(cluster, network)
+        directory = self._folder.machine(machine.id)
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        write_private(directory / "machine.json", json.dumps(_machine_json(machine), indent=2) + "\n")
+        for file, user, groups in (
+            ("kubelet.kubeconfig", f"system:node:{machine.name}", ["system:nodes"]),
+            ("proxier.kubeconfig", "system:kube-proxy", []),
+        ):
+            write_private(directory / file, control_plane.kubeconfig(user, groups, CREDENTIALS_TTL))
+        try:
+            processes.start(
+                f"machine {machine.name} ({machine.id})",
+                # -P: nothing that lies in the working directory is ever imported.
+                [sys.executable, "-P", "-m", "local.mycloud.machine", str(directory)],
+                record=record,
+                log=self._folder.log(machine.id),
+                env=self._environment,
+                cwd=directory,
+            )
+        except ProcessError as error:
+            raise MachineryError(str(error)) from error
+
+    def machine_is_running(self, machine: MachineRecord) -> bool:
+        process = processes.load(self._folder.process_record(machine.id))
+        return process is not None and process.is_running()
+
+    def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
+        try:
+            process = processes.load(self._folder.process_record(machine.id))
+            if process is not None:
+                process.stop(grace_seconds)
+        except ProcessError as error:
+            raise MachineryError(str(error)) from error
+
+    def remove_machine(self, machine: MachineRecord) -> None:
+        shutil.rmtree(self._folder.machine(machine.id), ignore_errors=True)
+
+    def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
+        kube = Kube.from_kubeconfig(_admin_kubeconfig(self._control_plane(cluster, network), LABELLING_TTL))
+        try:
+            kube.patch(NODES, machine.name, {"metadata": {"labels": {CONTROL_PLANE_LABEL: ""}}}, type=PatchType.MERGE)
+        except NotFoundError:
+            return False
+        except ApiError as error:
+            raise MachineryError(f"node {machine.name} could not be labelled: {error}") from error
+        finally:
+            kube.close()
+        return True
+
+    def _control_plane(
+        self, cluster: Cluster, network: NetworkRecord, binaries: Binaries = _NO_BINARIES
+    ) -> ControlPlane:
+        return ControlPlane(
+            self._folder.cluster(cluster.id),
+            binaries,
+            self._block.control_plane_address(network.index),
+            network.pod_cidr,
+            network.service_cidr,
+            cluster.name,
+        )
+
+    def _ensure_binaries(self) -> Binaries:
+        with self._binaries_lock:
+            if self._binaries is None:
+                try:
+                    self._binaries = ensure(lambda line: print(line, flush=True))
+                except BuildError as error:
+                    raise MachineryError(str(error)) from error
+            return self._binaries
+
+
+def _admin_kubeconfig(control_plane: ControlPlane, ttl: timedelta) -> str:
+    return control_plane.kubeconfig("mycloud-admin", ["system:masters"], ttl)
+
+
+def _machine_json(machine: MachineRecord) -> dict[str, object]:
+    provider_id = f"mycloud://{machine.region}/{machine.zone}/{machine.id}"
+    return {
+        "id": machine.id,
+        "node_name": machine.name,
+        "address": machine.private_ips[0],
+        "provider_id": provider_id if machine.register_provider_id else None,
+        "role": machine.role,
+        "node_labels": machine.node_labels,
+        "cluster_dns": None,
+        "type": machine.type,
+    }

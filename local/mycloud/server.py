@@ -1,0 +1,72 @@
+"""mycloud's API server process: application, lifecycle and sockets put together."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import Lifespan
+
+from local.addresses import API_PORT
+from local.mycloud.api import create_app
+from local.mycloud.context import Context
+from local.mycloud.gate import AbortableProtocol
+from local.mycloud.lifecycle import Lifecycle
+from local.mycloud.machinery import LocalMachinery
+from local.mycloud.models import Cluster, NetworkRecord
+from local.mycloud.privileged_ports import first_bindable_port
+from local.mycloud.state_folder import StateFolder
+from local.mycloud.store import Store
+
+SHUTDOWN_SECONDS = 3
+
+
+def serve(state_dir: Path) -> None:
+    """Serve the site of this state folder until SIGTERM. Its `site.json` and token must be there."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    folder = StateFolder(state_dir.absolute())
+    block = folder.block()
+    store = Store(folder.database)
+    machinery = LocalMachinery(folder, block, os.environ)
+    context = Context(block, store, folder.token(), _Kubeconfigs(store, machinery), first_port=first_bindable_port())
+    uvicorn.run(
+        create_app(context, _with(Lifecycle(store, machinery))),
+        host=block.api_address,
+        port=API_PORT,
+        http=AbortableProtocol,
+        ws="none",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        log_config=None,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kubeconfigs:
+    store: Store
+    machinery: LocalMachinery
+
+    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
+        with self.store.read() as session:
+            network = session.get(NetworkRecord, cluster.network_id)
+        return self.machinery.kubeconfig(cluster, network, ttl)
+
+
+def _with(lifecycle: Lifecycle) -> Lifespan[FastAPI]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        lifecycle.start()
+        yield
+        lifecycle.stop()
+
+    return lifespan

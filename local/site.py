@@ -1,0 +1,266 @@
+"""A checkout's local site: its block of addresses and mycloud's API, started, found again, looked at and stopped.
+
+Everything runs detached, and whatever a killed run left behind is found by its records: `up` completes it, `down`
+ends it. All of a site lies under one state folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from local import processes
+from local.addresses import API_PORT, AddressBlock
+from local.blocks import BlockRegistry, NoBlockError, default_registry
+from local.control_plane.binaries import Binaries
+from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.mycloud.state_folder import StateFolder, endpoint
+from local.mycloud.status import site_objects, suspend_machines
+from local.ports import PortBusyError, require_free
+from local.processes import Process, ProcessError
+
+API = "api"
+BALANCER = "balancer"
+
+HEALTHY_SECONDS = 30.0
+STOP_GRACE_SECONDS = 10.0
+MACHINE_GRACE_SECONDS = 20.0
+POLL_SECONDS = 0.05
+
+# What servers get of the environment: no passphrase, token or cloud credential is handed on to them and their pods.
+_ENVIRONMENT = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "KUBEBUILDER_ASSETS"}
+    | {"XDG_CACHE_HOME", "XDG_STATE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "VIRTUAL_ENV"}
+)
+
+
+class SiteError(Exception):
+    """The site could not be brought up or down; the message says why and what to do."""
+
+
+class Site:
+    """The site of one state folder. Objects hold no state: any number may speak of one site."""
+
+    def __init__(self, state_dir: Path, *, registry: Path | None = None) -> None:
+        self.folder = StateFolder(state_dir.absolute())
+        self._registry = BlockRegistry(registry or default_registry())
+
+    @property
+    def block(self) -> AddressBlock:
+        """The site's addresses; raises SiteError while it has none."""
+        try:
+            return self.folder.block()
+        except FileNotFoundError:
+            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of mycloud's API."""
+        return endpoint(self.block)
+
+    @property
+    def token(self) -> str:
+        """The API's bearer token, a secret."""
+        try:
+            return self.folder.token()
+        except FileNotFoundError:
+            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+
+    def up(self) -> None:
+        """Return once the site's API answers; starts what does not run. Raises SiteError."""
+        require_loopback_blocks()
+        self.folder.prepare()
+        with self._lock():
+            self.folder.ensure_token()
+            running = self._process(API)
+            if running is not None and self.folder.site_file.exists() and self._is_healthy(running):
+                return
+            self._stop(API)
+            self._start_api(self._take_block())
+
+    def down(self, *, keep_data: bool = False) -> None:
+        """Stop everything that the site started, then delete the cloud's data and give the block back.
+
+        `keep_data`: like cutting the power; the next `up` finds everything as it was and boots the machines again.
+        """
+        if not self.folder.root.is_dir():
+            return
+        with self._lock():
+            # The API first: it would start again what it sees ending.
+            self._stop(API)
+            self._stop_everything_else()
+            if keep_data:
+                if self.folder.database.exists():
+                    suspend_machines(self.folder.database)
+                return
+            shutil.rmtree(self.folder.mycloud, ignore_errors=True)
+            self.folder.site_file.unlink(missing_ok=True)
+            self._registry.release(self.folder.root)
+
+    def status(self) -> dict[str, Any]:
+        """What runs where, as JSON has it."""
+        if not self.folder.site_file.exists():
+            return {"state_folder": str(self.folder.root), "up": False}
+        api = self._process(API)
+        healthy = api is not None and _healthz(self.endpoint)
+        objects = site_objects(self.folder.database) if self.folder.database.exists() else {}
+        for balancer in objects.get("load_balancers", []):
+            balancer["backends"] = self._get(f"/v1/load_balancers/{balancer['id']}/health") if healthy else None
+        return {
+            "state_folder": str(self.folder.root),
+            "up": healthy,
+            "block": self.block.base,
+            "endpoint": self.endpoint,
+            "processes": [
+                {"name": each.name, "pid": each.pid, "log": str(each.log)}
+                for each in processes.find_all(self.folder.process_record(API).parent)
+            ],
+            **objects,
+        }
+
+    # -- helpers
+
+    def _take_block(self) -> AddressBlock:
+        """Reserve a block whose API address can be bound, and note it."""
+        root = self.folder.root
+        if self.folder.site_file.exists():
+            block = self.folder.block()
+            try:
+                self._registry.reserve(block, root)
+                require_free(block.api_address, API_PORT, "mycloud's API")
+            except (NoBlockError, PortBusyError) as error:
+                raise SiteError(f"{error}; the data of {root} need these addresses") from None
+            return block
+        busy = []
+        for block in self._registry.free_blocks(root):
+            try:
+                self._registry.reserve(block, root)
+                require_free(block.api_address, API_PORT, "mycloud's API")
+            except NoBlockError:
+                continue  # another site was quicker
+            except PortBusyError as error:
+                self._registry.release(root)
+                busy.append(str(error))
+                continue
+            self.folder.write_site(block)
+            return block
+        raise SiteError(f"no block of addresses is free: {self._registry.describe()} {'; '.join(busy)}".strip())
+
+    def _start_api(self, block: AddressBlock) -> None:
+        try:
+            api = processes.start(
+                "mycloud's API",
+                # -P: nothing that lies in the working directory is ever imported.
+                [sys.executable, "-P", "-m", "local.mycloud", str(self.folder.root)],
+                record=self.folder.process_record(API),
+                log=self.folder.log(API),
+                env=server_environment(os.environ),
+                cwd=self.folder.mycloud,
+            )
+        except ProcessError as error:
+            raise SiteError(str(error)) from error
+        if not wait_until(lambda: _healthz(endpoint(block)) or not api.is_running(), HEALTHY_SECONDS):
+            raise SiteError(f"mycloud's API does not answer within {HEALTHY_SECONDS:g} s; its log is {api.log}")
+        if not api.is_running():
+            raise SiteError(f"mycloud's API ended; its log ends:\n{api.log_tail()}")
+
+    def _is_healthy(self, api: Process) -> bool:
+        """Whether the running API answers; it may just be starting."""
+        wait_until(lambda: _healthz(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
+        return api.is_running() and _healthz(self.endpoint)
+
+    def _stop_everything_else(self) -> None:
+        records = self.folder.process_record(API).parent
+        left = sorted(records.glob("*.json"))
+        clusters = self.folder.cluster("x").parent
+        try:
+            with ThreadPoolExecutor(max(1, len(left))) as pool:
+                list(pool.map(_stop_record, left))
+            for directory in sorted(clusters.iterdir()) if clusters.is_dir() else []:
+                _control_plane(directory).stop()
+        except (ProcessError, ControlPlaneError) as error:
+            raise SiteError(str(error)) from error
+
+    def _process(self, name: str) -> Process | None:
+        return processes.find(self.folder.process_record(name))
+
+    def _stop(self, name: str) -> None:
+        process = self._process(name)
+        if process is not None:
+            try:
+                process.stop(STOP_GRACE_SECONDS)
+            except ProcessError as error:
+                raise SiteError(str(error)) from error
+
+    def _get(self, path: str) -> Any:
+        with urllib3.PoolManager(retries=False, timeout=5) as pool:
+            answer = pool.request("GET", self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
+            return answer.json().get("items")
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One `up` or `down` of a site at a time."""
+        with (self.folder.root / "site.lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the site's servers get of an environment: nothing that could be a secret."""
+    return {name: value for name, value in environment.items() if name in _ENVIRONMENT}
+
+
+def require_loopback_blocks() -> None:
+    """Raise SiteError unless this system gives every address of 127.0.0.0/8 to its processes (Linux does)."""
+    probe = "127.255.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        try:
+            if not sys.platform.startswith("linux"):
+                raise OSError(f"this is {sys.platform}")
+            sock.bind((probe, 0))
+        except OSError as error:
+            raise SiteError(
+                f"a local site needs Linux (or WSL2), where any address of 127.0.0.0/8 can be bound: {error}"
+            ) from None
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a condition, at most `seconds`; whether it came about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _healthz(url: str) -> bool:
+    with urllib3.PoolManager(retries=False, timeout=2) as pool:
+        try:
+            return pool.request("GET", f"{url}/healthz").status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+
+def _stop_record(record: Path) -> None:
+    process = processes.load(record)
+    if process is not None:
+        process.stop(MACHINE_GRACE_SECONDS)
+
+
+def _control_plane(directory: Path) -> ControlPlane:
+    """Of a cluster of which nothing is known but its directory: enough to stop it."""
+    nothing = IPv4Network("10.0.0.0/32")
+    return ControlPlane(directory, Binaries({}), "10.0.0.1", nothing, nothing, directory.name)
