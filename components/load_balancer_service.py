@@ -56,12 +56,11 @@ class LoadBalancerService(pulumi.ComponentResource):
 
     Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
     For the same reason it never has a `deleted_with`: that would skip its deletion and leak the load balancer.
+    Beside `address` it has `ports`, where the load balancer listens.
     """
 
     address: pulumi.Output[str]
     """The load balancer's IP address, or its host name."""
-    ports: list[pulumi.Output[int]]
-    """Where it listens."""
 
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         catalogue = clouds.adapter(args["cloud"]).catalogue
@@ -94,7 +93,8 @@ class LoadBalancerService(pulumi.ComponentResource):
             ),
         )
         self.address = service.status.apply(_address)
-        self.ports = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
+        # Annotated here and not on the class, where the SDK would take it for the type of the input `ports`.
+        self.ports: list[pulumi.Output[int]] = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
         self.register_outputs({"address": self.address, "ports": self.ports})
 
 

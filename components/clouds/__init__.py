@@ -16,7 +16,7 @@ import pulumi
 from cloud_controller.catalogue import Catalogue
 
 if TYPE_CHECKING:
-    from components.config import StackConfig
+    from components.stack_config import StackConfig
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from components.clouds import ClusterParts, MachineParts, NetworkParts
 from components.clouds.mycloud.resources import Cluster, Machine, Network, Subnet
 
 if TYPE_CHECKING:
-    from components.config import StackConfig
+    from components.stack_config import StackConfig
 
 CLUSTER_TAG = "kubernetes.io/cluster"
 """The tag that carries the cluster's id: by it the CCM knows its machines."""

@@ -187,7 +187,7 @@ class MycloudProvider(ResourceProvider):
         """
         token = _digest(self.collection, json.dumps(body, sort_keys=True))
         while True:
-            answer = self._client.create(self.collection, {**body, "client_token": token})
+            answer = self._answer({**body, "client_token": token})
             try:
                 found = self._client.wait_for_state(
                     self.collection, answer["id"], {self.ready, "failed", *_GONE}, self.deadline
@@ -202,6 +202,18 @@ class MycloudProvider(ResourceProvider):
                     reason = found.get("state_reason") or "mycloud names no reason"
                     raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
             token = _digest(token, found["id"])
+
+    def _answer(self, body: Properties) -> Properties:
+        try:
+            return self._client.create(self.collection, body)
+        except Conflict:
+            leaving = self._client.list(self.collection, name=body["name"], state="deleting")
+            if not leaving:
+                raise
+        # What an earlier run made and removed is on its way out with this very token.
+        for old in leaving:
+            self._wait_until_gone(old["id"])
+        return self._client.create(self.collection, body)
 
     def _wait_until_gone(self, id: str) -> None:
         self._client.wait_until_gone(self.collection, id, self.deadline)

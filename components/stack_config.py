@@ -1,7 +1,7 @@
 """What a stack's config says, as one typed object made once, and an error that names key, value and what is allowed.
 
 `load()` reads the running program's config; `parse()` is the pure part. The keys are those of `docs/stack-config.md`;
-`python -m components.config` prints the JSON schema of a stack file that editors use (`stacks/schema.json`).
+`python -m components.stack_config` prints the JSON schema of a stack file that editors use (`stacks/schema.json`).
 """
 
 from __future__ import annotations

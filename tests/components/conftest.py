@@ -1,0 +1,168 @@
+"""Runs a program in this process against a monitor that records what it registers, and makes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+import pytest
+from google.protobuf import empty_pb2, json_format
+from pulumi.runtime import Settings, configure, rpc
+from pulumi.runtime.proto import engine_pb2, resource_pb2
+
+STACK_TYPE = "pulumi:pulumi:Stack"
+SECRET = "1b47061264138c4ac30d75fd1eb44270"
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+
+
+@dataclass
+class Registration:
+    """What the program asked for."""
+
+    urn: str
+    request: Any
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs as JSON; unknowns and secrets as on the wire."""
+        return dict(json_format.MessageToDict(self.request.object))
+
+
+@dataclass
+class Recording:
+    """Everything that a program registered, in order, and its outputs."""
+
+    registrations: list[Registration] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def urns(self) -> list[str]:
+        return [r.urn for r in self.registrations]
+
+    def one(self, type_: str, name: str) -> Registration:
+        """The resource of this type token and name."""
+        [found] = [r for r in self.registrations if r.request.type == type_ and r.request.name == name]
+        return found
+
+    def dependencies(self, urn: str) -> set[str]:
+        """All that the resource waits for, directly or not, by itself or by its parents."""
+        by_urn = {r.urn: r for r in self.registrations}
+        found: set[str] = set()
+        todo = [urn]
+        while todo:
+            request = by_urn[todo.pop()].request
+            following = {*request.dependencies, request.parent} - {""} - found
+            found |= following
+            todo += following
+        return found
+
+
+class RecordingMonitor:
+    """Answers as an engine's preview of an empty stack does: no ids, outputs are inputs."""
+
+    def __init__(self, *, made: bool) -> None:
+        self.recording = Recording()
+        self._types: dict[str, str] = {}
+        self._made = made
+        self._lock = threading.Lock()
+
+    def GetDeploymentInfo(self, _: object) -> Any:  # noqa: N802
+        features = [
+            resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+            resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+            resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+        ]
+        return resource_pb2.DeploymentInfo(supportedFeatures=features)
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802
+        with self._lock:
+            parent = self._types.get(request.parent, "")
+            qualified = f"{parent}${request.type}" if parent and parent != STACK_TYPE else request.type
+            urn = f"urn:pulumi:test::cloud-controller::{qualified}::{request.name}"
+            self._types[urn] = qualified
+            self.recording.registrations.append(Registration(urn, request))
+        id_ = f"{request.name}-id" if self._made and request.custom else ""
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=request.object)
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
+        if self._types[request.urn] == STACK_TYPE:
+            self.recording.outputs = json_format.MessageToDict(request.outputs)
+        return empty_pb2.Empty()
+
+    def SignalAndWaitForShutdown(self, _: object) -> Any:  # noqa: N802
+        return empty_pb2.Empty()
+
+
+class SilentEngine:
+    """Drops the program's log."""
+
+    def Log(self, _: object) -> Any:  # noqa: N802
+        return empty_pb2.Empty()
+
+    def RequirePulumiVersion(self, _: object) -> Any:  # noqa: N802
+        return engine_pb2.RequirePulumiVersionResponse()
+
+
+RunProgram = Callable[..., Recording]
+
+
+@pytest.fixture
+def run_program() -> RunProgram:
+    """Run a function as a program: `run_program(function, config={...}, made=False)`; `made` gives resources ids."""
+
+    def run(program: Callable[[], object], config: Mapping[str, Any] | None = None, *, made: bool = False) -> Recording:
+        monitor = RecordingMonitor(made=made)
+
+        def isolated() -> None:
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+            texts = {f"cloud-controller:{key}": _text(value) for key, value in (config or {}).items()}
+            pulumi.runtime.set_all_config(texts, ["cloud-controller:mycloudToken"])
+            pulumi.runtime.settings.ROOT.set(None)
+            configure(
+                Settings(
+                    project="cloud-controller", stack="test", monitor=monitor, engine=SilentEngine(), dry_run=not made
+                )
+            )
+            loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _nothing(program())))
+            loop.close()
+
+        contextvars.copy_context().run(isolated)
+        return monitor.recording
+
+    return run
+
+
+def unwrap(value: Any) -> Any:
+    """The value with every secret's envelope taken off."""
+    if isinstance(value, dict):
+        if value.get(SIGNATURE) == SECRET:
+            return unwrap(value["value"])
+        return {k: unwrap(v) for k, v in value.items()}
+    return [unwrap(v) for v in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def is_secret() -> Callable[[Any], bool]:
+    """Whether a value of the wire is a secret."""
+    return lambda value: isinstance(value, dict) and value.get(SIGNATURE) == SECRET
+
+
+@pytest.fixture
+def unknown() -> str:
+    """What stands for an unknown on the wire."""
+    return rpc.UNKNOWN
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _nothing(_: object) -> None:
+    return None

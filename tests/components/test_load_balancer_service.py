@@ -1,0 +1,115 @@
+"""The component LoadBalancerService: typed settings become annotations, mistakes are named, destroy's order is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
+from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
+from components.load_balancer_service import LoadBalancerService
+
+SERVICE = "kubernetes:core/v1:Service"
+
+
+def args(**more: Any) -> Any:
+    return {"cloud": "mycloud", "selector": {"app": "web"}, "ports": [{"port": 8080}], **more}
+
+
+def test_typed_settings_become_the_catalogues_annotations(run_program: Any) -> None:
+    settings = {"listener_max_qps": 100, "scheme": "internal"}
+
+    recording = run_program(lambda: LoadBalancerService("web", args(settings=settings)))
+
+    annotations = recording.one(SERVICE, "web").inputs["metadata"]["annotations"]
+    assert annotations == {f"{PREFIX}listener-maxqps": "100", f"{PREFIX}scheme": "internal"}
+
+
+def test_a_setting_that_is_an_output_is_rendered_when_it_is_known(run_program: Any) -> None:
+    def program() -> None:
+        LoadBalancerService("web", args(settings={"listener_max_qps": pulumi.Output.from_input(7)}))
+
+    recording = run_program(program)
+
+    annotations = recording.one(SERVICE, "web").inputs["metadata"]["annotations"]
+    assert annotations == {f"{PREFIX}listener-maxqps": "7"}
+
+
+def test_raw_annotations_win_over_settings_and_those_of_others_pass(run_program: Any) -> None:
+    raw = {f"{PREFIX}listener-maxqps": "5", "example.com/team": "edge"}
+
+    recording = run_program(
+        lambda: LoadBalancerService("web", args(settings={"listener_max_qps": 100}, annotations=raw))
+    )
+
+    assert recording.one(SERVICE, "web").inputs["metadata"]["annotations"] == raw
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "hint"),
+    [
+        ({"settings": {"listener_max_qps": 0}}, "settings.listener_max_qps", "from 1 to"),
+        ({"settings": {"listener_max_qbs": 1}}, "settings.listener_max_qbs", "listener_max_qps"),
+        ({"settings": {"scheme": "public"}}, "settings.scheme", "internet-facing, internal"),
+        ({"annotations": {f"{PREFIX}listener-maxqp": "1"}}, f"annotations[{PREFIX}listener-maxqp]", "listener-maxqps"),
+        ({"annotations": {f"{PREFIX}scheme": "x"}}, f"annotations[{PREFIX}scheme]", "internal"),
+        ({"ports": []}, "ports", "at least one"),
+        ({"ports": [{"port": 0}]}, "ports[0].port", "1 to 65535"),
+        ({"ports": [{"port": 80, "protocol": "SCTP"}]}, "ports[0].protocol", "TCP, UDP"),
+        ({"external_traffic_policy": "local"}, "external_traffic_policy", "Cluster, Local"),
+        ({"cloud": "nimbus"}, "cloud", "mycloud"),
+    ],
+)
+def test_a_wrong_input_is_refused_by_its_name(more: Any, path: str, hint: str, run_program: Any) -> None:
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(lambda: LoadBalancerService("web", args(**more)))
+
+    assert caught.value.property_path == path
+    assert hint in caught.value.reason
+
+
+def test_it_refuses_to_vanish_with_something_because_its_load_balancer_would_stay(run_program: Any) -> None:
+    def program() -> None:
+        cluster = kubernetes.core.v1.Namespace("n")
+        LoadBalancerService("web", args(), opts=pulumi.ResourceOptions(deleted_with=cluster))
+
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(program)
+
+    assert caught.value.property_path == "opts.deleted_with"
+
+
+def test_the_service_itself_depends_on_what_the_component_depends_on(run_program: Any) -> None:
+    def program() -> None:
+        manager = kubernetes.core.v1.Namespace("manager")
+        LoadBalancerService("web", args(), opts=pulumi.ResourceOptions(depends_on=[manager]))
+
+    recording = run_program(program)
+
+    manager = recording.one("kubernetes:core/v1:Namespace", "manager")
+    assert manager.urn in recording.one(SERVICE, "web").request.dependencies
+
+
+def test_a_change_of_class_replaces_the_service_and_the_old_one_goes_first(run_program: Any) -> None:
+    recording = run_program(lambda: LoadBalancerService("web", args(load_balancer_class="example.com/a")))
+
+    request = recording.one(SERVICE, "web").request
+    assert list(request.replaceOnChanges) == ["spec.loadBalancerClass"]
+    assert request.deleteBeforeReplace
+    assert not request.deletedWith
+
+
+def test_the_typed_settings_are_those_of_the_catalogue() -> None:
+    offered = {entry.argument: entry for entry in CATALOGUE if not entry.ignored}
+
+    # As texts: what the SDK calls Input has a forward reference that only its own module resolves.
+    annotations = {name: hint.__forward_arg__ for name, hint in MycloudLoadBalancerArgs.__annotations__.items()}
+
+    assert set(annotations) == set(offered)
+    for argument, entry in offered.items():
+        allowed = ", ".join(f'"{value}"' for value in entry.allowed)
+        plain = f"Literal[{allowed}]" if entry.allowed else entry.type.__name__
+        assert annotations[argument].replace("'", '"') == f"NotRequired[pulumi.Input[{plain}]]"
