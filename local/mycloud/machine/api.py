@@ -1,0 +1,128 @@
+"""What a machine asks of the API server, as awaitable calls: the blocking client runs on a few threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from cloud_controller.kube import (
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    NODES,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    Kube,
+    NotFoundError,
+    PatchType,
+    Resource,
+)
+from local.mycloud.machine.sources import References, Sources, TokenWish
+
+Object = dict[str, Any]
+T = TypeVar("T")
+
+LEASE_NAMESPACE = "kube-node-lease"
+_THREADS = 4
+
+
+class NodeApi:
+    """The API server as one node's kubelet sees it. Every method raises `ApiError`."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="api")
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a blocking function on one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+    def close(self) -> None:
+        """Give up what waits for a thread."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def create_node(self, node: Object) -> Object:
+        """Register the node. Raises `AlreadyExistsError`."""
+        return await self.call(lambda: self.kube.create(NODES, node))
+
+    async def get_node(self, name: str) -> Object:
+        """The node as it is."""
+        return await self.call(lambda: self.kube.get(NODES, name))
+
+    async def patch_node(self, name: str, patch: Object) -> Object:
+        """Merge labels and annotations into the node."""
+        return await self.call(lambda: self.kube.patch(NODES, name, patch, type=PatchType.MERGE))
+
+    async def post_node_status(self, name: str, status: Object) -> Object:
+        """Merge the status into the node's, conditions and addresses by their type."""
+        patch = {"status": status}
+        return await self.call(
+            lambda: self.kube.patch(NODES, name, patch, type=PatchType.STRATEGIC, subresource="status")
+        )
+
+    async def get_lease(self, name: str) -> Object | None:
+        """The node's Lease, or None."""
+        return await self.call(lambda: _or_none(self.kube, LEASES, name, LEASE_NAMESPACE))
+
+    async def create_lease(self, lease: Object) -> Object:
+        """Create the node's Lease."""
+        return await self.call(lambda: self.kube.create(LEASES, lease, LEASE_NAMESPACE))
+
+    async def replace_lease(self, lease: Object) -> Object:
+        """Renew the node's Lease."""
+        return await self.call(lambda: self.kube.replace(LEASES, lease))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Object) -> Object:
+        """Merge a pod's status."""
+        return await self.call(
+            lambda: self.kube.patch(PODS, name, patch, namespace, type=PatchType.STRATEGIC, subresource="status")
+        )
+
+    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Remove the object of a pod whose processes have ended."""
+        await self.call(lambda: self.kube.delete(PODS, name, namespace, uid=uid, grace_seconds=0))
+
+    async def create_event(self, event: Object) -> Object:
+        """Write an Event."""
+        return await self.call(lambda: self.kube.create(EVENTS, event))
+
+    async def patch_event(self, namespace: str, name: str, patch: Object) -> Object:
+        """Count an Event up."""
+        return await self.call(lambda: self.kube.patch(EVENTS, name, patch, namespace, type=PatchType.MERGE))
+
+    async def fetch(self, namespace: str, needed: References) -> Sources:
+        """The Secrets and ConfigMaps that a pod needs, without its tokens; what does not exist is left out."""
+
+        def get_all(resource: Resource, names: frozenset[str]) -> dict[str, Object]:
+            found = {name: _or_none(self.kube, resource, name, namespace) for name in sorted(names)}
+            return {name: obj for name, obj in found.items() if obj is not None}
+
+        return await self.call(
+            lambda: Sources(get_all(SECRETS, needed.secrets), get_all(CONFIG_MAPS, needed.config_maps))
+        )
+
+    async def request_token(self, pod: Object, wish: TokenWish) -> str:
+        """A token of the pod's service account that ends with the pod. A secret."""
+        metadata = pod["metadata"]
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+        spec: Object = {"expirationSeconds": wish.seconds, "boundObjectRef": bound}
+        if wish.audience:
+            spec["audiences"] = [wish.audience]
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        account = pod["spec"].get("serviceAccountName") or "default"
+        answer = await self.call(
+            lambda: self.kube.create(
+                SERVICE_ACCOUNTS, request, metadata["namespace"], name=account, subresource="token"
+            )
+        )
+        return str(answer["status"]["token"])
+
+
+def _or_none(kube: Kube, resource: Resource, name: str, namespace: str) -> Object | None:
+    try:
+        return kube.get(resource, name, namespace)
+    except NotFoundError:
+        return None

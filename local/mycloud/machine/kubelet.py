@@ -1,0 +1,147 @@
+"""The kubelet stand-in: one node, and a `PodRunner` for each pod that is bound to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cloud_controller.kube import NODES, PODS, EventType, Informer, Kube
+from local.mycloud.machine.api import NodeApi
+from local.mycloud.machine.config import Isolation, MachineConfig
+from local.mycloud.machine.environment import ApiServer
+from local.mycloud.machine.events import EventRecorder
+from local.mycloud.machine.node_agent import NodeAgent
+from local.mycloud.machine.pod import PodRunner, Surroundings
+from local.mycloud.machine.pod_addresses import PodAddresses
+from local.mycloud.machine.processes import can_mount, kill_leftovers
+
+Object = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+SHUTDOWN_GRACE_SECONDS = 5.0
+"""At most so long do pods have to end when their machine stops."""
+
+
+class Kubelet:
+    """Everything that a machine does for its node and its pods. Lives on one event loop, on the main thread."""
+
+    def __init__(self, directory: Path, config: MachineConfig, kube: Kube) -> None:
+        self._directory = directory
+        self._config = config
+        self._loop = asyncio.get_running_loop()
+        self._api = NodeApi(kube)
+        self._events = EventRecorder(self._api, config.node_name)
+        self._agent = NodeAgent(config, self._api)
+        self._addresses: asyncio.Future[PodAddresses] = self._loop.create_future()
+        self._pods: dict[str, tuple[PodRunner, asyncio.Task[None]]] = {}
+        self._mounts: asyncio.Task[bool] | None = None
+        self._node_informer = Informer(kube, NODES, field_selector=f"metadata.name={config.node_name}")
+        self._pod_informer = Informer(kube, PODS, field_selector=f"spec.nodeName={config.node_name}")
+        self._around = Surroundings(
+            directory=directory,
+            host_ip=config.address,
+            api_server=_api_server(kube.server),
+            api=self._api,
+            events=self._events,
+            addresses=self._addresses,
+            can_mount=self._can_mount,
+        )
+
+    async def run(self) -> None:
+        """Boot and run, until cancelled; then the pods are ended. The node is left as it is: it goes NotReady."""
+        killed = await asyncio.to_thread(kill_leftovers, self._directory)
+        if killed:
+            _log.warning("an earlier run left %d processes: killed", killed)
+        # What lies in volumes is made anew; it would only be old secrets.
+        await asyncio.to_thread(shutil.rmtree, self._directory / "pods", ignore_errors=True)
+        (self._directory / "pods").mkdir(mode=0o700)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._events.run())
+                self._take_node(await self._agent.register())
+                group.create_task(self._agent.run())
+                self._watch()
+        finally:
+            await self._shut_down()
+
+    def _watch(self) -> None:
+        def on_node(_type: EventType, _old: Object | None, node: Object | None) -> None:
+            if node is not None:
+                self._loop.call_soon_threadsafe(self._take_node, node)
+
+        def on_pod(_type: EventType, old: Object | None, pod: Object | None) -> None:
+            if pod is not None:
+                self._loop.call_soon_threadsafe(self._take_pod, pod)
+            elif old is not None:
+                self._loop.call_soon_threadsafe(self._lose_pod, old["metadata"]["uid"])
+
+        self._node_informer.add_handler(on_node)
+        self._pod_informer.add_handler(on_pod)
+        self._node_informer.start()
+        self._pod_informer.start()
+
+    def _take_node(self, node: Object) -> None:
+        self._agent.node_changed(node)
+        pod_cidr = node["spec"].get("podCIDR")
+        if pod_cidr and not self._addresses.done():
+            _log.info("pod range cidr=%s", pod_cidr)
+            self._addresses.set_result(PodAddresses(pod_cidr))
+
+    def _take_pod(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        known = self._pods.get(uid)
+        if known is not None:
+            known[0].update(pod)
+            return
+        over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+        if over and "deletionTimestamp" not in pod["metadata"]:
+            return  # it ended before this boot
+        runner = PodRunner(pod, self._around)
+        task = asyncio.ensure_future(runner.run())
+        self._pods[uid] = (runner, task)
+        task.add_done_callback(lambda task: self._pod_ended(uid, task))
+
+    def _lose_pod(self, uid: str) -> None:
+        if uid in self._pods:
+            self._pods[uid][0].object_gone()
+
+    def _pod_ended(self, uid: str, task: asyncio.Task[None]) -> None:
+        del self._pods[uid]
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _log.error("pod runner failed uid=%s", uid, exc_info=problem)
+
+    async def _can_mount(self) -> bool:
+        """Whether pods get mounts: found out at the first pod, once."""
+        if self._mounts is None:
+            self._mounts = asyncio.ensure_future(self._decide_mounts())
+        return await asyncio.shield(self._mounts)
+
+    async def _decide_mounts(self) -> bool:
+        if self._config.isolation is Isolation.PATHS:
+            return False
+        directory = self._directory / "root"
+        directory.mkdir(exist_ok=True)
+        possible = await can_mount(directory)
+        if not possible and self._config.isolation is Isolation.MOUNTS:
+            _log.error("isolation is %r, but this user may not make mounts: paths are rewritten", "mounts")
+        elif not possible:
+            _log.info("this user may not make mounts: mount paths are rewritten")
+        return possible
+
+    async def _shut_down(self) -> None:
+        for runner, task in self._pods.values():
+            runner.max_grace_seconds = SHUTDOWN_GRACE_SECONDS
+            task.cancel()
+        if self._pods:
+            await asyncio.wait([task for _, task in self._pods.values()])
+        self._api.close()
+
+
+def _api_server(url: str) -> ApiServer:
+    parts = urlsplit(url)
+    return ApiServer(parts.hostname or "", parts.port or 443)

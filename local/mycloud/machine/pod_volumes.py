@@ -1,0 +1,71 @@
+"""The volumes of one pod on disk: written before its containers start, and kept up to date while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cloud_controller.kube import ApiError
+from local.mycloud.machine.api import NodeApi
+from local.mycloud.machine.sources import MissingSourceError, TokenWish, references
+from local.mycloud.machine.volumes import volume_files, write_volume
+
+Object = dict[str, Any]
+
+REFRESH_SECONDS = 60.0
+_RENEW_AT = 0.8
+"""The share of its lifetime after which a token is renewed, as a kubelet does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    value: str
+    renew_at: float
+
+    def __repr__(self) -> str:
+        return f"_Token(renew_at={self.renew_at})"
+
+
+class PodVolumes:
+    """Volumes lie in `directory`/NAME; none but the machine's user can enter."""
+
+    def __init__(self, directory: Path, api: NodeApi, host_ip: str) -> None:
+        self.directory = directory
+        self.pod_ip = ""
+        self._api = api
+        self._host_ip = host_ip
+        self._tokens: dict[TokenWish, _Token] = {}
+
+    async def refresh(self, pod: Object) -> None:
+        """Bring every volume up to date. Raises MissingSourceError, ApiError, OSError."""
+        needed = references(pod)
+        for wish in needed.tokens:
+            token = self._tokens.get(wish)
+            if token is None or token.renew_at <= time.monotonic():
+                value = await self._api.request_token(pod, wish)
+                self._tokens[wish] = _Token(value, time.monotonic() + wish.seconds * _RENEW_AT)
+        fetched = await self._api.fetch(pod["metadata"]["namespace"], needed)
+        sources = replace(fetched, tokens={wish: token.value for wish, token in self._tokens.items()})
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for volume in pod["spec"].get("volumes") or []:
+            files = volume_files(volume, pod, sources, pod_ip=self.pod_ip, host_ip=self._host_ip)
+            place = self.directory / volume["name"]
+            if files is not None:
+                write_volume(place, files)
+            elif "emptyDir" in volume:
+                place.mkdir(exist_ok=True)
+
+    async def keep_fresh(self, pod: Callable[[], Object], emit: Callable[[str, str, str], None]) -> None:
+        """Refresh from time to time until cancelled; what fails meanwhile leaves the volumes as they are."""
+        if not pod()["spec"].get("volumes"):
+            return
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                await self.refresh(pod())
+            except (MissingSourceError, ApiError, OSError) as error:
+                emit("Warning", "FailedMount", f"a volume could not be brought up to date: {error}")

@@ -1,0 +1,1 @@
+"""The programs of the catalogue's example images: something real behind a load balancer."""

@@ -1,0 +1,66 @@
+"""A web server that says which pod answered: `registry.local/web`.
+
+Environment: PORT (default 8080), POD_IP (the address to bind), POD_NAME, NODE_NAME.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers every GET with the pod, the node and the path; /healthz with `ok`."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        if self.path == "/healthz":
+            self._answer(b"ok\n", "text/plain")
+            return
+        answer = {
+            "pod": os.environ.get("POD_NAME") or os.environ["HOSTNAME"],
+            "node": os.environ.get("NODE_NAME", ""),
+            "path": self.path,
+        }
+        self._answer(json.dumps(answer).encode() + b"\n", "application/json")
+
+    def _answer(self, body: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """One line a request; health checks are left out, for they would be most of the log."""
+        if self.path != "/healthz":
+            sys.stdout.write(f"{self.client_address[0]} {format % args}\n")
+
+
+class Server(ThreadingHTTPServer):
+    """Ends with the process, whatever connections are open."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    host, port = os.environ.get("POD_IP"), int(os.environ.get("PORT", "8080"))
+    if not host:
+        raise SystemExit("POD_IP is not set: give the container an env with fieldRef status.podIP")
+    server = Server((host, port), Handler)
+    # shutdown() waits for serve_forever, so it cannot be called by the thread that runs it.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    print(f"listening on {host}:{port}", flush=True)
+    server.serve_forever(poll_interval=1.0)
+
+
+if __name__ == "__main__":
+    main()
