@@ -115,7 +115,10 @@ class Ingress:
 
 @dataclass(frozen=True, slots=True)
 class ObservedLoadBalancer:
-    """A load balancer that exists. `created_at` only orders those of one Service."""
+    """A load balancer that exists. `created_at` only orders those of one Service.
+
+    `settled`: the cloud is not at work on it, so that another look would tell nothing new.
+    """
 
     id: str
     state: LoadBalancerState
@@ -123,6 +126,7 @@ class ObservedLoadBalancer:
     ingress: tuple[Ingress, ...] = ()
     state_reason: str | None = None
     created_at: str = ""
+    settled: bool = True
 
 
 # ------------------------------------------------------------------------------------------------------- ownership

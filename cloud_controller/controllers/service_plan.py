@@ -76,13 +76,11 @@ class SetIngress:
 class ServicePlan:
     """The plan for one Service. `warnings` are for its owner, by event reason.
 
-    `waits` says that something in the cloud is under way, so the next observation will differ; `failure`, that the
-    cloud gave up on the load balancer.
+    `failure`: the cloud gave up on the load balancer, and why.
     """
 
     plan: Plan
     warnings: tuple[tuple[str, str], ...] = ()
-    waits: bool = False
     failure: str | None = None
 
 
@@ -137,7 +135,7 @@ def plan_service(
     return _clean_up(service, observed, builder, rules)
 
 
-def plan_orphans(orphans: Sequence[ObservedLoadBalancer], target: str) -> ServicePlan:
+def plan_orphans(orphans: Sequence[ObservedLoadBalancer], target: str) -> Plan:
     """The plan for load balancers whose Service does not exist any more (its finalizer was taken off by hand)."""
     actions = []
     for lb in orphans:
@@ -149,7 +147,7 @@ def plan_orphans(orphans: Sequence[ObservedLoadBalancer], target: str) -> Servic
             delete = DeleteLoadBalancer(lb.id)
             reason = "its Service does not exist any more"
             actions.append(Action(ActionKind.DELETE, target, summary, reason=reason, operation=delete))
-    return ServicePlan(Plan.of(actions), waits=bool(actions))
+    return Plan.of(actions)
 
 
 def plan_all(
@@ -179,7 +177,7 @@ def plan_all(
         plans.append((target, found))
     for uid, orphans in by_uid.items():
         target = target_of(owners[uid].namespace, owners[uid].name)
-        plans.append((target, plan_orphans(orphans, target).plan))
+        plans.append((target, plan_orphans(orphans, target)))
     return Plan.of(action for _, part in sorted(plans, key=lambda entry: entry[0]) for action in part)
 
 
@@ -217,7 +215,6 @@ def _ensure(
     return ServicePlan(
         Plan.of(actions),
         tuple(warnings),
-        waits=any(lb.state in (LoadBalancerState.PENDING, LoadBalancerState.DELETING) for lb in observed),
         failure=_failure(keeper),
     )
 
@@ -230,7 +227,7 @@ def _clean_up(
     target = target_of(namespace, name)
     if observed:
         token = Owner(rules.cluster_id, uid, namespace, name).client_token
-        return ServicePlan(diff(None, observed, builder.catalogue, target=target, client_token=token), waits=True)
+        return ServicePlan(diff(None, observed, builder.catalogue, target=target, client_token=token))
     being_deleted = bool(service["metadata"].get("deletionTimestamp"))
     # Of a Service that another implementation serves, neither finalizer nor status is ours.
     if not has_finalizer(service) or not (being_deleted or service["spec"].get("type") != "LoadBalancer"):

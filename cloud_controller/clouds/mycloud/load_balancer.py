@@ -50,6 +50,8 @@ _STATES = {
     "deleting": LoadBalancerState.DELETING,
 }
 
+_UNSETTLED = frozenset({"creating", "updating", "deleting"})
+
 
 class MyCloudLoadBalancers:
     """The load balancers that carry one cluster's tag."""
@@ -234,4 +236,5 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
         # It forwards from an address of its own: traffic from inside the cluster must pass through it too.
         ingress=(Ingress(ip=lb["address"], ip_mode="Proxy"),),
         created_at=lb["created_at"],
+        settled=lb["state"] not in _UNSETTLED,
     )

@@ -1,0 +1,59 @@
+"""What people read at a Service while its load balancer is worked on: events with upstream's reasons."""
+
+from __future__ import annotations
+
+from cloud_controller.controllers.service_plan import RemoveFinalizer, ServicePlan, SetIngress
+from cloud_controller.events import Events
+from cloud_controller.kube import Object
+from cloud_controller.load_balancer import AddMembers, Operation, RemoveMembers
+
+
+class ServiceEvents:
+    """The events of one visit to a Service; a visit that changes nothing says nothing."""
+
+    def __init__(self, events: Events, service: Object, *, wanted: bool) -> None:
+        self._events = events
+        self._service = service
+        self._wanted = wanted
+        self._said: set[tuple[str, str]] = set()
+        self._at_rest: tuple[str, str] | None = None
+
+    def before(self, found: ServicePlan) -> None:
+        """A plan with changes is about to be carried out."""
+        operations = [action.operation for action in found.plan.changes]
+        in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
+        if not self._wanted:
+            if in_cloud:
+                self._normal("DeletingLoadBalancer", "Deleting load balancer")
+            if any(isinstance(operation, RemoveFinalizer) for operation in operations):
+                self._at_rest = ("DeletedLoadBalancer", "Deleted load balancer")
+            return
+        if in_cloud and all(isinstance(operation, AddMembers | RemoveMembers) for operation in in_cloud):
+            self._at_rest = self._at_rest or ("UpdatedLoadBalancer", "Updated load balancer with new hosts")
+        elif in_cloud:
+            self._normal("EnsuringLoadBalancer", "Ensuring load balancer")
+            self._at_rest = ("EnsuredLoadBalancer", "Ensured load balancer")
+        elif any(isinstance(operation, SetIngress) for operation in operations):
+            self._at_rest = ("EnsuredLoadBalancer", "Ensured load balancer")
+        if in_cloud:
+            for reason, message in found.warnings:
+                self._warning(reason, message)
+
+    def at_rest(self) -> None:
+        """Nothing is left to do, and the cloud has nothing left to make."""
+        if self._at_rest is not None:
+            self._normal(*self._at_rest)
+
+    def failed(self, error: Exception) -> None:
+        """The visit ended in an error."""
+        self._warning("SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
+
+    def _normal(self, reason: str, message: str) -> None:
+        if (reason, message) not in self._said:
+            self._said.add((reason, message))
+            self._events.normal(self._service, reason, message)
+
+    def _warning(self, reason: str, message: str) -> None:
+        if (reason, message) not in self._said:
+            self._said.add((reason, message))
+            self._events.warning(self._service, reason, message)

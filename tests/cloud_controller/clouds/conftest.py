@@ -1,0 +1,136 @@
+"""A running API of mycloud with a network and a cluster, but no data plane: tests move states on by hand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.clouds.mycloud.cloud import MyCloud
+from cloud_controller.clouds.mycloud.config import Config
+from cloud_controller.load_balancer import CLUSTER_TAG
+from local.addresses import AddressBlock
+from local.mycloud.api import create_app
+from local.mycloud.context import Context
+from local.mycloud.gate import AbortableProtocol
+from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, State
+from local.mycloud.store import Store
+
+TOKEN = "the-token-of-this-test"
+
+Json = dict[str, Any]
+
+
+class _Kubeconfigs:
+    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
+        return f"kubeconfig of {cluster.id} for {ttl.total_seconds():g} s"
+
+
+@dataclass
+class MyCloudSite:
+    """The API, a client of it, and one cluster in one network."""
+
+    endpoint: str
+    context: Context
+    client: Client
+    network: Json
+    subnet: Json
+    cluster: Json
+    token: str = field(default=TOKEN, repr=False)
+
+    @property
+    def cloud(self) -> MyCloud:
+        """The cluster as its controllers see it, from a fresh start."""
+        return MyCloud(Config(endpoint=self.endpoint, token=TOKEN, cluster_id=self.cluster["id"]))
+
+    def machine(self, name: str, *, tags: Json | None = None, state: State = State.RUNNING, **more: Any) -> Json:
+        """A machine with the cluster's tag, in this state."""
+        body = {
+            "name": name,
+            "subnet_id": self.subnet["id"],
+            "cluster_id": self.cluster["id"],
+            "type": "m1.small",
+            "role": "worker",
+            "tags": {CLUSTER_TAG: self.cluster["id"]} if tags is None else tags,
+            **more,
+        }
+        machine = self.client.create("machines", body)
+        self.set_machine_state(machine["id"], state)
+        return self.client.get("machines", machine["id"])
+
+    def set_machine_state(self, id: str, state: State) -> None:
+        """What a boot or an end of the machine would come to."""
+        with self.context.store.write() as session:
+            machine = session.get(MachineRecord, id)
+            machine.state = state
+            session.save(machine)
+
+    def settle(self) -> None:
+        """What the data plane would do: open what is made or changed, remove what is deleted."""
+        with self.context.store.write() as session:
+            for lb in session.query(LoadBalancerRecord):
+                if lb.state == State.DELETING:
+                    session.remove(lb.id)
+                elif lb.state in (State.CREATING, State.UPDATING):
+                    lb.state, lb.observed = State.AVAILABLE, lb.generation
+                    session.save(lb)
+
+    def fail_load_balancer(self, id: str, reason: str) -> None:
+        """What the data plane would report of a load balancer that it can't open."""
+        with self.context.store.write() as session:
+            lb = session.get(LoadBalancerRecord, id)
+            lb.state, lb.state_reason = State.FAILED, reason
+            session.save(lb)
+
+    def load_balancers(self) -> list[Json]:
+        """All load balancers of the account."""
+        return self.client.list("load_balancers")
+
+    def fault(self, operation: str, kind: str, count: int = 1, retry_after: float = 0) -> None:
+        """Make the next calls of `METHOD PATH` (a glob) fail."""
+        body = {"operation": operation, "kind": kind, "count": count, "retry_after": retry_after}
+        self.client.post("admin/faults", body)
+
+    def writes(self) -> int:
+        """How many calls so far may have changed something, other than the tests' own faults."""
+        calls = self.context.calls.all()
+        changing = (n for op, n in calls.items() if not op.startswith("GET ") and "/admin/" not in op)
+        return sum(changing)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[MyCloudSite]:
+    """A site of its own for each test."""
+    store = Store(tmp_path / "mycloud.db")
+    context = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
+    config = uvicorn.Config(
+        create_app(context), host="127.80.0.1", port=0, http=AbortableProtocol, lifespan="off", log_level="warning"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="mycloud-api", daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 10
+        while not server.started:
+            assert thread.is_alive() and time.monotonic() < deadline, "mycloud's API did not start"
+            time.sleep(0.005)
+        host, port = server.servers[0].sockets[0].getsockname()
+        endpoint = f"http://{host}:{port}"
+        client = Client(endpoint, TOKEN)
+        network = client.create("networks", {"name": "n"})
+        subnet = client.create("subnets", {"name": "s", "network_id": network["id"], "zone": "zone-b"})
+        cluster = client.create("clusters", {"name": "c", "network_id": network["id"]})
+        yield MyCloudSite(endpoint, context, client, network, subnet, cluster)
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join()
+        store.close()
