@@ -1,0 +1,127 @@
+"""The stack's config: what is read, and what is said about each kind of mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.stack_config import NAMESPACE, ConfigError, Controller, Executor, Role, StackConfig, load, parse, schema
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-that-nobody-may-see"
+
+
+def pool(**more: Any) -> dict[str, Any]:
+    return {"name": "cp", "role": "control-plane", "count": 1, "type": "m1.small", "zones": ["zone-a"], **more}
+
+
+def values(**more: Any) -> dict[str, str]:
+    """Config as Pulumi hands it over: everything is text, objects as JSON."""
+    config = {
+        "cloud": "mycloud",
+        "clusterName": "c",
+        "nodePools": [pool()],
+        "mycloud": {"endpoint": "http://127.16.0.1:7070"},
+        "mycloudToken": TOKEN,
+        **more,
+    }
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in config.items() if v is not None}
+
+
+def refused(**more: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse(values(**more))
+    return str(caught.value)
+
+
+def test_everything_is_read_into_one_typed_object() -> None:
+    config = parse(values(executors={"node": "pulumi", "service": "daemon"}, workloads="true"))
+
+    assert config.node_pools[0].role is Role.CONTROL_PLANE
+    assert config.run_by(Executor.PULUMI) == [Controller.NODE]
+    assert config.run_by(Executor.DAEMON) == [Controller.ROUTE, Controller.SERVICE, Controller.NODE_LIFECYCLE]
+    assert config.workloads
+    assert not config.protect
+
+
+def test_the_token_is_not_shown() -> None:
+    assert TOKEN not in repr(parse(values()))
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: mycloud"),
+        ({"clusterName": "My_Cluster"}, 'clusterName is "My_Cluster": allowed: a DNS label'),
+        ({"nodePool": []}, "nodePool is not a known key; did you mean 'nodePools'? allowed: cloud,"),
+        ({"nodePools": "three"}, 'nodePools is "three": allowed: a valid list'),
+        ({"nodePools": []}, "nodePools is []: allowed: not empty"),
+        ({"nodePools": None}, "nodePools is missing: The cluster's machines"),
+        ({"nodePools": [pool(role="controlplane")]}, "role is \"controlplane\": did you mean 'control-plane'?"),
+        ({"nodePools": [pool(count=-1)]}, "nodePools[0].count is -1: allowed: greater than or equal to 0"),
+        ({"nodePools": [pool(zones=[])]}, "nodePools[0].zones is []: allowed: not empty"),
+        ({"nodePools": [pool(zone="a")]}, "nodePools[0].zone is not a known key; did you mean 'zones'?"),
+        ({"nodePools": [pool(ingress="yes")]}, 'nodePools[0].ingress is "yes": allowed: true, false'),
+        ({"nodePools": [pool(), pool()]}, 'nodePools[1].name is "cp": another pool has this name'),
+        ({"nodePools": [pool(role="worker")]}, "allowed: at least one pool of role control-plane"),
+        ({"nodePools": [pool(name="n" * 62)]}, "would have a name of 66 characters"),
+        ({"executors": {"service": "pulumi"}}, 'executors.service is "pulumi": only node and route can be run'),
+        ({"executors": {"route": "pulum"}}, "executors.route is \"pulum\": did you mean 'pulumi'? allowed: daemon"),
+        ({"executors": {"routes": "pulumi"}}, "executors.routes is not a known key; did you mean 'route'?"),
+        ({"workloads": "maybe"}, 'workloads is "maybe": allowed: true, false'),
+        ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
+        ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
+        ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
+    ],
+)
+def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str, Any], line: str) -> None:
+    said = refused(**more)
+
+    assert f"{NAMESPACE}:" in said
+    assert line in said
+    assert TOKEN not in said
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    said = refused(cloud="x", nodePools=[pool(count=-1, ingress=1)])
+
+    assert len(said.splitlines()) == 3
+
+
+def test_the_running_programs_config_is_read_by_namespace(run_program: Any) -> None:
+    found: list[StackConfig] = []
+
+    run_program(lambda: found.append(load()), values())
+
+    assert found[0].cluster_name == "c"
+
+
+def test_the_local_stack_file_is_valid_once_the_site_has_added_its_keys() -> None:
+    file = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
+
+    config = parse(values(**own))
+
+    assert [p.count for p in config.node_pools] == [1, 3]
+    assert config.run_by(Executor.PULUMI) == [Controller.NODE, Controller.ROUTE]
+
+
+def test_the_projects_schema_declares_every_key_and_its_defaults() -> None:
+    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
+
+    assert set(declared) == {str(field.alias) for field in StackConfig.model_fields.values()}
+    assert declared["mycloudToken"]["secret"]
+    for key in ("workloads", "protect"):
+        assert declared[key]["default"] == StackConfig.model_fields[key].default
+
+
+def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
+    page = (ROOT / "docs/stack-config.md").read_text()
+
+    assert json.loads((ROOT / "stacks/schema.json").read_text()) == schema()
+    for field in StackConfig.model_fields.values():
+        assert f"| `{field.alias}` |" in page
