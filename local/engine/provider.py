@@ -31,6 +31,10 @@ class PartialFailure(ProviderError):
         self.outputs = outputs
 
 
+class OutcomeUnknown(ProviderError):
+    """The provider was lost in the middle: nobody knows whether it happened. The operation stays pending."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
     """What is wrong with an input. `property` may be empty."""

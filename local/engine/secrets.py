@@ -56,7 +56,7 @@ class PassphraseCrypter:
 
 
 def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
-    """The crypter of an existing `encryptionsalt`. Raises SecretsError if the passphrase is not the one it was made with."""
+    """The crypter of an existing `encryptionsalt`. Raises SecretsError if the passphrase does not fit it."""
     fields = salt.split(":", 2)
     if len(fields) != 3 or fields[0] != "v1":
         raise SecretsError("encryptionsalt is not in the form v1:SALT:v1:NONCE:CIPHERTEXT")

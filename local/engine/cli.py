@@ -1,0 +1,172 @@
+"""The command line: `python -m local.engine preview|up|refresh|destroy|stack ... --stack NAME`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from local.engine.dynamic import DynamicProvider, DynamicServer
+from local.engine.events import Event, Sink, to_json
+from local.engine.lock import LockedError
+from local.engine.operations import Options, destroy, load_policy_config, preview, refresh, up
+from local.engine.project import ProjectError
+from local.engine.provider import Provider
+from local.engine.providers import ProviderFactory
+from local.engine.resource import ResourceState, mask
+from local.engine.secrets import SecretsError
+from local.engine.session import Request, Session, default_state_dir, open_session
+from local.engine.state import StateError
+from local.engine.urn import STACK_TYPE
+from local.engine.values import without_secrets
+
+OK, FAILED, USAGE = 0, 1, 2
+_OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
+    "preview": preview,
+    "up": up,
+    "refresh": refresh,
+    "destroy": destroy,
+}
+
+
+def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly."""
+    stream = out or sys.stdout
+    parsed = _parser().parse_args(arguments)
+    project_dir = Path(parsed.cwd).resolve()
+    state_dir = Path(parsed.state).resolve() if parsed.state else default_state_dir(project_dir).resolve()
+    request = Request(
+        project_dir,
+        parsed.stack,
+        state_dir,
+        Path(parsed.config_file).resolve() if parsed.config_file else None,
+        getattr(parsed, "placeholder_secrets", False),
+    )
+    try:
+        if parsed.command == "stack":
+            return _stack(parsed, request, stream)
+        options = Options(LocalProviders, _packs(parsed))
+        sink = _sink(parsed, stream)
+        return OK if _OPERATIONS[parsed.command](request, options, sink) else FAILED
+    except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--stack", "-s", required=True, help="the stack's name")
+    common.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
+    common.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
+    common.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
+    parser = argparse.ArgumentParser(prog="python -m local.engine", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, operation in _OPERATIONS.items():
+        command = commands.add_parser(name, parents=[common], help=(operation.__doc__ or "").split(".")[0])
+        command.add_argument("--json", action="store_true", help="engine events, one JSON object a line")
+        command.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+        command.add_argument("--yes", "-y", action="store_true", help="accepted for the CLI's sake: nothing is asked")
+        if name in ("preview", "up"):
+            command.add_argument("--policy-pack", metavar="DIR", action="append", default=[], help="may be repeated")
+            command.add_argument("--policy-pack-config", metavar="FILE", action="append", default=[])
+        if name == "preview":
+            command.add_argument("--placeholder-secrets", action="store_true", help="preview without the passphrase")
+    stack = commands.add_parser("stack", help="look at the state")
+    views = stack.add_subparsers(dest="view", required=True)
+    views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
+    output = views.add_parser("output", parents=[common], help="the stack's outputs")
+    output.add_argument("name", nargs="?", help="only this one")
+    output.add_argument("--json", action="store_true")
+    output.add_argument("--show-secrets", action="store_true")
+    return parser
+
+
+def _packs(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] | None]]:
+    packs = [Path(p).resolve() for p in getattr(parsed, "policy_pack", [])]
+    files = [Path(p) for p in getattr(parsed, "policy_pack_config", [])]
+    if files and len(files) != len(packs):
+        raise ValueError(f"{len(files)} --policy-pack-config for {len(packs)} --policy-pack: the numbers must match")
+    configs: list[Mapping[str, Any] | None]
+    configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
+    return list(zip(packs, configs, strict=True))
+
+
+def _sink(parsed: argparse.Namespace, stream: TextIO) -> Sink:
+    if parsed.json:
+        return JsonLines(stream)
+    from local.engine.display import Display
+
+    colour = stream.isatty() and "NO_COLOR" not in os.environ
+    return Display(stream, diff=parsed.diff, colour=colour)
+
+
+class JsonLines:
+    """An event sink that writes Pulumi's engine events."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._sequence = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._sequence += 1
+            self._out.write(json.dumps(to_json(event, self._sequence, int(time.time()))) + "\n")
+            self._out.flush()
+
+
+class LocalProviders:
+    """The packages that this engine runs: dynamic resources and Kubernetes."""
+
+    def __init__(self, session: Session, on_line: Callable[[str], None]) -> None:
+        self._config = session.config.as_properties()
+        self._server = DynamicServer(session.project.main, session.project.name, on_line)
+
+    def factories(self) -> Mapping[str, ProviderFactory]:
+        """By package."""
+        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes}
+
+    def close(self) -> None:
+        """End the dynamic provider's server."""
+        self._server.close()
+
+    def _dynamic(self, resource: ResourceState) -> Provider:
+        return DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
+
+
+def _kubernetes(resource: ResourceState) -> Provider:
+    # Imported on use: a stack without Kubernetes needs none of it.
+    from local.engine.kubernetes.provider import KubernetesProvider
+
+    return KubernetesProvider(resource.inputs)
+
+
+def _stack(parsed: argparse.Namespace, request: Request, stream: TextIO) -> int:
+    session = open_session(request, writable=False)
+    if parsed.view == "export":
+        json.dump(session.store.export(), stream, indent=4)
+        stream.write("\n")
+        return OK
+    stacks = [r for r in session.store.snapshot.live().values() if r.type == STACK_TYPE]
+    outputs = stacks[0].outputs if stacks else {}
+    shown = without_secrets(outputs) if parsed.show_secrets else mask(outputs)
+    if parsed.name is not None:
+        if parsed.name not in shown:
+            print(f"error: no output {parsed.name!r}; there are: {', '.join(shown) or 'none'}", file=sys.stderr)
+            return FAILED
+        value = shown[parsed.name]
+        text = json.dumps(value) if parsed.json or not isinstance(value, str) else value
+        stream.write(text + "\n")
+    elif parsed.json:
+        json.dump(shown, stream, indent=2)
+        stream.write("\n")
+    else:
+        for name, value in shown.items():
+            stream.write(f"{name}: {value if isinstance(value, str) else json.dumps(value)}\n")
+    return OK

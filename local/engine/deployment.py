@@ -1,0 +1,360 @@
+"""What happens when the program registers a resource: check, policies, diff, and the step that follows from it.
+
+Registrations come from several threads at once, each when the program knows what the resource depends on; so the
+program's own order is the order of the steps, and what is independent runs in parallel. Deletions follow at the end.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from local.engine import apply
+from local.engine import urn as urns
+from local.engine.deletion import delete_all, delete_one
+from local.engine.events import StepInfo
+from local.engine.paths import keep_old
+from local.engine.planner import (
+    Decision,
+    Op,
+    ProtectedError,
+    decide,
+    default_provider_name,
+    dependents,
+    is_hidden,
+)
+from local.engine.policies import Policies
+from local.engine.provider import DiffResult, PartialFailure, Provider, ProviderError
+from local.engine.resource import ResourceState
+from local.engine.run import Reported, Run, StackError, info_of
+from local.engine.values import UNKNOWN, PropertyMap, Value
+from local.engine.wire import UNKNOWN_TEXT
+
+INTERNAL: Final = "__internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the program wants of a resource. None of an option means that the program did not say."""
+
+    type: str
+    name: str
+    custom: bool
+    parent: str
+    inputs: PropertyMap
+    provider: str = ""
+    providers: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    protect: bool | None = None
+    retain_on_delete: bool | None = None
+    template: ResourceState | None = None
+    """The remaining options, in the state's own form."""
+
+
+class Deployment:
+    """One run of the program against the state."""
+
+    def __init__(self, run: Run, policies: Policies) -> None:
+        self.run = run
+        self.policies = policies
+        self._olds = run.store.snapshot.live()
+        self._components: dict[str, Mapping[str, str]] = {}
+        self._claimed: set[str] = set()
+        self._deleted_early: set[str] = set()
+        self.new_outputs: PropertyMap | None = None
+
+    def register(self, goal: Goal) -> ResourceState:
+        """Bring one resource about. Raises StackError, ProviderError, ProtectedError; they are reported already."""
+        run = self.run
+        if run.failed and not run.dry_run:
+            raise StackError("the run has failed already")
+        urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
+        try:
+            self._claim(urn)
+            if urns.is_provider(goal.type):
+                run.providers.check_known(urns.package_of(goal.type))
+            state = self._state_of(urn, goal)
+            done = self._provider_instance(state) if urns.is_provider(goal.type) else self._resource(state)
+        except Reported:
+            raise
+        except (StackError, ProviderError, ProtectedError) as error:
+            run.fail(str(error), urn)
+            raise StackError(str(error), urn) from error
+        with run.lock:
+            run.registered[urn] = done
+            self._components[urn] = goal.providers
+        return done
+
+    def register_outputs(self, urn: str, outputs: PropertyMap) -> None:
+        """Take a component's outputs; the root stack's are the stack's."""
+        run = self.run
+        with run.lock:
+            state = run.registered.get(urn)
+            if state is None:
+                raise StackError(f"outputs for {urn}, which is not registered", urn)
+            done = replace(state, outputs=outputs)
+            run.registered[urn] = done
+            if urns.type_of(urn) == urns.STACK_TYPE:
+                self.new_outputs = outputs
+        if not run.dry_run and state.outputs != outputs:
+            run.store.put(done)
+
+    def lookup(self, urn: str) -> ResourceState:
+        """A registered resource, for the program that holds a reference to it."""
+        with self.run.lock:
+            found = self.run.registered.get(urn)
+        if found is None:
+            raise StackError(f"{urn} is not registered")
+        return found
+
+    def finish(self) -> None:
+        """After the program: the stack's policies, then delete what it no longer mentions."""
+        run = self.run
+        if run.failed:
+            return
+        self.policies.check_stack(run, list(run.registered.values()))
+        if run.failed and not run.dry_run:
+            return
+        leftovers = [
+            r
+            for r in run.store.snapshot.resources.values()
+            if r.delete or (r.urn not in run.registered and r.urn not in self._deleted_early)
+        ]
+        try:
+            delete_all(run, leftovers)
+        except ProtectedError as error:
+            run.fail(str(error))
+
+    # One resource.
+
+    def _claim(self, urn: str) -> None:
+        with self.run.lock:
+            if urn in self._claimed:
+                raise StackError("two resources have this URN: give one another name or parent", urn)
+            self._claimed.add(urn)
+
+    def _state_of(self, urn: str, goal: Goal) -> ResourceState:
+        run = self.run
+        with run.lock:
+            parent = run.registered.get(goal.parent)
+        template = goal.template or ResourceState(urn, goal.type, goal.custom)
+        protect, retain, deleted_with = goal.protect, goal.retain_on_delete, template.deleted_with
+        if parent is not None:
+            protect = parent.protect if protect is None else protect
+            retain = parent.retain_on_delete if retain is None else retain
+            deleted_with = deleted_with or parent.deleted_with
+        inputs = goal.inputs
+        if urns.is_provider(goal.type):
+            inputs = {INTERNAL: {}, **inputs} | ({"version": goal.version} if goal.version else {})
+        provider = ""
+        if goal.custom and not urns.is_provider(goal.type):
+            provider = goal.provider or self._inherited_provider(goal) or self._default_provider(goal)
+        return replace(
+            template,
+            urn=urn,
+            type=goal.type,
+            custom=goal.custom,
+            parent=goal.parent,
+            inputs=inputs,
+            provider=provider,
+            protect=bool(protect),
+            retain_on_delete=bool(retain),
+            deleted_with=deleted_with,
+        )
+
+    def _inherited_provider(self, goal: Goal) -> str:
+        package = urns.package_of(goal.type)
+        with self.run.lock:
+            parent = self.run.registered.get(goal.parent)
+            while parent is not None:
+                if reference := self._components.get(parent.urn, {}).get(package):
+                    return reference
+                if parent.provider and urns.package_of(parent.type) == package:
+                    return parent.provider
+                parent = self.run.registered.get(parent.parent)
+        return ""
+
+    def _default_provider(self, goal: Goal) -> str:
+        run = self.run
+        package = urns.package_of(goal.type)
+        run.providers.check_known(package)
+        provider_type = urns.PROVIDER_PREFIX + package
+        urn = urns.make(run.stack, run.project, "", provider_type, default_provider_name(package, goal.version))
+        with run.lock:
+            instance = run.registered.get(urn)
+            if instance is None:
+                dynamic = package == "pulumi-python"
+                inputs = run.config.as_properties("" if dynamic else package)
+                if goal.version and not dynamic:
+                    inputs["version"] = goal.version
+                self._claimed.add(urn)
+                instance = self._provider_instance(ResourceState(urn, provider_type, custom=True, inputs=inputs))
+                run.registered[urn] = instance
+        return f"{instance.urn}::{_id_text(instance.id)}"
+
+    def _provider_instance(self, goal: ResourceState) -> ResourceState:
+        """A provider instance is a resource without anything behind it: its inputs configure what manages others."""
+        goal, violated = self.policies.check_resource(self.run, goal, None)
+        if violated:
+            raise Reported("a mandatory policy is violated")
+        run = self.run
+        public = {k: v for k, v in goal.inputs.items() if k != INTERNAL}
+        old = self._olds.get(goal.urn)
+        if old is None:
+            now = run.store.now()
+            made = replace(goal, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=now, modified=now)
+            made = replace(made, outputs=public)
+            with run.step(info_of(Op.CREATE, new=made)):
+                self._keep(made)
+            return made
+        decision = decide(old, goal, DiffResult(None))
+        done = replace(goal, id=old.id, outputs=public, created=old.created, modified=old.modified)
+        if decision.op is not Op.SAME:
+            done = replace(done, modified=run.store.now())
+            decision = replace(decision, op=Op.UPDATE)
+        with run.step(_info(decision, old, done)):
+            self._keep(done, unless=old)
+        return done
+
+    def _resource(self, goal: ResourceState) -> ResourceState:
+        old = self._olds.get(goal.urn)
+        if goal.urn in self._deleted_early:
+            return self._create_after_deletion(goal)
+        if old is not None and old.custom != goal.custom:
+            raise StackError("it was a component and is now a custom resource, or the other way round: rename it")
+        if not goal.custom:
+            return self._component(old, goal)
+        provider = self.run.provider_of(goal)
+        raw = goal.inputs
+        if old is not None:
+            raw = keep_old(raw, old.inputs, goal.ignore_changes)
+        goal = replace(goal, inputs=self._check(provider, goal, old.inputs if old else {}, raw))
+        if old is not None and goal.ignore_changes:
+            goal = replace(goal, inputs=keep_old(goal.inputs, old.inputs, goal.ignore_changes))
+        goal = self._policed(goal)
+        if old is None:
+            return self._create(goal, StepInfo(Op.CREATE, goal.urn, goal.type, None, goal))
+        decision = self._decide(provider, old, goal)
+        if decision.op is Op.SAME:
+            done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
+            with self.run.step(_info(decision, old, done)):
+                self._keep(done, unless=old)
+            return done
+        if decision.op is Op.UPDATE:
+            with self.run.step(_info(decision, old, goal)) as finish:
+                done = apply.update(self.run, old, goal)
+                finish(_info(decision, old, done))
+            return done
+        # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's.
+        fresh = replace(goal, inputs=self._check(provider, goal, {}, raw))
+        if goal.ignore_changes:
+            fresh = replace(fresh, inputs=keep_old(fresh.inputs, old.inputs, goal.ignore_changes))
+        return self._replace(old, fresh, decision)
+
+    def _component(self, old: ResourceState | None, goal: ResourceState) -> ResourceState:
+        goal = self._policed(goal)
+        now = self.run.store.now()
+        if old is None:
+            made = replace(goal, created=now, modified=now)
+            with self.run.step(info_of(Op.CREATE, new=made)):
+                self._keep(made)
+            return made
+        decision = decide(old, goal, DiffResult(None))
+        done = replace(goal, outputs=old.outputs, created=old.created, modified=old.modified)
+        if decision.op is not Op.SAME:
+            decision = replace(decision, op=Op.UPDATE)
+            done = replace(done, modified=now)
+        with self.run.step(_info(decision, old, done)):
+            self._keep(done, unless=old)
+        return done
+
+    def _keep(self, resource: ResourceState, *, unless: ResourceState | None = None) -> None:
+        if not self.run.dry_run and resource != unless:
+            self.run.store.put(resource)
+
+    def _check(self, provider: Provider, goal: ResourceState, olds: PropertyMap, news: PropertyMap) -> PropertyMap:
+        result = provider.check(goal.urn, olds, news, preview=self.run.dry_run)
+        if result.failures:
+            # Each is one line; the resource's own name stands before them.
+            lines = [f"{f.property}: {f.reason}" if f.property else f.reason for f in result.failures]
+            raise StackError("\n".join(lines), goal.urn)
+        return result.inputs
+
+    def _policed(self, goal: ResourceState) -> ResourceState:
+        goal, violated = self.policies.check_resource(self.run, goal, self._provider_state(goal))
+        if violated and not self.run.dry_run:
+            raise Reported("a mandatory policy is violated")
+        return goal
+
+    def _provider_state(self, goal: ResourceState) -> ResourceState | None:
+        with self.run.lock:
+            return self.run.registered.get(goal.provider.rpartition("::")[0]) if goal.provider else None
+
+    def _decide(self, provider: Provider, old: ResourceState, goal: ResourceState) -> Decision:
+        diff = provider.diff(goal.urn, str(old.id), old.inputs, old.outputs, goal.inputs, goal.ignore_changes)
+        return decide(old, goal, diff)
+
+    def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
+        old = self._olds[goal.urn]
+        goal = replace(goal, inputs=self._check(self.run.provider_of(goal), goal, {}, goal.inputs))
+        return self._create(self._policed(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
+
+    def _create(self, goal: ResourceState, step: StepInfo, replaces: ResourceState | None = None) -> ResourceState:
+        with self.run.step(step) as finish:
+            try:
+                done = apply.create(self.run, goal, replaces=replaces)
+            except PartialFailure as failure:
+                raise ProviderError(f"it exists, but did not become ready: {failure}") from failure
+            finish(replace(step, new=done))
+        return done
+
+    def _replace(self, old: ResourceState, goal: ResourceState, decision: Decision) -> ResourceState:
+        step = _info(decision, old, goal)
+        if not decision.delete_first:
+            return self._create(goal, step, replaces=old)
+        self._delete_dependents(old)
+        if not delete_one(self.run, old, op=Op.DELETE_REPLACED):
+            raise Reported("the old one could not be deleted")
+        return self._create(goal, step)
+
+    def _delete_dependents(self, old: ResourceState) -> None:
+        """Delete first whatever would have to be replaced itself once this is gone; the program makes it again."""
+        run = self.run
+        found = dependents(old.urn, run.store.snapshot.ordered())
+        replaced = {old.urn}
+        doomed: list[ResourceState] = []
+        for resource in found:
+            if not resource.custom or resource.urn in run.registered:
+                continue
+            if self._must_follow(resource, replaced):
+                replaced.add(resource.urn)
+                doomed.append(resource)
+        for resource in reversed(doomed):
+            if resource.protect:
+                raise ProtectedError(f"{resource.urn} must be replaced with {old.urn} but is protected")
+            if not delete_one(run, resource, op=Op.DELETE_REPLACED):
+                raise Reported(f"{resource.urn} could not be deleted")
+            self._deleted_early.add(resource.urn)
+
+    def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
+        if resource.provider.rpartition("::")[0] in replaced:
+            return True
+        touched = [k for k, needs in resource.property_dependencies.items() if replaced & set(needs)]
+        if not touched:
+            return False
+        inputs: dict[str, Value] = {k: UNKNOWN if k in touched else v for k, v in resource.inputs.items()}
+        provider = self.run.provider_of(resource)
+        diff = provider.diff(resource.urn, str(resource.id), resource.inputs, resource.outputs, inputs, ())
+        return decide(replace(resource, protect=False), replace(resource, inputs=inputs), diff).op is Op.REPLACE
+
+
+def _info(decision: Decision, old: ResourceState, new: ResourceState) -> StepInfo:
+    return StepInfo(
+        decision.op, new.urn, new.type, old, new, decision.replace_keys, decision.detailed, hidden=is_hidden(new)
+    )
+
+
+def _id_text(id: Value) -> str:
+    return UNKNOWN_TEXT if id is UNKNOWN else str(id)

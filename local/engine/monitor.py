@@ -1,0 +1,295 @@
+"""The two services that a Pulumi program talks to: the resource monitor and the engine's log.
+
+The methods take protobuf requests and raise `MonitorError`, which is what a client of gRPC would see; so one object
+serves a program in the same process (as `Settings(monitor=...)`) and, through `serve`, one in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import unquote
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
+
+from local.engine.deployment import Deployment, Goal
+from local.engine.events import Diagnostic
+from local.engine.paths import PathError
+from local.engine.resource import ResourceState, Timeouts
+from local.engine.run import StackError
+from local.engine.values import UNKNOWN
+from local.engine.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
+
+FEATURES: Final = (
+    resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
+    # The SDK asks for ALIAS_SPECS even where the program names no alias; one that does is refused by name.
+    resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+)
+"""What the engine tells the SDK that it can do: nothing else is in this tuple than what is done."""
+
+_REFUSED: Final = {
+    "aliases": "aliases",
+    "aliasURNs": "aliases",
+    "importId": "import_",
+    "remote": "remote components",
+    "transforms": "transforms",
+    "replace_with": "replace_with",
+    "packageRef": "parameterized packages",
+    "state_migrations": "state migrations",
+    "envVarMappings": "env_var_mappings",
+}
+"""Options that would change what happens and are not done here, by the name of their field in the request."""
+
+_SEVERITIES: Final = {0: "debug", 1: "info", 2: "warning", 3: "error"}
+
+
+class MonitorError(grpc.RpcError):
+    """An answer that is an error, with the methods that the SDK asks of a gRPC error."""
+
+    def __init__(self, code: grpc.StatusCode, details: str) -> None:
+        super().__init__(details)
+        self._code = code
+        self._details = details
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return self._details
+
+
+class Monitor:
+    """ResourceMonitor and Engine for one run of a program."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._run = deployment.run
+
+    # ResourceMonitor.
+
+    def GetDeploymentInfo(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        run = self._run
+        return resource_pb2.DeploymentInfo(
+            project=run.project,
+            stack=run.stack,
+            organization="organization",
+            config=dict(run.config.values),
+            configSecretKeys=sorted(run.config.secret_keys),
+            dryRun=run.dry_run,
+            parallel=run.parallel,
+            supportedFeatures=FEATURES,
+        )
+
+    def SupportsFeature(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        supported = {"secrets", "resourceReferences", "outputValues", "deletedWith", "aliasSpecs"}
+        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in supported)
+
+    def RegisterResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        with _answering():
+            self._refuse_unknown_options(request)
+            state = self._deployment.register(_goal(request, self._run.project_root))
+            return resource_pb2.RegisterResourceResponse(
+                urn=state.urn,
+                # Of a provider instance the SDK builds a reference `URN::ID` and needs the sentinel for that.
+                id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
+                object=to_struct(state.outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
+            )
+
+    def RegisterResourceOutputs(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        with _answering():
+            self._deployment.register_outputs(request.urn, from_struct(request.outputs))
+        return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        with _answering():
+            if request.tok != "pulumi:pulumi:getResource":
+                raise StackError(f"invoke {request.tok}: functions of providers are not in the embedded engine")
+            found = self._deployment.lookup(from_struct(request.args)["urn"])
+            answer = {"urn": found.urn, "id": found.id, "state": found.outputs, "provider": found.provider}
+            response = provider_pb2.InvokeResponse()
+            # `return` is a word of Python's own.
+            getattr(response, "return").CopyFrom(to_struct(answer))
+            return response
+
+    def SignalAndWaitForShutdown(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        return empty_pb2.Empty()
+
+    def Call(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        raise _unimplemented(f"methods of remote components ({request.tok})")
+
+    def ReadResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        what = "StackReference" if request.type == "pulumi:pulumi:StackReference" else f"get of {request.type}"
+        raise _unimplemented(what)
+
+    def ExistsResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        raise _unimplemented("ExistsResource")
+
+    def RegisterStackTransform(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        raise _unimplemented("transforms")
+
+    def RegisterStackInvokeTransform(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        raise _unimplemented("invoke transforms")
+
+    def RegisterResourceHook(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        raise _unimplemented("resource hooks")
+
+    def RegisterErrorHook(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        raise _unimplemented("error hooks")
+
+    def RegisterPackage(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        raise _unimplemented(f"parameterized packages ({request.name})")
+
+    # Engine.
+
+    def Log(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del context
+        severity = _SEVERITIES.get(request.severity, "info")
+        # The SDK logs every one of its steps at debug.
+        if severity != "debug":
+            if severity == "error":
+                self._run.failed = True
+            self._run.emit(Diagnostic(severity, request.message.rstrip(), request.urn, request.ephemeral))
+        return empty_pb2.Empty()
+
+    def RequirePulumiVersion(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        del request, context
+        return engine_pb2.RequirePulumiVersionResponse()
+
+    def _refuse_unknown_options(self, request: Any) -> None:
+        used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
+        if request.HasField("replacement_trigger"):
+            used.add("replacement_trigger")
+        if request.HasField("hooks") and request.hooks.ListFields():
+            used.add("hooks")
+        if used:
+            message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
+            self._run.fail(message)
+            raise StackError(message)
+
+
+def _unimplemented(what: str) -> MonitorError:
+    return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"{what}: not in the embedded engine; Pulumi's CLI has it")
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (StackError, WireError, PathError, ValueError) as error:
+        raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from error
+
+
+def _goal(request: Any, root: str) -> Goal:
+    timeouts = request.customTimeouts
+    template = ResourceState(
+        urn="",
+        type=request.type,
+        custom=request.custom,
+        dependencies=tuple(sorted(request.dependencies)),
+        property_dependencies={k: tuple(sorted(v.urns)) for k, v in request.propertyDependencies.items()},
+        deleted_with=request.deletedWith,
+        additional_secret_outputs=tuple(request.additionalSecretOutputs),
+        ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
+        delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
+        timeouts=Timeouts(_seconds(timeouts.create), _seconds(timeouts.update), _seconds(timeouts.delete)),
+        source_position=_position(request, root),
+    )
+    return Goal(
+        type=request.type,
+        name=request.name,
+        custom=request.custom,
+        parent=request.parent,
+        inputs=from_struct(request.object),
+        provider=request.provider,
+        providers=dict(request.providers),
+        version=request.version,
+        protect=request.protect if request.HasField("protect") else None,
+        retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
+        template=template,
+    )
+
+
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def _seconds(text: str) -> float:
+    """Go's duration form (`1h30m`, `5m`, `90s`) in seconds; "" is 0. Raises ValueError."""
+    total, number, rest = 0.0, "", text
+    while rest:
+        if rest[0].isdigit() or rest[0] == ".":
+            number, rest = number + rest[0], rest[1:]
+            continue
+        unit = rest[:2] if rest[:2] == "ms" else rest[:1]
+        if unit not in _UNITS or not number:
+            raise ValueError(f"{text!r} is not a duration (5m, 90s, 1h30m)")
+        total, number, rest = total + float(number) * _UNITS[unit], "", rest[len(unit) :]
+    if number:
+        raise ValueError(f"{text!r} is not a duration: its unit is missing (5m, 90s, 1h30m)")
+    return total
+
+
+def _position(request: Any, root: str) -> str:
+    uri = unquote(request.sourcePosition.uri)
+    if not uri.startswith("file://"):
+        return ""
+    path = uri.removeprefix("file://")
+    relative = path.removeprefix(root.rstrip("/") + "/")
+    # A path outside of the project is nobody's business in a state that is shared.
+    return f"project:///{relative}#{request.sourcePosition.line}" if relative != path else ""
+
+
+class Served:
+    """A monitor that listens on 127.0.0.1, for a program in another process."""
+
+    def __init__(self, monitor: Monitor, workers: int = 64) -> None:
+        self._server = grpc.server(ThreadPoolExecutor(workers, thread_name_prefix="monitor"))
+        servicer: Any = _Servicer(monitor)
+        resource_pb2_grpc.add_ResourceMonitorServicer_to_server(servicer, self._server)
+        engine_pb2_grpc.add_EngineServicer_to_server(servicer, self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def close(self) -> None:
+        """Stop listening; running calls are cut."""
+        self._server.stop(None).wait()
+
+
+class _Servicer(resource_pb2_grpc.ResourceMonitorServicer, engine_pb2_grpc.EngineServicer):
+    """Hands calls to the monitor and turns MonitorError into gRPC's own way of failing."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        for name in dir(monitor):
+            if name[0].isupper():
+                setattr(self, name, _aborting(getattr(monitor, name)))
+
+
+def _aborting(method: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
+    def call(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return method(request)
+        except MonitorError as error:
+            context.abort(error.code(), error.details())
+
+    return call

@@ -1,0 +1,182 @@
+"""What has to happen to a resource: same, create, update, replace or delete. Pure: values in, decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from local.engine import paths
+from local.engine.provider import DiffKind, DiffResult, PropertyDiff
+from local.engine.resource import ResourceState
+from local.engine.urn import is_provider, name_of
+from local.engine.values import Secret, Value
+
+
+class Op(StrEnum):
+    """A step's operation, in Pulumi's words."""
+
+    SAME = "same"
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    REPLACE = "replace"
+    CREATE_REPLACEMENT = "create-replacement"
+    DELETE_REPLACED = "delete-replaced"
+    REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to a resource and why. `detailed` is keyed by property path."""
+
+    op: Op
+    detailed: dict[str, PropertyDiff] = field(default_factory=dict)
+    replace_keys: tuple[str, ...] = ()
+    delete_first: bool = False
+    """Replace by deleting the old one before the new one is made."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The top-level properties that differ, sorted."""
+        return sorted({str(steps[0]) for path in self.detailed if (steps := paths.parse(path))})
+
+
+class ProtectedError(Exception):
+    """A protected resource would have to be deleted or replaced."""
+
+
+def decide(old: ResourceState, new: ResourceState, diff: DiffResult) -> Decision:
+    """The step for a resource that exists. Raises ProtectedError if that would delete a protected one."""
+    detailed = dict(diff.detailed)
+    if not detailed and diff.changed is not False:
+        detailed = differences(old.inputs, new.inputs)
+        if diff.diffs:
+            wanted = [paths.parse(p) for p in diff.diffs]
+            detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
+    changed = bool(detailed) if diff.changed is None else diff.changed
+    replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
+    if changed:
+        replace_keys += _forced(detailed, new.replace_on_changes)
+    if old.provider and new.provider and _provider_changed(old.provider, new.provider):
+        replace_keys.append("provider")
+    if replace_keys:
+        if old.protect:
+            raise ProtectedError(
+                f"{old.urn} must be replaced (because of {', '.join(dict.fromkeys(replace_keys))}) but is protected; "
+                "take `protect` off it first"
+            )
+        first = diff.delete_before_replace if new.delete_before_replace is None else new.delete_before_replace
+        return Decision(Op.REPLACE, detailed, tuple(dict.fromkeys(replace_keys)), first)
+    if changed or old.init_errors:
+        return Decision(Op.UPDATE, detailed)
+    return Decision(Op.SAME)
+
+
+def _forced(detailed: Mapping[str, PropertyDiff], patterns: Sequence[str]) -> list[str]:
+    parsed = [paths.parse(p) for p in patterns]
+    return [p for p in detailed if any(paths.covers(w, paths.parse(p)) for w in parsed)]
+
+
+def _provider_changed(old: str, new: str) -> bool:
+    old_urn, new_urn = old.rpartition("::")[0], new.rpartition("::")[0]
+    # A default provider's name holds the SDK's version: an upgrade is no reason to replace what it manages.
+    return old_urn != new_urn and not (_is_default(old_urn) and _is_default(new_urn))
+
+
+def _is_default(urn: str) -> bool:
+    name = name_of(urn)
+    return name == "default" or name.startswith("default_")
+
+
+def differences(old: Value, new: Value) -> dict[str, PropertyDiff]:
+    """Where two property maps differ, by path; secrets are compared by what they hide, internal keys are left out."""
+    found: dict[str, PropertyDiff] = {}
+    _compare(_public(old), _public(new), (), found)
+    return found
+
+
+def _public(values: Value) -> Value:
+    return {k: v for k, v in values.items() if not k.startswith("__internal")}
+
+
+def _compare(old: Value, new: Value, path: paths.Path, found: dict[str, PropertyDiff]) -> None:
+    # A secret is shown as a whole: which part of it differs would tell about its content.
+    if isinstance(old, Secret) or isinstance(new, Secret):
+        plain_old = old.value if isinstance(old, Secret) else old
+        plain_new = new.value if isinstance(new, Secret) else new
+        if plain_old != plain_new:
+            found[paths.write(path)] = PropertyDiff(DiffKind.UPDATE)
+    elif isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(k for k in new if k not in old)]:
+            if key not in new:
+                found[paths.write((*path, key))] = PropertyDiff(DiffKind.DELETE)
+            elif key not in old:
+                found[paths.write((*path, key))] = PropertyDiff(DiffKind.ADD)
+            else:
+                _compare(old[key], new[key], (*path, key), found)
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            if index >= len(new):
+                found[paths.write((*path, index))] = PropertyDiff(DiffKind.DELETE)
+            elif index >= len(old):
+                found[paths.write((*path, index))] = PropertyDiff(DiffKind.ADD)
+            else:
+                _compare(old[index], new[index], (*path, index), found)
+    elif old != new or isinstance(old, bool) != isinstance(new, bool):
+        found[paths.write(path)] = PropertyDiff(DiffKind.UPDATE)
+
+
+def deletions(candidates: Iterable[ResourceState]) -> list[list[ResourceState]]:
+    """The resources to delete in waves: whatever needs another goes in an earlier wave."""
+    remaining = list(candidates)
+    waves: list[list[ResourceState]] = []
+    while remaining:
+        needed = {urn for r in remaining for urn in r.requires()}
+        # A replaced resource shares its URN with its successor, which does not need it.
+        wave = [r for r in remaining if r.urn not in needed]
+        if not wave:
+            # Only a damaged state has a cycle; then any order is as good.
+            wave = remaining[-1:]
+        waves.append(wave)
+        gone = {r.key for r in wave}
+        remaining = [r for r in remaining if r.key not in gone]
+    return waves
+
+
+def check_protection(candidates: Iterable[ResourceState]) -> None:
+    """Raise ProtectedError, naming them all, if a protected resource is among those to be deleted."""
+    protected = [r.urn for r in candidates if r.protect]
+    if protected:
+        raise ProtectedError(
+            f"{', '.join(protected)} would be deleted but {'is' if len(protected) == 1 else 'are'} protected; "
+            "take `protect` off first"
+        )
+
+
+def goes_with(resource: ResourceState, deleted: Iterable[ResourceState]) -> bool:
+    """Whether the resource needs no deletion of its own, because what it is `deletedWith` is deleted too."""
+    return bool(resource.deleted_with) and any(d.urn == resource.deleted_with for d in deleted)
+
+
+def dependents(urn: str, resources: Sequence[ResourceState]) -> list[ResourceState]:
+    """Whatever depends on `urn`, directly or through others, each after what it depends on; children do not count."""
+    found: set[str] = {urn}
+    result: list[ResourceState] = []
+    for resource in resources:
+        needs = resource.requires() - {resource.parent}
+        if not resource.delete and resource.urn != urn and needs & found:
+            found.add(resource.urn)
+            result.append(resource)
+    return result
+
+
+def is_hidden(resource: ResourceState) -> bool:
+    """Whether people are not shown it: the default providers, which no program mentions."""
+    return is_provider(resource.type) and not resource.parent and _is_default(resource.urn)
+
+
+def default_provider_name(package: str, version: str) -> str:
+    """The name of the provider instance that is made for resources which name none."""
+    # The dynamic provider's version is the SDK's own and is not part of its name.
+    return f"default_{version.replace('.', '_')}" if version and package != "pulumi-python" else "default"

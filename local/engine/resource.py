@@ -1,0 +1,233 @@
+"""One resource as the state keeps it, and its JSON form, which is Pulumi's own (deployment version 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from local.engine.secrets import Crypter
+from local.engine.urn import name_of
+from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value, without_secrets
+from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """customTimeouts in seconds; 0 is the provider's default."""
+
+    create: float = 0
+    update: float = 0
+    delete: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """A resource of the last run, or the goal of this one (then without outputs). Frozen: a change makes a new one."""
+
+    urn: str
+    type: str
+    custom: bool
+    id: Value = ""
+    """What the provider calls it; "" while it does not exist, UNKNOWN for a new provider instance in a preview."""
+    inputs: PropertyMap = field(default_factory=dict)
+    outputs: PropertyMap = field(default_factory=dict)
+    parent: str = ""
+    provider: str = ""
+    """The provider instance, as `URN::ID`; empty for components and for provider instances themselves."""
+    dependencies: tuple[str, ...] = ()
+    property_dependencies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    protect: bool = False
+    retain_on_delete: bool = False
+    deleted_with: str = ""
+    delete: bool = False
+    """Replaced already, still to be deleted."""
+    additional_secret_outputs: tuple[str, ...] = ()
+    ignore_changes: tuple[str, ...] = ()
+    replace_on_changes: tuple[str, ...] = ()
+    delete_before_replace: bool | None = None
+    timeouts: Timeouts = Timeouts()
+    init_errors: tuple[str, ...] = ()
+    """Why it did not become ready; it exists nevertheless, and the next run updates it."""
+    source_position: str = ""
+    created: str = ""
+    modified: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name it has in the program."""
+        return name_of(self.urn)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from every other resource of the state: a replaced one shares its URN with its successor."""
+        return (self.urn, str(self.id) if self.delete else "")
+
+    def requires(self) -> set[str]:
+        """The URNs of whatever must exist before it and longer than it."""
+        needed = {*self.dependencies, *(u for urns in self.property_dependencies.values() for u in urns)}
+        if self.parent:
+            needed.add(self.parent)
+        if self.provider:
+            needed.add(self.provider.rpartition("::")[0])
+        if self.deleted_with:
+            needed.add(self.deleted_with)
+        return needed - {self.urn}
+
+
+def to_json(resource: ResourceState, crypter: Crypter) -> Json:
+    """The resource as a state file holds it, secrets encrypted and fields that say nothing left out."""
+    return _render(resource, lambda value: encode(value, crypter))
+
+
+def to_masked_json(resource: ResourceState) -> Json:
+    """The resource for an event: the same form, with [secret] for each secret."""
+    return _render(resource, mask)
+
+
+def from_json(data: Json, crypter: Crypter) -> ResourceState:
+    """A resource from a state file. Raises SecretsError, KeyError for a file that is none."""
+    timeouts = data.get("customTimeouts") or {}
+    return ResourceState(
+        urn=data["urn"],
+        type=data["type"],
+        custom=bool(data.get("custom")),
+        id=data.get("id", ""),
+        inputs=decode(data.get("inputs") or {}, crypter),
+        outputs=decode(data.get("outputs") or {}, crypter),
+        parent=data.get("parent", ""),
+        provider=data.get("provider", ""),
+        dependencies=tuple(data.get("dependencies") or ()),
+        property_dependencies={k: tuple(v or ()) for k, v in (data.get("propertyDependencies") or {}).items()},
+        protect=bool(data.get("protect")),
+        retain_on_delete=bool(data.get("retainOnDelete")),
+        deleted_with=data.get("deletedWith", ""),
+        delete=bool(data.get("delete")),
+        additional_secret_outputs=tuple(data.get("additionalSecretOutputs") or ()),
+        ignore_changes=tuple(data.get("ignoreChanges") or ()),
+        replace_on_changes=tuple(data.get("replaceOnChanges") or ()),
+        timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in ("create", "update", "delete")}),
+        init_errors=tuple(data.get("initErrors") or ()),
+        source_position=data.get("sourcePosition", ""),
+        created=data.get("created", ""),
+        modified=data.get("modified", ""),
+    )
+
+
+def encode(value: Value, crypter: Crypter) -> Json:
+    """A value as a state file holds it."""
+    return _encode(value, lambda secret: {SIGNATURE: SECRET, "ciphertext": crypter.encrypt(_plain_text(secret.value))})
+
+
+def mask(value: Value) -> Json:
+    """A value as JSON for people and events: [secret] for secrets, the wire's sentinel for what is unknown."""
+    return _encode(value, lambda _: "[secret]")
+
+
+def decode(value: Json, crypter: Crypter) -> Value:
+    """A value from a state file; the opposite of `encode`."""
+    if isinstance(value, list):
+        return [decode(v, crypter) for v in value]
+    if not isinstance(value, dict):
+        return UNKNOWN if value == UNKNOWN_TEXT else value
+    signature = value.get(SIGNATURE)
+    if signature == SECRET:
+        return Secret(decode(json.loads(crypter.decrypt(value["ciphertext"])), crypter))
+    if signature == RESOURCE:
+        return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
+    if signature in (ASSET, ARCHIVE):
+        properties = tuple((k, decode(v, crypter)) for k, v in value.items() if k != SIGNATURE)
+        return Asset(properties) if signature == ASSET else Archive(properties)
+    return {k: decode(v, crypter) for k, v in value.items()}
+
+
+_NO_SECRETS: Final = "a Secret never holds a Secret"
+
+
+def _plain_text(value: Value) -> str:
+    def refuse(_: Secret) -> Json:
+        raise AssertionError(_NO_SECRETS)
+
+    return json.dumps(_encode(value, refuse), separators=(",", ":"))
+
+
+def _encode(value: Value, on_secret: Callable[[Secret], Json]) -> Json:
+    if isinstance(value, dict):
+        return {k: _encode(v, on_secret) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_encode(v, on_secret) for v in value]
+    if isinstance(value, Secret):
+        return on_secret(value)
+    if value is UNKNOWN:
+        return UNKNOWN_TEXT
+    if isinstance(value, ResourceReference):
+        marked: Json = {SIGNATURE: RESOURCE, "urn": value.urn}
+        if value.id is not None:
+            marked["id"] = _encode(value.id, on_secret)
+        return marked | ({"packageVersion": value.package_version} if value.package_version else {})
+    if isinstance(value, Asset | Archive):
+        signature = ASSET if isinstance(value, Asset) else ARCHIVE
+        return {SIGNATURE: signature} | {k: _encode(v, on_secret) for k, v in value.properties}
+    return value
+
+
+def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
+    r = resource
+    timeouts = {k: v for k in ("create", "update", "delete") if (v := getattr(r.timeouts, k))}
+    optional: dict[str, Json] = {
+        "delete": r.delete,
+        "id": UNKNOWN_TEXT if r.id is UNKNOWN else r.id,
+        "type": r.type,
+        "inputs": value(_sorted(r.inputs)),
+        "outputs": value(_sorted(r.outputs)),
+        "parent": r.parent,
+        "protect": r.protect,
+        "dependencies": list(r.dependencies),
+        "initErrors": list(r.init_errors),
+        "provider": r.provider,
+        "propertyDependencies": {k: list(v) for k, v in sorted(r.property_dependencies.items())},
+        "additionalSecretOutputs": list(r.additional_secret_outputs),
+        "customTimeouts": timeouts,
+        "retainOnDelete": r.retain_on_delete,
+        "deletedWith": r.deleted_with,
+        "created": r.created,
+        "modified": r.modified,
+        "sourcePosition": r.source_position,
+        "ignoreChanges": list(r.ignore_changes),
+        "replaceOnChanges": list(r.replace_on_changes),
+    }
+    head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
+    return head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
+
+
+def _sorted(values: PropertyMap) -> PropertyMap:
+    return dict(sorted(values.items()))
+
+
+def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> ResourceState:
+    """The resource with those outputs wrapped that the program calls secret or, `from_inputs`, whose inputs are.
+
+    A provider that takes plain values answers plain ones, also for what it was given as a secret.
+    """
+    outputs = resource.outputs
+    if from_inputs:
+        outputs = {k: _like(v, resource.inputs.get(k)) for k, v in outputs.items()}
+    named = resource.additional_secret_outputs
+    return replace(resource, outputs={k: _wrap(v) if k in named else v for k, v in outputs.items()})
+
+
+def _like(output: Value, given: Value) -> Value:
+    if isinstance(given, Secret):
+        return _wrap(output)
+    if isinstance(output, dict) and isinstance(given, dict):
+        return {k: _like(v, given.get(k)) for k, v in output.items()}
+    if isinstance(output, list) and isinstance(given, list) and len(output) == len(given):
+        return [_like(v, g) for v, g in zip(output, given, strict=True)]
+    return output
+
+
+def _wrap(value: Value) -> Value:
+    return value if isinstance(value, Secret) or value is UNKNOWN else Secret(without_secrets(value))

@@ -1,0 +1,132 @@
+"""What every operation on a stack shares: its state, its providers, its events, and the count of what was done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from local.engine.events import Diagnostic, Sink, StepDone, StepFailed, StepInfo, StepStarted
+from local.engine.planner import Op, is_hidden
+from local.engine.project import Config
+from local.engine.provider import Provider, ProviderError
+from local.engine.providers import ProviderRegistry
+from local.engine.resource import ResourceState
+from local.engine.state import Store
+from local.engine.urn import package_of
+from local.engine.values import PropertyMap
+
+
+class StackError(Exception):
+    """The run cannot go on; the message is for a person. `urn` names the resource at fault, if it is one's."""
+
+    def __init__(self, message: str, urn: str = "") -> None:
+        super().__init__(message)
+        self.urn = urn
+
+
+class Reported(StackError):
+    """Something failed, and people were told already."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One preview, up, refresh or destroy of a stack."""
+
+    project: str
+    stack: str
+    config: Config
+    store: Store
+    providers: ProviderRegistry
+    emit: Sink
+    dry_run: bool
+    project_root: str = ""
+    """The project's folder: source positions are told from there."""
+    parallel: int = 16
+    counts: Counter[Op] = field(default_factory=Counter)
+    failed: bool = False
+    registered: dict[str, ResourceState] = field(default_factory=dict)
+    """What this run has registered so far, by URN."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def fail(self, message: str, urn: str = "") -> None:
+        """Report an error; nothing new is begun after the first."""
+        with self.lock:
+            self.failed = True
+        self.emit(Diagnostic("error", message, urn))
+
+    def count(self, step: StepInfo) -> None:
+        """Count a step for the summary."""
+        if not step.hidden:
+            with self.lock:
+                self.counts[step.op] += 1
+
+    def info(self, urn: str, message: str) -> None:
+        """Progress of a resource."""
+        self.emit(Diagnostic("info", message, urn, ephemeral=True))
+
+    def reporter(self, urn: str) -> Callable[[str], None]:
+        """What a provider is given to tell its progress."""
+        return lambda message: self.info(urn, message)
+
+    def provider_of(self, resource: ResourceState) -> Provider:
+        """The provider instance that manages a resource. Raises StackError if the state does not know it."""
+        urn, _, identity = resource.provider.rpartition("::")
+        with self.lock:
+            state = self.registered.get(urn) or self._from_state(urn, identity)
+        if state is None:
+            raise StackError(f"its provider {urn} is not in the state", resource.urn)
+        try:
+            return self.providers.get(self._configured(state))
+        except ProviderError as error:
+            raise StackError(str(error), resource.urn) from error
+
+    def _from_state(self, urn: str, identity: str) -> ResourceState | None:
+        matches = [r for r in self.store.snapshot.resources.values() if r.urn == urn]
+        return next((r for r in matches if r.id == identity), matches[0] if matches else None)
+
+    def _configured(self, state: ResourceState) -> ResourceState:
+        # Without the program, the dynamic provider's instance has the state's config, whose credentials may have been
+        # rotated since; the stack file's are the truth.
+        if package_of(state.type) == "pulumi-python" and state.urn not in self.registered:
+            return replace(state, inputs=self.config.as_properties())
+        return state
+
+    @contextmanager
+    def step(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:
+        """Tell that a step begins and how it ended; call what is given with the step as it came out."""
+        started = time.monotonic()
+        self.emit(StepStarted(step, self.dry_run))
+        ended = [step]
+
+        def finish(outcome: StepInfo) -> None:
+            ended[0] = outcome
+
+        try:
+            yield finish
+        except Reported:
+            self.emit(StepFailed(step))
+            raise
+        except (ProviderError, StackError) as error:
+            self.emit(StepFailed(step))
+            self.fail(str(error), step.urn)
+            raise Reported(str(error), step.urn) from error
+        self.emit(StepDone(ended[0], self.dry_run, time.monotonic() - started))
+        self.count(ended[0])
+
+    def stack_outputs(self) -> PropertyMap:
+        """The root stack's outputs as the state has them."""
+        for resource in self.store.snapshot.live().values():
+            if resource.type == "pulumi:pulumi:Stack":
+                return resource.outputs
+        return {}
+
+
+def info_of(op: Op, *, old: ResourceState | None = None, new: ResourceState | None = None, note: str = "") -> StepInfo:
+    """A step without a diff."""
+    resource = new or old
+    assert resource is not None
+    return StepInfo(op, resource.urn, resource.type, old, new, hidden=is_hidden(resource), note=note)

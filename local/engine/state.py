@@ -1,0 +1,290 @@
+"""A stack's state: what exists, kept in Pulumi's checkpoint form, with a journal so that a crash loses nothing.
+
+`state.json` has the shape of `pulumi stack export`. While a run changes things, every step is first appended to
+`journal.jsonl`: `begin` before a side effect, then `put` or `remove` and `end` after it. A run that ends, and the next
+one that starts, folds the journal into state.json (written beside it and renamed, so never half there). A `begin`
+without an `end` is a pending operation: nobody knows whether it happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from local.engine.resource import ResourceState, from_json, to_json
+from local.engine.secrets import Crypter
+
+STATE_FILE: Final = "state.json"
+JOURNAL_FILE: Final = "journal.jsonl"
+VERSION: Final = "v3.260.0"
+"""The CLI version whose state form this is; the CLI refuses a manifest without one."""
+
+Json = Any
+
+
+class StateError(Exception):
+    """The state cannot be read; the message names the file."""
+
+
+class Operation(StrEnum):
+    """What was being done to a resource when the run ended."""
+
+    CREATING = "creating"
+    UPDATING = "updating"
+    DELETING = "deleting"
+    READING = "reading"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOperation:
+    """A side effect that was begun; `resource` is as it was meant to be."""
+
+    operation: Operation
+    resource: ResourceState
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The resources, in an order in which each stands after what it needs, and the operations whose end is unknown."""
+
+    resources: dict[tuple[str, str], ResourceState] = field(default_factory=dict)
+    pending: dict[int, PendingOperation] = field(default_factory=dict)
+
+    def live(self) -> dict[str, ResourceState]:
+        """The resources by URN, without those that only wait for their deletion."""
+        return {r.urn: r for r in self.resources.values() if not r.delete}
+
+    def ordered(self) -> list[ResourceState]:
+        """The resources, each after whatever it needs; otherwise in the order in which they came."""
+        return in_order(self.resources.values())
+
+
+def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
+    """Sort so that each stands after what it needs; the order of the rest stays. Cycles are left as they come."""
+    items = list(resources)
+    by_urn: dict[str, list[ResourceState]] = {}
+    for item in items:
+        by_urn.setdefault(item.urn, []).append(item)
+    done: dict[tuple[str, str], ResourceState] = {}
+    visiting: set[tuple[str, str]] = set()
+
+    def visit(item: ResourceState) -> None:
+        if item.key in done or item.key in visiting:
+            return
+        visiting.add(item.key)
+        for urn in sorted(item.requires()):
+            for needed in by_urn.get(urn, ()):
+                visit(needed)
+        done[item.key] = item
+
+    for item in items:
+        visit(item)
+    return list(done.values())
+
+
+class Store:
+    """The state in memory and on disk. Each change is durable when its method returns. Safe from several threads."""
+
+    def __init__(
+        self,
+        directory: Path,
+        crypter: Crypter,
+        *,
+        salt: str,
+        writable: bool,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """Read what is there; `writable` folds a journal that an earlier run left. Raises StateError, SecretsError."""
+        self._directory = directory
+        self._crypter = crypter
+        self._salt = salt
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._lock = threading.Lock()
+        self._journal: int | None = None
+        self.snapshot = _load(directory, crypter)
+        self._sequence = max(self.snapshot.pending, default=0)
+        if writable:
+            directory.mkdir(parents=True, exist_ok=True)
+            if (directory / JOURNAL_FILE).exists():
+                self.compact()
+
+    def now(self) -> str:
+        """The time as the state writes it (RFC 3339, UTC)."""
+        return _timestamp(self._clock())
+
+    def begin(self, operation: Operation, resource: ResourceState) -> int:
+        """Note that a side effect is about to happen. The number ends it."""
+        with self._lock:
+            self._sequence += 1
+            number = self._sequence
+            pending = PendingOperation(operation, resource)
+            self._append({"op": "begin", "number": number, "pending": _pending_json(pending, self._crypter)})
+            self.snapshot.pending[number] = pending
+            return number
+
+    def end(self, number: int) -> None:
+        """Note that a side effect happened or certainly did not."""
+        with self._lock:
+            self._append({"op": "end", "number": number})
+            self.snapshot.pending.pop(number, None)
+
+    def settle(self, urn: str) -> None:
+        """End the earlier creates of a resource that an idempotent one has now caught up with."""
+        for number, pending in list(self.snapshot.pending.items()):
+            if pending.resource.urn == urn and pending.operation is Operation.CREATING:
+                self.end(number)
+
+    def put(self, resource: ResourceState, *, ends: int | None = None, condemns: ResourceState | None = None) -> None:
+        """Add or change a resource, and in the same breath end the operation that made it so.
+
+        What it `condemns`, its predecessor, stays beside it under the same URN until it is deleted.
+        """
+        with self._lock:
+            entry: Json = {"op": "put", "resource": to_json(resource, self._crypter), "ends": ends}
+            doomed = replace(condemns, delete=True) if condemns is not None else None
+            if doomed is not None:
+                entry["condemned"] = to_json(doomed, self._crypter)
+            self._append(entry)
+            _put(self.snapshot, resource, ends, doomed)
+
+    def remove(self, resource: ResourceState, *, ends: int | None = None) -> None:
+        """Forget a resource."""
+        with self._lock:
+            self._append({"op": "remove", "key": list(resource.key), "ends": ends})
+            _remove(self.snapshot, resource.key, ends)
+
+    def export(self) -> Json:
+        """The state as `pulumi stack export` prints it; `pulumi stack import` takes it."""
+        with self._lock:
+            return _document(self.snapshot, self._crypter, self._salt, self._clock())
+
+    def compact(self) -> None:
+        """Write state.json anew and drop the journal."""
+        with self._lock:
+            document = _document(self.snapshot, self._crypter, self._salt, self._clock())
+            self._directory.mkdir(parents=True, exist_ok=True)
+            path = self._directory / STATE_FILE
+            temporary = path.with_suffix(".tmp")
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(document, file, indent=4)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            self._close()
+            (self._directory / JOURNAL_FILE).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the journal's file; nothing is written."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._journal is not None:
+            os.close(self._journal)
+            self._journal = None
+
+    def _append(self, entry: Json) -> None:
+        if self._journal is None:
+            path = self._directory / JOURNAL_FILE
+            self._journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(self._journal, (json.dumps(entry, separators=(",", ":")) + "\n").encode())
+        os.fsync(self._journal)
+
+
+def _put(
+    snapshot: Snapshot, resource: ResourceState, ends: int | None = None, doomed: ResourceState | None = None
+) -> None:
+    # What is known keeps its place; `ordered` mends what stands before something that it needs.
+    snapshot.resources[resource.key] = resource
+    if doomed is not None:
+        snapshot.resources[doomed.key] = doomed
+    if ends is not None:
+        snapshot.pending.pop(ends, None)
+
+
+def _remove(snapshot: Snapshot, key: tuple[str, str], ends: int | None) -> None:
+    snapshot.resources.pop(key, None)
+    if ends is not None:
+        snapshot.pending.pop(ends, None)
+
+
+def _load(directory: Path, crypter: Crypter) -> Snapshot:
+    snapshot = Snapshot()
+    path = directory / STATE_FILE
+    try:
+        if path.exists():
+            deployment = json.loads(path.read_text())["deployment"] or {}
+            for data in deployment.get("resources") or ():
+                _put(snapshot, from_json(data, crypter))
+            for number, data in enumerate(deployment.get("pending_operations") or (), start=1):
+                snapshot.pending[number] = _pending_from_json(data, crypter)
+        journal = directory / JOURNAL_FILE
+        if journal.exists():
+            path = journal
+            for line in _whole_lines(journal.read_bytes()):
+                _replay(snapshot, json.loads(line), crypter)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(f"{path} is not a state that this engine can read: {type(error).__name__}: {error}") from error
+    return snapshot
+
+
+def _whole_lines(data: bytes) -> list[bytes]:
+    # What follows the last newline was being written when the run was killed: its step had not begun.
+    return [line for line in data.split(b"\n")[:-1] if line]
+
+
+def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
+    match entry["op"]:
+        case "begin":
+            snapshot.pending[entry["number"]] = _pending_from_json(entry["pending"], crypter)
+        case "end":
+            snapshot.pending.pop(entry["number"], None)
+        case "put":
+            doomed = from_json(entry["condemned"], crypter) if "condemned" in entry else None
+            _put(snapshot, from_json(entry["resource"], crypter), entry["ends"], doomed)
+        case "remove":
+            _remove(snapshot, _key(entry), entry["ends"])
+        case other:
+            raise ValueError(f"unknown journal entry {other!r}")
+
+
+def _key(entry: Json) -> tuple[str, str]:
+    urn, identity = entry["key"]
+    return urn, identity
+
+
+def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime) -> Json:
+    deployment: Json = {
+        "manifest": {
+            "time": _timestamp(now),
+            # The CLI checks that a state was made by a program that knows its version: the version's hash.
+            "magic": sha256(VERSION.encode()).hexdigest(),
+            "version": VERSION,
+        },
+        "secrets_providers": {"type": "passphrase", "state": {"salt": salt}},
+        "resources": [to_json(r, crypter) for r in snapshot.ordered()],
+    }
+    if snapshot.pending:
+        deployment["pending_operations"] = [_pending_json(p, crypter) for p in snapshot.pending.values()]
+    return {"version": 3, "deployment": deployment | {"metadata": {}}}
+
+
+def _pending_json(pending: PendingOperation, crypter: Crypter) -> Json:
+    return {"resource": to_json(pending.resource, crypter), "type": str(pending.operation)}
+
+
+def _pending_from_json(data: Json, crypter: Crypter) -> PendingOperation:
+    return PendingOperation(Operation(data["type"]), from_json(data["resource"], crypter))
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,56 @@
+"""Names of resources: urn:pulumi:STACK::PROJECT::QUALIFIED$TYPE::NAME."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STACK_TYPE: Final = "pulumi:pulumi:Stack"
+PROVIDER_PREFIX: Final = "pulumi:providers:"
+_SCHEME: Final = "urn:pulumi:"
+
+
+def make(stack: str, project: str, parent: str, type: str, name: str) -> str:
+    """The URN of a resource; the types of its parents stand before its own, the root stack's left out."""
+    parent_type = qualified_type(parent) if parent else ""
+    qualified = type if parent_type in ("", STACK_TYPE) else f"{parent_type}${type}"
+    return f"{_SCHEME}{stack}::{project}::{qualified}::{name}"
+
+
+def qualified_type(urn: str) -> str:
+    """The chain of types, from the outermost parent's to the resource's own."""
+    return _fields(urn)[2]
+
+
+def type_of(urn: str) -> str:
+    """The resource's own type."""
+    return qualified_type(urn).rsplit("$", 1)[-1]
+
+
+def name_of(urn: str) -> str:
+    """The resource's name in the program. It may itself hold `::`."""
+    return _fields(urn)[3]
+
+
+def is_provider(type: str) -> bool:
+    """Whether resources of this type are provider instances."""
+    return type.startswith(PROVIDER_PREFIX)
+
+
+def package_of(type: str) -> str:
+    """The package that manages a type; a provider resource's is the one that it is for."""
+    return type.removeprefix(PROVIDER_PREFIX).split(":", 1)[0]
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """A provider reference `URN::ID` as its two parts. Raises ValueError."""
+    urn, separator, identity = reference.rpartition("::")
+    if not separator or urn.count("::") < 3:
+        raise ValueError(f"{reference!r} is not a provider reference (URN::ID)")
+    return urn, identity
+
+
+def _fields(urn: str) -> list[str]:
+    fields = urn.split("::", 3)
+    if not urn.startswith(_SCHEME) or len(fields) != 4:
+        raise ValueError(f"{urn!r} is not a URN")
+    return fields
