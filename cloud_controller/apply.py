@@ -1,0 +1,150 @@
+"""How a plan is carried out: each action by its operation's performer, a bounded number at once, one result each.
+
+A performer belongs to one type of operation, does one idempotent thing, and raises `CloudError` or `ApiError` where it
+fails. Neighbouring actions of one type form a group; groups follow one another in the plan's order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, TypeVar
+
+from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.events import Events
+from cloud_controller.kube import ApiError, Kube
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, ActionKind, Plan
+
+DEFAULT_WORKERS = 16
+
+ActionError = CloudError | ApiError
+"""What an action may fail with; anything else is a bug and ends the run."""
+
+O = TypeVar("O")  # noqa: E741 - the operation
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """What became of one action."""
+
+    action: Action
+    error: ActionError | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the action was carried out."""
+        return self.error is None
+
+    def __str__(self) -> str:
+        return f"{self.action.target}: {self.error or 'done'}"
+
+
+@dataclass(slots=True)
+class Run:
+    """What performers work with; `failed` holds the targets of this run's actions that failed so far."""
+
+    kube: Kube
+    cloud: Cloud
+    events: Events
+    failed: set[str] = field(default_factory=set)
+
+
+Perform = Callable[[O, Run], None]
+PerformBatch = Callable[[Sequence[O], Run], Sequence[ActionError | None]]
+
+_single: dict[type, Perform[Any]] = {}
+_batch: dict[type, PerformBatch[Any]] = {}
+
+
+def performs(operation: type[O]) -> Callable[[Perform[O]], Perform[O]]:
+    """Decorate the function that performs one operation of this type."""
+
+    def register(function: Perform[O]) -> Perform[O]:
+        _single[operation] = function
+        return function
+
+    return register
+
+
+def performs_batch(operation: type[O]) -> Callable[[PerformBatch[O]], PerformBatch[O]]:
+    """Decorate the function that performs many operations of this type in few calls; it answers one error each."""
+
+    def register(function: PerformBatch[O]) -> PerformBatch[O]:
+        _batch[operation] = function
+        return function
+
+    return register
+
+
+def run(
+    plan: Plan,
+    kube: Kube,
+    cloud: Cloud,
+    *,
+    events: Events,
+    controller: str,
+    metrics: Metrics | None = None,
+    workers: int = DEFAULT_WORKERS,
+) -> list[ActionResult]:
+    """Carry out the plan's changes; one result for each, in the plan's order. `controller` labels logs and metrics.
+
+    Ignored differences are left alone, as the word says. An assumed action has nothing to perform: observe and plan
+    again once the cluster is there (ValueError).
+    """
+    world = Run(kube, cloud, events)
+    results: list[ActionResult] = []
+    with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
+        for operation, group in groupby(plan.changes, lambda action: type(action.operation)):
+            actions = list(group)
+            for action, error in zip(actions, _perform(operation, actions, world, pool), strict=True):
+                results.append(ActionResult(action, error))
+                if error is not None:
+                    world.failed.add(action.target)
+                _record(controller, action, error, metrics)
+    if metrics is not None:
+        metrics.ignored.labels(controller).set(plan.counts.get(ActionKind.IGNORE, 0))
+    return results
+
+
+def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
+    """The results that are failures."""
+    return (result for result in results if not result.ok)
+
+
+def _perform(
+    operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor
+) -> Sequence[ActionError | None]:
+    if operation in _batch:
+        try:
+            return _batch[operation]([action.operation for action in actions], world)
+        except (CloudError, ApiError) as error:
+            return [error] * len(actions)
+    if operation not in _single:
+        raise ValueError(f"{actions[0].target}: nothing performs a {operation.__name__}; is the action an assumed one?")
+    perform = _single[operation]
+
+    def one(action: Action) -> ActionError | None:
+        try:
+            perform(action.operation, world)
+        except (CloudError, ApiError) as error:
+            return error
+        return None
+
+    return list(pool.map(one, actions)) if len(actions) > 1 else [one(actions[0])]
+
+
+def _record(controller: str, action: Action, error: ActionError | None, metrics: Metrics | None) -> None:
+    if error is None:
+        _log.info("done controller=%s kind=%s target=%s", controller, action.kind, action.target)
+    else:
+        _log.warning(
+            "failed controller=%s kind=%s target=%s error=%r", controller, action.kind, action.target, str(error)
+        )
+    if metrics is not None:
+        metrics.actions.labels(controller, action.kind.value, "failed" if error else "done").inc()

@@ -1,0 +1,238 @@
+"""Nodes get what their machines are: provider ID, addresses, labels, and with that the end of their taint.
+
+The kubelet of an external cloud registers its node with the taint `uninitialized`; nothing but what tolerates it runs
+there until this controller has asked the cloud. Addresses and labels follow the machine afterwards too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cloud_controller import apply
+from cloud_controller import nodes as view
+from cloud_controller.cloud import Cloud, CloudError, Instance, InvalidConfiguration, NodeAddress
+from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.kube import NODES, Kube, NotFoundError, Object, PatchType, name
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+
+NAME = "node"
+COMPONENT = "cloud-node-controller"
+"""The source of its events (upstream's name)."""
+
+ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """`declared`: names of machines that shall be nodes; one that is not registered yet is planned as assumed."""
+
+    declared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObservation:
+    """Nodes, the machine of each by node name (None: the cloud knows none), and the errors of single nodes."""
+
+    nodes: tuple[Object, ...]
+    instances: Mapping[str, Instance | None]
+    errors: Mapping[str, CloudError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNode:
+    """Write what differs: one patch of status, one of metadata and spec, the taint last of all."""
+
+    node: Object
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    provider_id: str | None
+    addresses: tuple[NodeAddress, ...] | None
+    initialise: bool
+
+
+def observe(kube: Kube, cloud: Cloud) -> NodeObservation:
+    """Every node of the cluster and its machine."""
+    return observe_nodes(kube.list(NODES).items, cloud)
+
+
+def observe_nodes(nodes: Iterable[Object], cloud: Cloud) -> NodeObservation:
+    """The machines of these nodes. Raises `CloudError` where the cloud does not answer."""
+    nodes = tuple(nodes)
+    instances, errors = view.describe(cloud, nodes)
+    return NodeObservation(nodes, instances, errors)
+
+
+def plan(observation: NodeObservation, options: NodeOptions = NodeOptions()) -> Plan:
+    """One action a node that is to be initialised or that differs from its machine."""
+    ordered = sorted(observation.nodes, key=name)
+    missing = options.declared - {name(node) for node in ordered}
+    actions = [action for node in ordered for action in _node_actions(node, observation)]
+    return Plan.of(actions) + plan_assumed(missing)
+
+
+def plan_assumed(names: Iterable[str]) -> Plan:
+    """What will happen to declared machines that are no nodes yet."""
+    return Plan.of(
+        Action(ActionKind.UPDATE, f"node/{node}", "initialise once it has registered", assumed=True)
+        for node in sorted(names)
+    )
+
+
+@apply.performs(UpdateNode)
+def update_node(operation: UpdateNode, run: apply.Run) -> None:
+    """Addresses first: what is scheduled when the taint goes finds them there."""
+    node = operation.node
+    if operation.addresses is not None:
+        # A merge patch replaces the list; a strategic one would merge it by type and mix up two of one type.
+        entries = [{"type": address.type, "address": address.address} for address in operation.addresses]
+        try:
+            node = run.kube.patch(
+                NODES, name(node), {"status": {"addresses": entries}}, type=PatchType.MERGE, subresource="status"
+            )
+        except NotFoundError:
+            return
+    view.patch_node(run.kube, node, lambda current: patch_of(operation, current))
+    if operation.initialise:
+        run.events.normal(node, "Synced", "Node synced successfully")
+
+
+def patch_of(operation: UpdateNode, current: Object) -> Object | None:
+    """The merge patch of metadata and spec that leads from `current` to what the operation wants; None if none."""
+    patch: dict[str, Any] = {}
+    metadata = {"labels": dict(operation.labels), "annotations": dict(operation.annotations)}
+    if metadata := {key: value for key, value in metadata.items() if value}:
+        patch["metadata"] = metadata
+    spec: dict[str, Any] = {}
+    if operation.provider_id and not current["spec"].get("providerID"):
+        spec["providerID"] = operation.provider_id
+    if operation.initialise and view.has_taint(current, view.UNINITIALIZED_TAINT):
+        spec["taints"] = [taint for taint in view.taints(current) if taint["key"] != view.UNINITIALIZED_TAINT]
+    if spec:
+        patch["spec"] = spec
+    return patch or None
+
+
+class NodeController(LoopController):
+    """The daemon's loop: nodes that changed at once, all of them now and then (machines change without a word)."""
+
+    name = NAME
+
+    def __init__(self, context: ControllerContext, period: float = 300.0) -> None:
+        super().__init__(context, COMPONENT, period=period)
+
+    def concerns(self, old: Object | None, new: Object | None) -> bool:
+        """See `LoopController.concerns`."""
+        return new is not None and (old is None or _differs(old, new))
+
+    def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
+        """One pass; answers the nodes to come back to."""
+        nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
+        observation = observe_nodes(nodes, self.context.cloud)
+        planned = plan(observation)
+        results = self.apply(planned)
+        for result in results:
+            operation = result.action.operation
+            if result.ok and isinstance(operation, UpdateNode) and operation.initialise:
+                created = datetime.fromisoformat(operation.node["metadata"]["creationTimestamp"])
+                self.context.metrics.taint_removal_delay.observe(max(0.0, time.time() - created.timestamp()))
+        by_name = {name(node): node for node in nodes}
+        for action in planned:
+            if action.kind is ActionKind.IGNORE:
+                node = by_name[action.target.removeprefix("node/")]
+                self.events.warning(node, "NodeNotSynced", f"{action.summary}: {action.reason}")
+                yield name(node)
+        yield from (result.action.target.removeprefix("node/") for result in apply.failures(results))
+
+
+def _differs(old: Object, new: Object) -> bool:
+    """Whether something changed that this controller writes or reads; heartbeats do not."""
+    return any(look(old) != look(new) for look in _LOOKS)
+
+
+_LOOKS = (
+    view.addresses,
+    lambda node: view.has_taint(node, view.UNINITIALIZED_TAINT),
+    lambda node: node["spec"].get("providerID"),
+    lambda node: node["metadata"].get("labels"),
+    lambda node: node["metadata"].get("annotations"),
+)
+
+
+def _node_actions(node: Object, observation: NodeObservation) -> Iterator[Action]:
+    target = f"node/{name(node)}"
+    initialise = view.has_taint(node, view.UNINITIALIZED_TAINT)
+    error = observation.errors.get(name(node))
+    instance = observation.instances.get(name(node))
+    if error is None and instance is not None:
+        try:
+            operation = _operation(node, instance, initialise)
+        except InvalidConfiguration as invalid:
+            error = invalid
+    if error is not None:
+        yield Action(ActionKind.IGNORE, target, _left(initialise), reason=str(error))
+    elif instance is None:
+        # An initialised node without a machine is the node-lifecycle controller's.
+        if initialise:
+            yield Action(ActionKind.IGNORE, target, _left(initialise), reason="the cloud knows no machine of this node")
+    elif changes := tuple(_changes(operation)):
+        what = f"initialise as {instance.type} in {instance.zone}" if initialise else "follow its machine"
+        yield Action(ActionKind.UPDATE, target, what, changes, operation=operation)
+
+
+def _left(initialise: bool) -> str:
+    return "stays uninitialized" if initialise else "stays as it is"
+
+
+def _operation(node: Object, instance: Instance, initialise: bool) -> UpdateNode:
+    labels = node["metadata"].get("labels") or {}
+    annotations = node["metadata"].get("annotations") or {}
+    addresses = view.merged_addresses(node, instance)
+    provider_id = None if node["spec"].get("providerID") else instance.provider_id
+    if initialise and provider_id == "":
+        raise InvalidConfiguration(f"node {name(node)}", f"the cloud tells no provider ID of machine {instance.id}")
+    return UpdateNode(
+        node=node,
+        labels={key: value for key, value in _labels(instance, labels).items() if labels.get(key) != value},
+        annotations={k: v for k, v in instance.additional_annotations.items() if annotations.get(k) != v},
+        provider_id=provider_id,
+        # In order: two addresses of one type are no reason to write the same list for ever (k/k #73410).
+        addresses=addresses if addresses and addresses != view.addresses(node) else None,
+        initialise=initialise,
+    )
+
+
+def _labels(instance: Instance, present: Mapping[str, str]) -> dict[str, str]:
+    facts = ((TYPE_LABELS, instance.type), (ZONE_LABELS, instance.zone), (REGION_LABELS, instance.region))
+    labels = {key: value for keys, value in facts if value for key in keys}
+    additional = instance.additional_labels.items()
+    return labels | {key: value for key, value in additional if not _reserved(key) and key not in present}
+
+
+def _reserved(label: str) -> bool:
+    domain, slash, _ = label.partition("/")
+    return bool(slash) and any(domain == known or domain.endswith(f".{known}") for known in _RESERVED_DOMAINS)
+
+
+def _changes(operation: UpdateNode) -> Iterator[FieldChange]:
+    node = operation.node
+    if operation.provider_id:
+        yield FieldChange("spec.providerID", None, operation.provider_id)
+    for key, value in sorted(operation.labels.items()):
+        yield FieldChange(f"metadata.labels[{key}]", (node["metadata"].get("labels") or {}).get(key), value)
+    for key, value in sorted(operation.annotations.items()):
+        yield FieldChange(f"metadata.annotations[{key}]", (node["metadata"].get("annotations") or {}).get(key), value)
+    if operation.addresses is not None:
+        yield FieldChange("status.addresses", _shown(view.addresses(node)), _shown(operation.addresses))
+    if operation.initialise:
+        yield FieldChange(f"spec.taints[{view.UNINITIALIZED_TAINT}]", "present", None)
+
+
+def _shown(addresses: Iterable[NodeAddress]) -> list[str]:
+    return [f"{address.type}={address.address}" for address in addresses]

@@ -1,0 +1,165 @@
+"""Nodes whose machine is gone are deleted; nodes whose machine is stopped carry the shutdown taint until Ready again.
+
+Only nodes that are not Ready are asked about. An error of the cloud changes nothing, and a machine counts as gone only
+when the cloud says so twice: a node deleted by mistake takes its pods along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cloud_controller import apply
+from cloud_controller import nodes as view
+from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceState
+from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+
+NAME = "node-lifecycle"
+COMPONENT = "cloud-node-lifecycle-controller"
+"""The source of its events (upstream's name)."""
+
+_EFFECT = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLifecycleOptions:
+    """`removed`: names of nodes whose machines are about to be removed on purpose; their nodes go first."""
+
+    removed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLifecycleObservation:
+    """Nodes; for those that are not Ready the machine (None: gone, said twice), or the error."""
+
+    nodes: tuple[Object, ...]
+    instances: Mapping[str, Instance | None]
+    errors: Mapping[str, CloudError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNode:
+    """Delete this very node (by UID), not a later one of its name."""
+
+    node: Object
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetShutdownTaint:
+    """Put the shutdown taint on the node, or take it off."""
+
+    node: Object
+    present: bool
+
+
+def observe(kube: Kube, cloud: Cloud) -> NodeLifecycleObservation:
+    """Every node, and the machines of those that are not Ready."""
+    return observe_nodes(kube.list(NODES).items, cloud)
+
+
+def observe_nodes(nodes: Iterable[Object], cloud: Cloud) -> NodeLifecycleObservation:
+    """The machines of those of these nodes that are not Ready. Raises `CloudError` where the cloud does not answer."""
+    nodes = tuple(nodes)
+    instances, errors = view.describe(cloud, (node for node in nodes if not view.is_ready(node)))
+    gone = [node for node in nodes if name(node) in instances and instances[name(node)] is None]
+    if gone:
+        confirmed, doubts = view.describe(cloud, gone)
+        instances.update(confirmed)
+        errors.update(doubts)
+    return NodeLifecycleObservation(nodes, instances, errors)
+
+
+def plan(observation: NodeLifecycleObservation, options: NodeLifecycleOptions = NodeLifecycleOptions()) -> Plan:
+    """One action a node that is to go, or whose taint is to change."""
+    ordered = sorted(observation.nodes, key=name)
+    return Plan.of(action for node in ordered for action in _node_actions(node, observation, options))
+
+
+@apply.performs(DeleteNode)
+def delete_node(operation: DeleteNode, run: apply.Run) -> None:
+    """The event comes first: afterwards there is no object to tell it at."""
+    node = operation.node
+    run.events.normal(node, "DeletingNode", f"Deleting node {name(node)} because {operation.why}")
+    try:
+        run.kube.delete(NODES, name(node), uid=uid(node))
+    except NotFoundError:
+        return
+    except ConflictError:  # Another node has the name now; this one is gone.
+        return
+
+
+@apply.performs(SetShutdownTaint)
+def set_shutdown_taint(operation: SetShutdownTaint, run: apply.Run) -> None:
+    """Leaves every other taint as it is."""
+    view.patch_node(run.kube, operation.node, lambda current: patch_of(operation, current))
+
+
+def patch_of(operation: SetShutdownTaint, current: Object) -> Object | None:
+    """The merge patch that brings the taint on or off `current`; None if it is so already."""
+    if view.has_taint(current, view.SHUTDOWN_TAINT) == operation.present:
+        return None
+    taints = [taint for taint in view.taints(current) if taint["key"] != view.SHUTDOWN_TAINT]
+    if operation.present:
+        taints.append({"key": view.SHUTDOWN_TAINT, "effect": _EFFECT})
+    return {"spec": {"taints": taints}}
+
+
+class NodeLifecycleController(LoopController):
+    """The daemon's loop: when a node stops or begins to be Ready, and every `period` seconds while one is not."""
+
+    name = NAME
+
+    def __init__(self, context: ControllerContext, period: float = 5.0) -> None:
+        super().__init__(context, COMPONENT, period=period)
+
+    def concerns(self, old: Object | None, new: Object | None) -> bool:
+        """See `LoopController.concerns`."""
+        return new is not None and (old is None or view.is_ready(old) != view.is_ready(new))
+
+    def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
+        """One pass; a pass over all nodes costs no call of the cloud while every node is Ready."""
+        nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
+        results = self.apply(plan(observe_nodes(nodes, self.context.cloud)))
+        for result in apply.failures(results):
+            if isinstance(result.action.operation, DeleteNode):
+                self.events.warning(result.action.operation.node, "DeletingNodeFailed", str(result.error))
+        return [result.action.target.removeprefix("node/") for result in apply.failures(results)]
+
+
+def _node_actions(
+    node: Object, observation: NodeLifecycleObservation, options: NodeLifecycleOptions
+) -> Iterator[Action]:
+    target = f"node/{name(node)}"
+    tainted = view.has_taint(node, view.SHUTDOWN_TAINT)
+    if name(node) in options.removed:
+        yield _deletion(node, "its machine is being removed")
+    elif view.is_ready(node):
+        if tainted:
+            yield _tainting(node, False)
+    elif error := observation.errors.get(name(node)):
+        yield Action(ActionKind.IGNORE, target, "not ready, and stays as it is", reason=str(error))
+    elif name(node) in observation.instances:
+        instance = observation.instances[name(node)]
+        if instance is None:
+            yield _deletion(node, "it does not exist in the cloud provider")
+        elif instance.state is InstanceState.STOPPED and not tainted:
+            yield _tainting(node, True)
+
+
+def _deletion(node: Object, why: str) -> Action:
+    return Action(
+        ActionKind.DELETE, f"node/{name(node)}", "delete the node", reason=why, operation=DeleteNode(node, why)
+    )
+
+
+def _tainting(node: Object, present: bool) -> Action:
+    change = FieldChange(
+        f"spec.taints[{view.SHUTDOWN_TAINT}]", None if present else _EFFECT, _EFFECT if present else None
+    )
+    summary = "keep pods away: its machine is stopped" if present else "let pods come back: the node is ready"
+    return Action(
+        ActionKind.UPDATE, f"node/{name(node)}", summary, (change,), operation=SetShutdownTaint(node, present)
+    )

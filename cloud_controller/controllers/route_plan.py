@@ -1,0 +1,232 @@
+"""What must change so that the route table leads each node's pod range to its machine: pure functions.
+
+Only routes inside the cluster's pod ranges are looked at. One that the cloud does not report as owned is left alone and
+reported, unless `delete_foreign`: upstream deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from cloud_controller import nodes as view
+from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, Route
+from cloud_controller.kube import Object, name
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+
+CONDITION = "NetworkUnavailable"
+CREATED = ("False", "RouteCreated", "RouteController created a route")
+NOT_CREATED = ("True", "NoRouteCreated", "RouteController failed to create a route")
+"""Status, reason and message of the condition, in upstream's words: other components compare them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteOptions:
+    """`cluster_cidrs`: the pod ranges of the cluster. `declared`: machines that shall be nodes; those not registered
+    yet are planned as assumed. `removed`: nodes whose machines are about to be removed; their routes go first."""
+
+    cluster_cidrs: tuple[str, ...]
+    delete_foreign: bool = False
+    declared: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        networks = [_network("cluster-cidr", cidr) for cidr in self.cluster_cidrs]
+        if not networks or len(networks) > 2 or len({network.version for network in networks}) != len(networks):
+            given = ", ".join(self.cluster_cidrs) or "nothing"
+            raise InvalidConfiguration("cluster-cidr", f"{given} is given", "one range, or one IPv4 and one IPv6 range")
+
+
+@dataclass(frozen=True, slots=True)
+class RouteObservation:
+    """The route table, the nodes, and the machine of each node that has a pod range."""
+
+    routes: tuple[Route, ...]
+    nodes: tuple[Object, ...]
+    instances: Mapping[str, Instance | None]
+    errors: Mapping[str, CloudError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRoute:
+    """Write the route of a node."""
+
+    route: Route
+    node: Object
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceRoute:
+    """Remove a route that leads elsewhere and write the node's."""
+
+    old: Route
+    route: Route
+    node: Object
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRoute:
+    """Remove a route."""
+
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
+class SetNetworkAvailable:
+    """Say in the node's status that pods there can be reached, or (`available` False) that they can't.
+
+    `needs` are the targets of the actions that must have succeeded before."""
+
+    node: Object
+    available: bool
+    needs: frozenset[str]
+
+
+def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
+    """Obsolete routes go, wrong ones are replaced, missing ones are written, then the nodes' conditions follow."""
+    nodes = sorted((node for node in observation.nodes if name(node) not in options.removed), key=name)
+    wanted = dict(_wanted(nodes, observation.instances))
+    existing = {_canonical(route.destination_cidr): route for route in observation.routes}
+    deletes = list(_obsolete(existing, wanted, nodes, options))
+    replaces: list[Action] = []
+    creates: list[Action] = []
+    blocked: list[Action] = []
+    for cidr, (node, instance) in wanted.items():
+        found = existing.get(cidr)
+        route = Route(cidr, instance.id)
+        if found is None:
+            change = FieldChange("next_hop", None, instance.id)
+            summary = f"lead the pods of {name(node)} to {instance.name}"
+            creates.append(_action(ActionKind.CREATE, cidr, summary, CreateRoute(route, node), change))
+        elif found.target_instance == instance.id and not found.blackhole:
+            continue
+        elif found.owned or options.delete_foreign:
+            change = FieldChange("next_hop", _hop(found), instance.id)
+            summary = f"lead the pods of {name(node)} to {instance.name}"
+            replaces.append(_action(ActionKind.REPLACE, cidr, summary, ReplaceRoute(found, route, node), change))
+        else:
+            blocked.append(_foreign(cidr, found, f"pods of {name(node)} can't be reached"))
+    settled = {action.target for action in [*creates, *replaces]}
+    hindered = {action.target for action in blocked}
+    conditions = list(_conditions(nodes, observation, settled, hindered))
+    missing = options.declared - {name(node) for node in observation.nodes}
+    return Plan.of([*deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
+
+
+def plan_assumed(names: Iterable[str]) -> Plan:
+    """What will be written for declared machines that are no nodes yet: their pod ranges are not allocated."""
+    return Plan.of(
+        Action(ActionKind.CREATE, f"route/pods-of-{node}", f"lead the pods of {node} to it", assumed=True)
+        for node in sorted(names)
+    )
+
+
+def plan_teardown(observation: RouteObservation, options: RouteOptions) -> Plan:
+    """Remove every route that this cluster owns, because the cluster goes."""
+    inside = [route for route in observation.routes if _inside(route.destination_cidr, options.cluster_cidrs)]
+    return Plan.of(
+        _delete(_canonical(route.destination_cidr), route, "the cluster is being removed")
+        for route in sorted(inside, key=lambda route: route.destination_cidr)
+        if route.owned
+    )
+
+
+def _wanted(
+    nodes: Iterable[Object], instances: Mapping[str, Instance | None]
+) -> Iterator[tuple[str, tuple[Object, Instance]]]:
+    for node in nodes:
+        if instance := instances.get(name(node)):
+            for cidr in view.pod_cidrs(node):
+                yield _canonical(cidr), (node, instance)
+
+
+def _obsolete(
+    existing: Mapping[str, Route],
+    wanted: Mapping[str, object],
+    nodes: Iterable[Object],
+    options: RouteOptions,
+) -> Iterator[Action]:
+    allocated = {_canonical(cidr): name(node) for node in nodes for cidr in view.pod_cidrs(node)}
+    for cidr, route in sorted(existing.items()):
+        if cidr in wanted or not _inside(cidr, options.cluster_cidrs):
+            continue
+        if cidr in allocated and not route.blackhole:
+            continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
+        why = f"its machine {route.target_instance} is gone" if route.blackhole else "it is no node's pod range"
+        if route.owned or options.delete_foreign:
+            yield _delete(cidr, route, why)
+        else:
+            yield _foreign(cidr, route, "stays")
+
+
+def _conditions(
+    nodes: Iterable[Object], observation: RouteObservation, settled: set[str], hindered: set[str]
+) -> Iterator[Action]:
+    for node in nodes:
+        targets = frozenset(f"route/{_canonical(cidr)}" for cidr in view.pod_cidrs(node))
+        if not targets or name(node) in observation.errors:
+            continue
+        available = observation.instances.get(name(node)) is not None and not targets & hindered
+        state = CREATED if available else NOT_CREATED
+        if network_state(node) == state[:2]:
+            continue
+        before = view.condition(node, CONDITION)
+        yield Action(
+            ActionKind.UPDATE,
+            f"node/{name(node)}/network-unavailable",
+            "the network of its pods is there" if available else "the network of its pods is missing",
+            (FieldChange(f"status.conditions[{CONDITION}]", before and before["status"], state[0]),),
+            operation=SetNetworkAvailable(node, available, targets & settled),
+        )
+
+
+def _action(kind: ActionKind, cidr: str, summary: str, operation: object, change: FieldChange) -> Action:
+    return Action(kind, f"route/{cidr}", summary, (change,), operation=operation)
+
+
+def _delete(cidr: str, route: Route, why: str) -> Action:
+    change = FieldChange("next_hop", _hop(route), None)
+    return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
+
+
+def _foreign(cidr: str, route: Route, what: str) -> Action:
+    reason = f"foreign: {route.target_instance} never was this cluster's; --delete-foreign-routes removes it"
+    return Action(ActionKind.IGNORE, f"route/{cidr}", what, reason=reason)
+
+
+def _hop(route: Route) -> str:
+    return f"{route.target_instance} (gone)" if route.blackhole else route.target_instance
+
+
+def network_state(node: Object) -> tuple[str, str] | None:
+    """Status and reason of the node's NetworkUnavailable condition."""
+    found = view.condition(node, CONDITION)
+    return (found["status"], found.get("reason", "")) if found else None
+
+
+def _network(what: str, cidr: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(cidr)
+    except ValueError as error:
+        raise InvalidConfiguration(what, f"{cidr!r} is no network: {error}", "for example 10.20.0.0/16") from None
+
+
+def _canonical(cidr: str) -> str:
+    try:
+        return str(ip_network(cidr, strict=False))
+    except ValueError:
+        return cidr
+
+
+def _inside(cidr: str, cluster_cidrs: Iterable[str]) -> bool:
+    """As upstream: the first or the last address lies in a cluster range; what can't be read is not ours."""
+    try:
+        network = ip_network(cidr, strict=False)
+    except ValueError:
+        return False
+    return any(
+        network.network_address in cluster or network.broadcast_address in cluster
+        for cluster in map(ip_network, cluster_cidrs)
+        if cluster.version == network.version
+    )

@@ -1,0 +1,159 @@
+"""What a Node object says, in the words of the controllers: its machine, its taints, its conditions, its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from ipaddress import ip_address
+
+from cloud_controller.cloud import (
+    Cloud,
+    CloudError,
+    Conflict,
+    Instance,
+    InstanceRef,
+    InvalidConfiguration,
+    NodeAddress,
+)
+from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, PatchType, name, uid
+
+UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
+PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
+
+BATCH = 100
+"""Machines that one describe asks for."""
+_PATCH_ATTEMPTS = 6
+
+Taint = Mapping[str, str]
+
+
+def ref(node: Object) -> InstanceRef:
+    """How the cloud is asked for the node's machine."""
+    return InstanceRef(name(node), node["spec"].get("providerID") or None)
+
+
+def taints(node: Object) -> list[Taint]:
+    """The node's taints."""
+    return list(node["spec"].get("taints") or [])
+
+
+def has_taint(node: Object, key: str) -> bool:
+    """Whether a taint of this key is there, whatever its effect."""
+    return any(taint["key"] == key for taint in taints(node))
+
+
+def condition(node: Object, type: str) -> Mapping[str, str] | None:
+    """The status condition of this type."""
+    for found in node.get("status", {}).get("conditions") or []:
+        if found["type"] == type:
+            return dict(found)
+    return None
+
+
+def is_ready(node: Object) -> bool:
+    """Whether the node's Ready condition is True; missing and Unknown are not."""
+    found = condition(node, "Ready")
+    return found is not None and found["status"] == "True"
+
+
+def pod_cidrs(node: Object) -> tuple[str, ...]:
+    """The node's pod ranges; empty until kube-controller-manager has allocated them."""
+    spec = node["spec"]
+    return tuple(spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else []))
+
+
+def addresses(node: Object) -> tuple[NodeAddress, ...]:
+    """The addresses in the node's status, in order."""
+    found = node.get("status", {}).get("addresses") or []
+    return tuple(NodeAddress(entry["type"], entry["address"]) for entry in found)
+
+
+def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...]:
+    """What the node's addresses shall be; empty where the cloud knows none, which never empties a node.
+
+    With `alpha.kubernetes.io/provided-node-ip` (one IP, or two with a comma), each cloud address that equals one of
+    them comes first and is the only one of its type; the others follow in the cloud's order. Where the cloud tells no
+    hostname, the node keeps its own. Raises `InvalidConfiguration` where a provided IP is none of the machine's.
+    """
+    if not instance.addresses:
+        return ()
+    known = list(instance.addresses)
+    if all(address.type != "Hostname" for address in known):
+        known += [address for address in addresses(node) if address.type == "Hostname"]
+    provided = node["metadata"].get("annotations", {}).get(PROVIDED_IP, "")
+    first: list[NodeAddress] = []
+    for wanted in filter(None, (part.strip() for part in provided.split(","))):
+        matches = [address for address in known if _same_ip(address.address, wanted)]
+        if not matches:
+            has = ", ".join(address.address for address in instance.addresses)
+            raise InvalidConfiguration(
+                f"node {name(node)}: annotation {PROVIDED_IP}",
+                f"{wanted!r} is no address of machine {instance.id}",
+                has,
+            )
+        first += matches
+    claimed = {address.type for address in first}
+    return tuple(dict.fromkeys([*first, *(address for address in known if address.type not in claimed)]))
+
+
+def describe(cloud: Cloud, nodes: Iterable[Object]) -> tuple[dict[str, Instance | None], dict[str, CloudError]]:
+    """The machine of each node by node name, in batches, and the errors of nodes at fault themselves.
+
+    A wrong provider ID, or a name that two machines have, spoils its batch: halves find the culprit, the others get
+    their answer. Any other error is the cloud's, and raised.
+    """
+    found: dict[str, Instance | None] = {}
+    wrong: dict[str, CloudError] = {}
+
+    def ask(refs: Sequence[InstanceRef]) -> None:
+        try:
+            answer = cloud.instances.describe(refs)
+        except (InvalidConfiguration, Conflict) as error:
+            if len(refs) == 1:
+                wrong[refs[0].node_name] = error
+                return
+            middle = len(refs) // 2
+            ask(refs[:middle])
+            ask(refs[middle:])
+            return
+        found.update((asked.node_name, answer[asked]) for asked in refs)
+
+    refs = [ref(node) for node in nodes]
+    for start in range(0, len(refs), BATCH):
+        ask(refs[start : start + BATCH])
+    return found, wrong
+
+
+def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | None]) -> None:
+    """Merge-patch the node with what `change` makes of it (None: nothing to do), only if nobody wrote meanwhile.
+
+    After a conflict the node is read and `change` asked again. A node that is gone, or that was made anew under the
+    same name, is left alone. Raises `ApiError`.
+    """
+    current = node
+    for attempt in range(1, _PATCH_ATTEMPTS + 1):
+        patch = change(current)
+        if patch is None:
+            return
+        metadata = {**patch.get("metadata", {}), "resourceVersion": current["metadata"]["resourceVersion"]}
+        try:
+            kube.patch(NODES, name(node), {**patch, "metadata": metadata}, type=PatchType.MERGE)
+            return
+        except NotFoundError:
+            return
+        except ConflictError:
+            if attempt == _PATCH_ATTEMPTS:
+                raise
+        try:
+            current = kube.get(NODES, name(node))
+        except NotFoundError:
+            return
+        if uid(current) != uid(node):
+            return
+
+
+def _same_ip(address: str, wanted: str) -> bool:
+    try:
+        return ip_address(address) == ip_address(wanted)
+    except ValueError:  # A host name.
+        return False
