@@ -1,0 +1,13 @@
+"""The policy pack; the one module that may construct it, since that starts the server and never returns."""
+
+from pulumi_policy import PolicyPack
+
+from policy.checklist import POLICIES
+
+PolicyPack(
+    "cloud-controller-checklist",
+    POLICIES,
+    description="What a stack with a cloud controller manager must hold to in production.",
+    display_name="Cloud controller checklist",
+    tags=["kubernetes", "cloud-controller-manager"],
+)

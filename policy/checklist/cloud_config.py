@@ -1,0 +1,216 @@
+"""Rule: the cloud config, which holds the cloud's credentials, is a Secret and no ConfigMap."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import configparser
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+from pulumi_policy.proxy import UnknownValueError
+
+from policy.checklist.objects import WORKLOADS, ccm_container, dig, is_exempt, items, schema
+
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+_FLAG = "--cloud-config"
+_CLOUD_NAME = re.compile(r"cloud[-_.]?(conf|provider)|^(azure|gce|vsphere|aws|openstack)\.(json|conf|ya?ml)$", re.I)
+# Compared without case and separators: `access-key-secret`, `accessKeySecret` and `AccessKeySecret` are one.
+_CREDENTIALS = frozenset(
+    {
+        "aadclientcertpassword",
+        "aadclientsecret",
+        "accesskey",
+        "accesskeyid",
+        "accesskeysecret",
+        "apikey",
+        "apisecret",
+        "apitoken",
+        "applicationcredentialsecret",
+        "clientsecret",
+        "password",
+        "privatekey",
+        "secretaccesskey",
+        "secretid",
+        "secretkey",
+        "token",
+    }
+)
+# What a cloud config says besides: where the cluster is.
+_PLACES = frozenset(
+    {
+        "authurl",
+        "cloud",
+        "clusterid",
+        "endpoint",
+        "location",
+        "networkid",
+        "projectid",
+        "region",
+        "resourcegroup",
+        "subnetid",
+        "subscriptionid",
+        "tenantid",
+        "tenantname",
+        "vpc",
+        "vpcid",
+        "vswitchid",
+        "zone",
+        "zoneid",
+    }
+)
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report ConfigMaps that are a cloud config with credentials, and CCM workloads that mount theirs from one."""
+    config = args.get_config()
+    if args.resource_type == CONFIG_MAP:
+        if not is_exempt(config, args.props, args.name):
+            _check_config_map(args.props, report)
+    elif (
+        args.resource_type in WORKLOADS
+        and ccm_container(args.props, config) is not None
+        and not is_exempt(config, args.props, args.name)
+    ):
+        _check_workload(args.props, report)
+
+
+def _check_config_map(props: Mapping[str, Any], report: ReportViolation) -> None:
+    unknown: UnknownValueError | None = None
+    for field in ("data", "binaryData"):
+        data = dig(props, field) or {}
+        for key in data:
+            try:
+                text = data[key]
+            except UnknownValueError as error:
+                # Another key may already be a violation; only if none is, this one matters.
+                unknown = unknown or error
+                continue
+            found = _credentials(key, str(text) if field == "data" else _decode(str(text)))
+            if found:
+                # The keys' names only: a message must never hold what a ConfigMap should not.
+                report(f"{field}[{key}] is a cloud config with credentials ({', '.join(found)})", None)
+                return
+    if unknown is not None:
+        raise unknown
+
+
+def _check_workload(props: Mapping[str, Any], report: ReportViolation) -> None:
+    pod = dig(props, "spec", "template", "spec")
+    suspects = {}
+    for volume in items(dig(pod, "volumes")):
+        source = _config_map_of(volume)
+        if source:
+            suspects[str(dig(volume, "name"))] = source
+    if not suspects:
+        return
+    for container in items(dig(pod, "containers")):
+        paths = list(_cloud_config_paths(container))
+        for mount in items(dig(container, "volumeMounts")):
+            source = suspects.get(str(dig(mount, "name")), "")
+            mount_path = str(dig(mount, "mountPath")).rstrip("/")
+            mounted = any(path == mount_path or path.startswith(f"{mount_path}/") for path in paths)
+            if source and (mounted or _CLOUD_NAME.search(source)):
+                name = dig(container, "name")
+                report(f"container {name} reads its cloud config from the ConfigMap {source} ({mount_path})", None)
+                return
+
+
+def _config_map_of(volume: Mapping[str, Any]) -> str:
+    """The ConfigMap that a volume shows, also among a projected volume's sources; empty if none."""
+    name = dig(volume, "configMap", "name")
+    for source in items(dig(volume, "projected", "sources")):
+        name = name or dig(source, "configMap", "name")
+    return str(name or "")
+
+
+def _cloud_config_paths(container: Mapping[str, Any]) -> Iterator[str]:
+    words = [str(word) for field in ("command", "args") for word in items(dig(container, field))]
+    for index, word in enumerate(words):
+        if word.startswith(f"{_FLAG}="):
+            yield word.partition("=")[2]
+        elif word == _FLAG and index + 1 < len(words):
+            yield words[index + 1]
+
+
+def _credentials(key: str, text: str) -> list[str]:
+    """The names of the credentials in a text that is a cloud config; nothing for any other text."""
+    settings = dict(_settings(text))
+    found = [name for name, value in settings.items() if _plain(name) in _CREDENTIALS and str(value).strip()]
+    of_a_cloud = bool(_CLOUD_NAME.search(key)) or any(_plain(name) in _PLACES for name in settings)
+    return found if of_a_cloud else []
+
+
+def _settings(text: str) -> Iterator[tuple[str, Any]]:
+    """The names and values of an INI, JSON or YAML text, of whatever depth."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        # JSON is YAML; an INI text is neither.
+        try:
+            yield from _leaves(yaml.safe_load(text))
+        except yaml.YAMLError:
+            return
+        return
+    for section in parser.sections():
+        yield from parser[section].items()
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield from _leaves(inner)
+            elif inner is not None:
+                yield str(name), inner
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _decode(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode(errors="replace")
+    except binascii.Error:
+        return ""
+
+
+CLOUD_CONFIG_IN_SECRET = ResourceValidationPolicy(
+    name="ccm-cloud-config-use-secret",
+    description=(
+        "The cloud config holds the cloud's credentials and so belongs into a Secret: ConfigMaps are readable by far "
+        "more identities, are not encrypted at rest and show in previews."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.MANDATORY,
+    config_schema=schema(),
+    display_name="Cloud config in a Secret",
+    severity=Severity.HIGH,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="8.1, corrected",
+        specification="Source of the CCM's cloud config",
+    ),
+    tags=["credentials"],
+    remediation_steps=(
+        "Put the file into a Secret (stringData, from a secret of the stack's config), mount that one, delete the "
+        "ConfigMap and change the credentials that stood in it."
+    ),
+    url="https://kubernetes.io/docs/concepts/configuration/secret/",
+)

@@ -1,0 +1,146 @@
+"""Rule: a LoadBalancer Service goes before the controller that alone can take its load balancer down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    PolicyResource,
+    ReportViolation,
+    Severity,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import UnknownValueError
+
+from policy.checklist.objects import WORKLOADS, ccm_container, dig, is_exempt, object_name, schema
+
+SERVICE = "kubernetes:core/v1:Service"
+
+
+def check(args: StackValidationArgs, report: ReportViolation) -> None:
+    """Report each LoadBalancer Service that does not depend on its cluster's CCM workload, if the stack has one."""
+    config = args.get_config()
+    managers, unsure = _managers(args.resources, config)
+    required = bool(config.get("requireController"))
+    if not managers and unsure is None and not required:
+        args.not_applicable("no cloud controller manager in this stack: it runs outside of it, or nobody does")
+    unknown: UnknownValueError | None = None
+    for service in args.resources:
+        try:
+            if _is_balanced(service, config) and not is_exempt(config, service.props, service.name):
+                _check_service(service, managers, unsure, required, report)
+        except UnknownValueError as error:
+            # The other Services are still to be judged; this one makes the rule "not evaluated".
+            unknown = unknown or error
+    if unknown is not None:
+        raise unknown
+
+
+def _check_service(
+    service: PolicyResource,
+    managers: Iterable[PolicyResource],
+    unsure: UnknownValueError | None,
+    required: bool,
+    report: ReportViolation,
+) -> None:
+    reached = _reachable(service)
+    candidates = [manager for manager in managers if _cluster(manager) == _cluster(service)]
+    if any(manager.urn in reached for manager in candidates):
+        return
+    if unsure is not None:
+        raise unsure  # A workload of unknown image may be the manager, and be depended on.
+    if candidates:
+        names = ", ".join(object_name(manager.props) for manager in candidates)
+        missing = f"does not depend on the cloud controller manager {names}"
+    elif required:
+        missing = "has no cloud controller manager in this stack"
+    else:
+        return
+    report(f"Service {object_name(service.props)} {missing}", service.urn)
+
+
+def _managers(
+    resources: Iterable[PolicyResource], config: Mapping[str, Any]
+) -> tuple[list[PolicyResource], UnknownValueError | None]:
+    """The CCM workloads, and what made it impossible to tell of another workload."""
+    found, unsure = [], None
+    for resource in resources:
+        if resource.resource_type not in WORKLOADS:
+            continue
+        try:
+            if ccm_container(resource.props, config) is not None:
+                found.append(resource)
+        except UnknownValueError as error:
+            unsure = unsure or error
+    return found, unsure
+
+
+def _is_balanced(resource: PolicyResource, config: Mapping[str, Any]) -> bool:
+    """Whether a CCM makes this resource's load balancer: Services of another class are another controller's."""
+    if resource.resource_type != SERVICE or dig(resource.props, "spec", "type") != "LoadBalancer":
+        return False
+    balancer_class = dig(resource.props, "spec", "loadBalancerClass")
+    return not balancer_class or balancer_class in (config.get("loadBalancerClasses") or [])
+
+
+def _reachable(resource: PolicyResource) -> set[str]:
+    """The URNs of all that is deleted after this resource: dependencies, and parents with theirs, transitively."""
+    seen: set[str] = set()
+    waiting = [resource]
+    while waiting:
+        current = waiting.pop()
+        after = [*current.dependencies, *(d for urns in current.property_dependencies.values() for d in urns)]
+        if current.parent is not None:
+            after.append(current.parent)
+        for other in after:
+            if other.urn not in seen:
+                seen.add(other.urn)
+                waiting.append(other)
+    return seen
+
+
+def _cluster(resource: PolicyResource) -> str:
+    return resource.provider.urn if resource.provider is not None else ""
+
+
+LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
+    name="lb-service-depend-on-ccm",
+    description=(
+        "A LoadBalancer Service must depend on the cloud controller manager: else a destroy may take the manager away "
+        "first, and the Service's finalizer then keeps it, its namespace and its load balancer for ever."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.MANDATORY,
+    config_schema=schema(
+        loadBalancerClasses={
+            "type": "array",
+            "items": {"type": "string"},
+            "default": [],
+            "description": "spec.loadBalancerClass values that the CCM serves; Services of other classes are left out.",
+        },
+        requireController={
+            "type": "boolean",
+            "default": False,
+            "description": "Report LoadBalancer Services of a stack that has no cloud controller manager, too.",
+        },
+    ),
+    display_name="LoadBalancer Services depend on the CCM",
+    severity=Severity.HIGH,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="2.2",
+        specification="Life cycle of load balancers",
+    ),
+    tags=["destroy"],
+    remediation_steps=(
+        "Pass the CCM's component (or its workload) in depends_on of the Service, or of the component that makes it. "
+        "A load balancer that is stuck already: start the manager again, or remove it in the cloud and "
+        "then take the finalizer service.kubernetes.io/load-balancer-cleanup off the Service."
+    ),
+    url="https://kubernetes.io/docs/tasks/access-application-cluster/create-external-load-balancer/",
+)
