@@ -1,0 +1,94 @@
+"""What the daemon may do in Kubernetes: exactly what its enabled controllers call, from one table.
+
+The table is the only place that knows RBAC; the Pulumi program makes its roles from it and policies check against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers import ALIASES, NAMES
+
+LEASE_NAMESPACE = "kube-system"
+LEASE_NAME = "cloud-controller-manager"
+"""The Lease by which one of several instances leads (upstream's name)."""
+
+_CORE = ""
+_READ = ("get", "list", "watch")
+
+# (API group, resource): verbs.
+_Table = Mapping[tuple[str, str], tuple[str, ...]]
+
+_SHARED: _Table = {
+    (_CORE, "nodes"): _READ,
+    (_CORE, "events"): ("create", "patch"),
+}
+_CONTROLLERS: Mapping[str, _Table] = {
+    "node": {(_CORE, "nodes"): ("patch",), (_CORE, "nodes/status"): ("patch",)},
+    "node-lifecycle": {(_CORE, "nodes"): ("patch", "delete")},
+    "route": {(_CORE, "nodes/status"): ("patch",)},
+    "service": {
+        (_CORE, "services"): (*_READ, "patch"),
+        (_CORE, "services/status"): ("patch",),
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """One RBAC rule; `resource_names` empty: any object."""
+
+    api_groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    resource_names: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a Role's `rules`."""
+        rule = {"apiGroups": [*self.api_groups], "resources": [*self.resources], "verbs": [*self.verbs]}
+        return rule | ({"resourceNames": [*self.resource_names]} if self.resource_names else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`cluster` for a ClusterRole, `namespaced` for a Role in LEASE_NAMESPACE."""
+
+    cluster: tuple[PolicyRule, ...]
+    namespaced: tuple[PolicyRule, ...]
+
+
+def rules(controllers: Collection[str]) -> Rules:
+    """The least rights with which a daemon runs these controllers (names or upstream's aliases).
+
+    Raises `InvalidConfiguration` for a name that is no controller.
+    """
+    chosen = {canonical(controller) for controller in controllers}
+    verbs: dict[tuple[str, str], set[str]] = {}
+    for table in (_SHARED, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
+        for resource, allowed in table.items():
+            verbs.setdefault(resource, set()).update(allowed)
+    cluster = tuple(
+        PolicyRule((group,), (resource,), _ordered(allowed)) for (group, resource), allowed in sorted(verbs.items())
+    )
+    # RBAC can't restrict a create by name: the object's name is not part of the request's path.
+    leases = ("coordination.k8s.io",), ("leases",)
+    namespaced = (PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (LEASE_NAME,)))
+    return Rules(cluster, namespaced)
+
+
+def canonical(controller: str) -> str:
+    """The controller's name here; upstream's names are understood. Raises `InvalidConfiguration`."""
+    name = ALIASES.get(controller, controller)
+    if name not in NAMES:
+        raise InvalidConfiguration("controllers", f"{controller!r} is no controller", ", ".join(NAMES))
+    return name
+
+
+_ORDER = ("get", "list", "watch", "create", "update", "patch", "delete")
+
+
+def _ordered(verbs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(verbs, key=_ORDER.index))
