@@ -47,7 +47,8 @@ _DEFAULT_RETRY_AFTER = 1.0
 class Client:
     """One account of mycloud.
 
-    `timeout` (seconds) is for one attempt, `deadline` (seconds) for a call with all its retries. Every method raises
+    `timeout` (seconds) is for one attempt, `deadline` (seconds) for a call with all its retries, `page` the number of
+    objects that a list asks for at once. Every method raises
     the errors of `cloud_controller.cloud`. What was throttled or never reached the API is tried again; what may have
     been done already (connection lost, 503) only where a repetition does no harm: GET, PUT, DELETE, a POST with a
     `client_token`, or one called with `idempotent=True`.
@@ -60,6 +61,7 @@ class Client:
         *,
         timeout: float = 30.0,
         deadline: float = 60.0,
+        page: int = PAGE,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
@@ -69,6 +71,7 @@ class Client:
                 "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
             )
         self._token = token
+        self._page = page
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
         self._http = urllib3.PoolManager(
@@ -180,7 +183,7 @@ class Client:
     def _pages(self, collection: str, query: Sequence[tuple[str, str]]) -> Iterator[Object]:
         cursor: str | None = None
         while True:
-            page = [*query, ("limit", str(PAGE)), *([("cursor", cursor)] if cursor else [])]
+            page = [*query, ("limit", str(self._page)), *([("cursor", cursor)] if cursor else [])]
             answer = _object(self._call("GET", f"{collection}?{urlencode(page)}"))
             yield from answer["items"]
             cursor = answer.get("next_cursor")

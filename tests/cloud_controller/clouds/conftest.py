@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
@@ -44,6 +45,7 @@ class MyCloudSite:
     network: Json
     subnet: Json
     cluster: Json
+    calls_before: dict[str, int]
     token: str = field(default=TOKEN, repr=False)
 
     @property
@@ -99,21 +101,31 @@ class MyCloudSite:
         body = {"operation": operation, "kind": kind, "count": count, "retry_after": retry_after}
         self.client.post("admin/faults", body)
 
+    def calls(self, operation: str) -> int:
+        """How often `METHOD /v1/route/template` was called since the site was made."""
+        return self.context.calls.all().get(operation, 0) - self.calls_before.get(operation, 0)
+
     def writes(self) -> int:
-        """How many calls so far may have changed something, other than the tests' own faults."""
-        calls = self.context.calls.all()
-        changing = (n for op, n in calls.items() if not op.startswith("GET ") and "/admin/" not in op)
-        return sum(changing)
+        """How many calls may have changed something, other than the tests' own faults."""
+        operations = (op for op in self.context.calls.all() if not op.startswith("GET ") and "/admin/" not in op)
+        return sum(self.calls(op) for op in operations)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[MyCloudSite]:
-    """A site of its own for each test."""
-    store = Store(tmp_path / "mycloud.db")
-    context = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
-    config = uvicorn.Config(
-        create_app(context), host="127.80.0.1", port=0, http=AbortableProtocol, lifespan="off", log_level="warning"
-    )
+@dataclass(frozen=True)
+class _Server:
+    """The HTTP server, kept for the whole session because making the application is slow; sites share it in turn."""
+
+    app: FastAPI
+    endpoint: str
+    first: Context
+
+
+@pytest.fixture(scope="session")
+def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
+    store = Store(tmp_path_factory.mktemp("mycloud") / "first.db")
+    first = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
+    app = create_app(first)
+    config = uvicorn.Config(app, host="127.80.0.1", port=0, http=AbortableProtocol, lifespan="off", log_level="warning")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="mycloud-api", daemon=True)
     thread.start()
@@ -123,14 +135,26 @@ def site(tmp_path: Path) -> Iterator[MyCloudSite]:
             assert thread.is_alive() and time.monotonic() < deadline, "mycloud's API did not start"
             time.sleep(0.005)
         host, port = server.servers[0].sockets[0].getsockname()
-        endpoint = f"http://{host}:{port}"
-        client = Client(endpoint, TOKEN)
+        yield _Server(app, f"http://{host}:{port}", first)
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join()
+        store.close()
+
+
+@pytest.fixture
+def site(_server: _Server, tmp_path: Path) -> Iterator[MyCloudSite]:
+    """A site of its own for each test."""
+    store = Store(tmp_path / "mycloud.db")
+    context = replace(_server.first, store=store)
+    _server.app.state.context = context
+    context.faults.clear()
+    before = context.calls.all()
+    try:
+        client = Client(_server.endpoint, TOKEN)
         network = client.create("networks", {"name": "n"})
         subnet = client.create("subnets", {"name": "s", "network_id": network["id"], "zone": "zone-b"})
         cluster = client.create("clusters", {"name": "c", "network_id": network["id"]})
-        yield MyCloudSite(endpoint, context, client, network, subnet, cluster)
+        yield MyCloudSite(_server.endpoint, context, client, network, subnet, cluster, before)
     finally:
-        server.should_exit = True
-        server.force_exit = True
-        thread.join()
         store.close()

@@ -1,0 +1,161 @@
+"""The client against the real API: pages, typed errors, and which calls are made again."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloud_controller.cloud import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.clouds.mycloud.client import Client
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+SECRET = "a-secret-token"
+
+
+def load_balancer(site: MyCloudSite, name: str = "lb", token: str | None = None) -> dict[str, object]:
+    body = {"name": name, "network_id": site.network["id"]}
+    return body | ({"client_token": token} if token else {})
+
+
+def test_a_list_goes_over_all_pages(site: MyCloudSite) -> None:
+    for number in range(3):
+        site.client.create("load_balancers", load_balancer(site, f"lb-{number}"))
+    small_pages = Client(site.endpoint, site.token, page=2)
+
+    assert [lb["name"] for lb in small_pages.list("load_balancers")] == ["lb-0", "lb-1", "lb-2"]
+
+
+def test_more_than_a_hundred_ids_are_asked_for_in_several_calls(site: MyCloudSite) -> None:
+    made = site.client.create("load_balancers", load_balancer(site))
+    unknown = [f"lb-{number:012x}" for number in range(150)]
+
+    found = site.client.list("load_balancers", ids=[*unknown, made["id"], made["id"]])
+
+    assert [lb["id"] for lb in found] == [made["id"]]
+    assert site.calls("GET /v1/load_balancers") == 2
+
+
+def test_an_empty_set_of_ids_costs_no_call(site: MyCloudSite) -> None:
+    assert site.client.list("machines", ids=[]) == []
+    assert site.calls("GET /v1/machines") == 0
+
+
+def test_tags_must_all_match(site: MyCloudSite) -> None:
+    site.machine("both", tags={"a": "1", "b": "2"})
+    site.machine("one", tags={"a": "1"})
+
+    assert [m["name"] for m in site.client.list("machines", tags={"a": "1", "b": "2"})] == ["both"]
+
+
+def test_errors_are_typed_and_name_field_and_what_is_allowed(site: MyCloudSite) -> None:
+    with pytest.raises(NotFound, match="lb-0"):
+        site.client.get("load_balancers", "lb-000000000000")
+    with pytest.raises(InvalidConfiguration) as refused:
+        site.client.create("load_balancers", {**load_balancer(site), "scheme": "private"})
+    assert (refused.value.field, refused.value.allowed) == ("scheme", "'internal' or 'internet-facing'")
+    site.client.create("load_balancers", load_balancer(site, token="t"))
+    with pytest.raises(Conflict, match="other parameters"):
+        site.client.create("load_balancers", load_balancer(site, "other", token="t"))
+
+
+def test_a_wrong_token_is_one_clear_error_without_the_token(site: MyCloudSite) -> None:
+    with pytest.raises(AccessDenied, match="token") as refused:
+        Client(site.endpoint, SECRET).list("machines")
+
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_the_token_is_in_no_text_about_the_client() -> None:
+    assert SECRET not in repr(Client("http://127.0.0.1:1", SECRET))
+
+
+def test_an_unreachable_endpoint_is_one_clear_error() -> None:
+    pauses: list[float] = []
+    client = Client("http://127.80.0.99:1", SECRET, sleep=pauses.append)
+
+    with pytest.raises(Unavailable, match=r"127\.80\.0\.99:1 cannot be reached \(Connection refused\)") as failed:
+        client.create("networks", {"name": "n"})
+
+    assert len(pauses) == 5  # Nothing was ever sent, so even a plain POST is tried again.
+    assert failed.value.__cause__ is None
+    assert SECRET not in "".join(traceback.format_exception(failed.value))
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:80", "ftp://h", "http://", "http://h:99999"])
+def test_an_endpoint_that_is_no_url_is_refused(endpoint: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="endpoint"):
+        Client(endpoint, SECRET).list("machines")
+
+
+def test_a_throttled_call_waits_as_long_as_the_cloud_says(site: MyCloudSite) -> None:
+    pauses: list[float] = []
+    client = Client(site.endpoint, site.token, sleep=pauses.append)
+    site.fault("POST /v1/load_balancers", "throttle", count=2, retry_after=3)
+
+    client.create("load_balancers", load_balancer(site))
+
+    assert [3 <= pause <= 3.3 for pause in pauses] == [True, True]
+    assert len(site.load_balancers()) == 1
+
+
+def test_a_throttled_call_is_given_back_when_the_wait_would_be_too_long(site: MyCloudSite) -> None:
+    client = Client(site.endpoint, site.token, deadline=2)
+    site.fault("GET /v1/machines", "throttle", retry_after=60)
+
+    with pytest.raises(Throttled) as refused:
+        client.list("machines")
+
+    assert refused.value.retry_after == 60
+
+
+def test_a_lost_answer_to_a_create_with_a_token_makes_no_second_object(site: MyCloudSite) -> None:
+    site.fault("POST /v1/load_balancers", "drop_answer")
+
+    made = site.client.create("load_balancers", load_balancer(site, token="t"))
+
+    assert [lb["id"] for lb in site.load_balancers()] == [made["id"]]
+
+
+def test_a_lost_answer_to_a_create_without_a_token_is_an_error_and_not_repeated(site: MyCloudSite) -> None:
+    site.fault("POST /v1/load_balancers", "drop_answer")
+
+    with pytest.raises(Unavailable, match="connection lost during POST /v1/load_balancers"):
+        site.client.create("load_balancers", load_balancer(site))
+
+    assert len(site.load_balancers()) == 1
+
+
+def test_a_lost_answer_to_a_delete_is_a_success(site: MyCloudSite) -> None:
+    made = site.client.create("load_balancers", load_balancer(site))
+    site.fault("DELETE /v1/load_balancers/*", "drop_answer")
+
+    site.client.delete("load_balancers", made["id"])
+
+    with pytest.raises(NotFound):
+        site.client.delete("load_balancers", "lb-000000000000")
+
+
+def test_waiting_ends_with_the_state_the_reason_of_a_failure_or_the_time(site: MyCloudSite) -> None:
+    made = site.client.create("load_balancers", load_balancer(site))["id"]
+    with pytest.raises(Unavailable, match="still 'creating'"):
+        site.client.wait_for_state("load_balancers", made, {"available"}, deadline=0)
+    site.settle()
+    assert site.client.wait_for_state("load_balancers", made, {"available"}, deadline=5)["id"] == made
+    site.fail_load_balancer(made, "the port is taken")
+    with pytest.raises(CloudError, match="the port is taken"):
+        site.client.wait_for_state("load_balancers", made, {"available"}, deadline=5)
+    site.client.delete("load_balancers", made)
+    site.settle()
+    site.client.wait_until_gone("load_balancers", made, deadline=5)
