@@ -75,6 +75,11 @@ class MyCloudSite:
             machine.state = state
             session.save(machine)
 
+    def forget_machine(self, id: str) -> None:
+        """What an hour after its termination comes to."""
+        with self.context.store.write() as session:
+            session.remove(id)
+
     def settle(self) -> None:
         """What the data plane would do: open what is made or changed, remove what is deleted."""
         with self.context.store.write() as session:

@@ -1,0 +1,670 @@
+"""The service controller's loop on mycloud's real API, with the Kubernetes side in memory: what is in the cloud after."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.service import POLL, RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service_plan import FINALIZER
+from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, Resource
+from cloud_controller.metrics import Metrics
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+WEB = "default/web"
+MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
+SCHEME = CATALOGUE.by_argument["scheme"].name
+
+
+class Crash(BaseException):
+    """The process died."""
+
+
+class Cluster:
+    """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Object]] = {"services": {}, "nodes": {}}
+        self.events: list[tuple[str, str]] = []
+        self.writes = 0
+        self.after_write: Callable[[], None] = lambda: None
+
+    # what the controller calls
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        try:
+            return self.objects[resource.plural][f"{namespace}/{name}" if namespace else name]
+        except KeyError:
+            raise NotFoundError(404, "NotFound", f"{name} is gone") from None
+
+    def patch(
+        self, resource: Resource, name: str, patch: Any, namespace: str, *, type: PatchType, subresource: str = ""
+    ) -> Object:
+        service = copy.deepcopy(self.get(resource, name, namespace))
+        assert patch["metadata"]["uid"] == service["metadata"]["uid"]
+        finalizers = service["metadata"].setdefault("finalizers", [])
+        if subresource == "status":
+            assert type is PatchType.MERGE
+            service["status"]["loadBalancer"] = patch["status"]["loadBalancer"] or {}
+        else:
+            assert type is PatchType.STRATEGIC
+            finalizers += [f for f in patch["metadata"].get("finalizers", []) if f not in finalizers]
+            for gone in patch["metadata"].get("$deleteFromPrimitiveList/finalizers", []):
+                finalizers.remove(gone)
+        self.writes += 1
+        if service["metadata"].get("deletionTimestamp") and not finalizers:
+            del self.objects["services"][f"{namespace}/{name}"]
+        else:
+            self.objects["services"][f"{namespace}/{name}"] = service
+        self.after_write()
+        return service
+
+    def normal(self, obj: Object, reason: str, message: str) -> None:
+        self.events.append((reason, message))
+
+    warning = normal
+
+    # what the tests do
+
+    def delete_service(self, key: str = WEB) -> None:
+        metadata = self.objects["services"][key]["metadata"]
+        if metadata.get("finalizers"):
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        else:
+            del self.objects["services"][key]
+
+    def service(self, key: str = WEB) -> Object:
+        return self.objects["services"][key]
+
+    def put(self, service: Object) -> None:
+        metadata = service["metadata"]
+        self.objects["services"][f"{metadata['namespace']}/{metadata['name']}"] = service
+
+    def put_node(self, machine: dict[str, Any], *, ingress: bool = False, labels: dict[str, str] | None = None) -> None:
+        self.objects["nodes"][machine["name"]] = {
+            "metadata": {
+                "name": machine["name"],
+                "labels": labels or {},
+                "annotations": {INGRESS_NODE: "true"} if ingress else {},
+            },
+            "spec": {"providerID": provider_id(machine)},
+            "status": {"addresses": [{"type": "InternalIP", "address": machine["private_ips"][0]}]},
+        }
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason for reason, _ in self.events]
+
+    @property
+    def ingress(self) -> list[dict[str, str]]:
+        return list((self.service()["status"].get("loadBalancer") or {}).get("ingress") or [])
+
+
+class Copies:
+    """The informer's side of `Cluster`."""
+
+    def __init__(self, objects: dict[str, Object]) -> None:
+        self._objects = objects
+
+    def add_handler(self, handler: Callable[[EventType, Object | None, Object | None], None]) -> None:
+        self.handler = handler
+
+    def get(self, key: str) -> Object | None:
+        return copy.deepcopy(self._objects.get(key))
+
+    def items(self) -> list[Object]:
+        return [*self._objects.values()]
+
+
+def web(*, uid: str = "uid-1", ports: list[dict[str, Any]] | None = None, **annotations: str) -> Object:
+    return {
+        "metadata": {"namespace": "default", "name": "web", "uid": uid, "annotations": annotations},
+        "spec": {"type": "LoadBalancer", "ports": ports or [port(8080, 30080)]},
+        "status": {},
+    }
+
+
+def port(number: int, node_port: int, protocol: str = "TCP") -> dict[str, Any]:
+    return {"protocol": protocol, "port": number, "nodePort": node_port}
+
+
+@pytest.fixture
+def cluster(site: MyCloudSite) -> Cluster:
+    """Two workers, the first of them an ingress node, and no Service."""
+    cluster = Cluster()
+    cluster.put_node(site.machine("worker-0"), ingress=True)
+    cluster.put_node(site.machine("worker-1"))
+    return cluster
+
+
+def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceController:
+    """A controller that was just started."""
+    cloud = site.cloud
+    for name, part in replaced.items():
+        setattr(cloud, f"_{name}", part(cloud))
+    services, nodes = Copies(cluster.objects["services"]), Copies(cluster.objects["nodes"])
+    made = ServiceController(cluster, cloud, services, nodes, cluster, Metrics(), ServiceOptions())  # type: ignore[arg-type]
+    made.handle(RESYNC)
+    return made
+
+
+def settle(site: MyCloudSite, running: ServiceController, key: str = WEB) -> None:
+    """Visits of the Service with the cloud at work in between, until it has nothing left to do."""
+    for _ in range(4):
+        running.handle(key)
+        site.settle()
+        running.handle(POLL)
+
+
+def members(lb: dict[str, Any]) -> set[str]:
+    return {f"{b['address']}:{b['port']}" for s in lb["backend_sets"] for b in s["backends"]}
+
+
+def only(found: list[dict[str, Any]]) -> dict[str, Any]:
+    assert len(found) == 1
+    return found[0]
+
+
+# ---------------------------------------------------------------------------------------------------------- creation
+
+
+def test_a_service_gets_a_load_balancer_with_its_ports_on_the_ingress_nodes(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web(ports=[port(8080, 30080), port(5353, 30053, "UDP")], **{MAX_QPS: "100"}))
+
+    settle(site, controller(site, cluster))
+
+    lb = only(site.load_balancers())
+    address = cluster.objects["nodes"]["worker-0"]["status"]["addresses"][0]["address"]
+    assert lb["name"] == f"{site.cluster['id']}-default-web"
+    assert lb["tags"] == {
+        "kubernetes.io/cluster": site.cluster["id"],
+        "kubernetes.io/service-uid": "uid-1",
+        "kubernetes.io/service": "default/web",
+    }
+    assert [(each["protocol"], each["port"], each["max_qps"]) for each in lb["listeners"]] == [
+        ("TCP", 8080, 100),
+        ("UDP", 5353, 100),
+    ]
+    assert members(lb) == {f"{address}:30080", f"{address}:30053"}
+    assert [each["health_check"]["protocol"] for each in lb["backend_sets"]] == ["TCP", "NONE"]
+    assert cluster.ingress == [{"ip": lb["address"], "ipMode": "Proxy"}]
+    assert cluster.service()["metadata"]["finalizers"] == [FINALIZER]
+    assert cluster.reasons == ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+
+
+def test_a_load_balancer_that_is_still_created_holds_no_worker_and_gives_no_address_yet(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+
+    running.handle(WEB)
+    running.handle(WEB)
+
+    assert only(site.load_balancers())["state"] == "creating"
+    assert cluster.ingress == []
+    assert cluster.reasons == ["EnsuringLoadBalancer"]
+
+
+def test_after_a_restart_with_nothing_changed_nothing_is_written(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    before = (site.writes(), cluster.writes, len(cluster.events))
+
+    settle(site, controller(site, cluster))
+
+    assert (site.writes(), cluster.writes, len(cluster.events)) == before
+
+
+def test_a_visit_to_a_service_in_order_costs_no_call_at_all(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    before = site.context.calls.all()
+
+    running.handle(WEB)
+
+    assert site.context.calls.all() == before
+
+
+def test_services_of_other_classes_and_types_are_left_alone(site: MyCloudSite, cluster: Cluster) -> None:
+    for number, spec in enumerate([{"type": "ClusterIP"}, {"loadBalancerClass": "example.com/other"}]):
+        service = web(uid=f"uid-{number}")
+        service["metadata"]["name"] = f"web-{number}"
+        service["spec"] |= spec
+        cluster.put(service)
+    running = controller(site, cluster)
+
+    running.handle("default/web-0")
+    running.handle("default/web-1")
+
+    assert (site.load_balancers(), cluster.writes) == ([], 0)
+
+
+def test_no_ingress_node_at_all_means_every_eligible_node_and_a_warning(site: MyCloudSite) -> None:
+    cluster = Cluster()
+    for name in ("worker-0", "worker-1", "worker-2"):
+        cluster.put_node(site.machine(name))
+    cluster.objects["nodes"]["worker-2"]["metadata"]["labels"] = {
+        "node.kubernetes.io/exclude-from-external-load-balancers": ""
+    }
+    cluster.put(web())
+
+    settle(site, controller(site, cluster))
+
+    assert len(members(only(site.load_balancers()))) == 2
+    assert "NoIngressNodes" in cluster.reasons
+
+
+# ----------------------------------------------------------------------------------------------------------- changes
+
+
+def test_a_changed_annotation_changes_the_listener_in_place(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web(**{MAX_QPS: "100"}))
+    running = controller(site, cluster)
+    settle(site, running)
+    before = only(site.load_balancers())
+    writes = site.writes()
+
+    cluster.service()["metadata"]["annotations"] = {MAX_QPS: "200"}
+    settle(site, running)
+
+    after = only(site.load_balancers())
+    assert (after["id"], after["address"]) == (before["id"], before["address"])
+    assert after["listeners"][0]["max_qps"] == 200
+    assert site.writes() - writes == 1
+
+
+def test_an_annotation_that_is_taken_away_brings_its_default_back(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web(**{MAX_QPS: "100"}))
+    running = controller(site, cluster)
+    settle(site, running)
+
+    cluster.service()["metadata"]["annotations"] = {}
+    settle(site, running)
+
+    assert only(site.load_balancers())["listeners"][0]["max_qps"] is None
+
+
+def test_another_port_is_opened_before_the_old_one_is_closed_and_others_are_not_touched(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web(ports=[port(8080, 30080), port(8443, 30443)]))
+    running = controller(site, cluster)
+    settle(site, running)
+
+    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(9443, 30444)]
+    settle(site, running)
+
+    lb = only(site.load_balancers())
+    assert [(each["port"], each["backend_set"]) for each in lb["listeners"]] == [(8080, "tcp-8080"), (9443, "tcp-9443")]
+    assert {each["name"] for each in lb["backend_sets"]} == {"tcp-8080", "tcp-9443"}
+    assert site.calls("PUT /v1/load_balancers/{id}/listeners/{protocol}/{port}") == 1
+
+
+def test_a_changed_scheme_makes_a_new_load_balancer_and_then_deletes_the_old_one(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    old = only(site.load_balancers())
+
+    cluster.service()["metadata"]["annotations"] = {SCHEME: "internal"}
+    running.handle(WEB)
+    assert [lb["state"] for lb in site.load_balancers()] == ["available", "creating"]
+    assert cluster.ingress[0]["ip"] == old["address"]
+    settle(site, running)
+
+    new = only(site.load_balancers())
+    assert (new["scheme"], new["id"] != old["id"]) == ("internal", True)
+    assert cluster.ingress[0]["ip"] == new["address"]
+
+
+def test_a_node_that_comes_or_goes_changes_members_only(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    writes, cluster.events = site.writes(), []
+
+    cluster.put_node(site.machine("worker-2"), ingress=True)
+    writes += 1  # the machine
+    settle(site, running)
+    assert len(members(only(site.load_balancers()))) == 2
+    del cluster.objects["nodes"]["worker-0"]
+    settle(site, running)
+
+    assert len(members(only(site.load_balancers()))) == 1
+    assert site.writes() - writes == 2
+    assert set(cluster.reasons) == {"UpdatedLoadBalancer"}
+
+
+def test_what_somebody_changed_in_the_cloud_is_mended_at_the_next_resync(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    lb = only(site.load_balancers())
+    site.client.delete_path(f"load_balancers/{lb['id']}/listeners/TCP/8080")
+    site.client.update("load_balancers", lb["id"], {"tags": {**lb["tags"], "team": "web"}, "name": "renamed"})
+
+    running.handle(RESYNC)
+    settle(site, running)
+
+    mended = only(site.load_balancers())
+    assert [each["port"] for each in mended["listeners"]] == [8080]
+    assert mended["name"] == lb["name"]
+    assert mended["tags"] == {**lb["tags"], "team": "web"}
+
+
+def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    old = only(site.load_balancers())
+    site.client.delete("load_balancers", old["id"])
+    site.settle()
+
+    running.handle(RESYNC)
+    settle(site, running)
+
+    new = only(site.load_balancers())
+    assert new["id"] != old["id"]
+    assert cluster.ingress[0]["ip"] == new["address"]
+
+
+# ---------------------------------------------------------------------------------------------------------- deletion
+
+
+def test_the_finalizer_goes_only_when_the_load_balancer_is_gone(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    cluster.events = []
+
+    cluster.delete_service()
+    running.handle(WEB)
+    running.handle(WEB)
+
+    assert only(site.load_balancers())["state"] == "deleting"
+    assert cluster.service()["metadata"]["finalizers"] == [FINALIZER]
+    settle(site, running)
+    assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
+    assert cluster.reasons == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+
+
+def test_a_type_changed_away_deletes_the_load_balancer_and_clears_status_and_finalizer(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+
+    cluster.service()["spec"]["type"] = "ClusterIP"
+    settle(site, running)
+
+    assert site.load_balancers() == []
+    assert (cluster.ingress, cluster.service()["metadata"]["finalizers"]) == ([], [])
+
+
+def test_a_service_that_took_the_name_of_a_deleted_one_gets_its_own_load_balancer(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web(uid="uid-1"))
+    settle(site, controller(site, cluster))
+    old = only(site.load_balancers())
+
+    cluster.put(web(uid="uid-2"))
+    settle(site, controller(site, cluster))
+
+    new = only(site.load_balancers())
+    assert new["id"] != old["id"]
+    assert new["tags"]["kubernetes.io/service-uid"] == "uid-2"
+
+
+def test_the_load_balancer_of_a_service_that_vanished_is_removed_after_a_restart(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    cluster.objects["services"].clear()
+
+    settle(site, controller(site, cluster))
+
+    assert site.load_balancers() == []
+
+
+def test_a_load_balancer_is_not_taken_for_an_orphan_while_the_copy_of_the_services_is_behind(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    running = controller(site, cluster)
+    running._services = Copies({})  # type: ignore[assignment]
+
+    running.handle(WEB)
+
+    assert only(site.load_balancers())["state"] == "available"
+
+
+def test_load_balancers_of_others_are_never_touched(site: MyCloudSite, cluster: Cluster) -> None:
+    tags = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": WEB}
+    for number, foreign in enumerate([{}, tags, {"kubernetes.io/cluster": site.cluster["id"]}]):
+        site.client.create(
+            "load_balancers", {"name": f"foreign-{number}", "network_id": site.network["id"], "tags": foreign}
+        )
+    before = site.load_balancers()
+
+    running = controller(site, cluster)
+    running.handle(WEB)
+
+    assert site.load_balancers() == before
+
+
+# ------------------------------------------------------------------------------------------------------------ faults
+
+
+def test_a_bad_annotation_is_an_event_at_its_service_and_nothing_is_made(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web(**{MAX_QPS: "many"}))
+    running = controller(site, cluster)
+
+    with pytest.raises(InvalidConfiguration):
+        running.handle(WEB)
+
+    ((reason, message),) = cluster.events
+    assert reason == "SyncLoadBalancerFailed"
+    assert "dlb-listener-maxqps" in message and "'many'" in message and "1 to 10,000,000" in message
+    assert (site.load_balancers(), cluster.writes) == ([], 0)
+
+
+def test_an_annotation_that_becomes_bad_leaves_the_load_balancer_as_it_is_and_deletion_possible(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+
+    cluster.service()["metadata"]["annotations"] = {MAX_QPS: "0"}
+    with pytest.raises(InvalidConfiguration):
+        running.handle(WEB)
+    assert only(site.load_balancers())["state"] == "available"
+    cluster.delete_service()
+    settle(site, running)
+
+    assert site.load_balancers() == []
+
+
+def test_a_port_that_the_cloud_refuses_is_told_at_the_service(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web(ports=[port(80, 30080)]))
+
+    with pytest.raises(InvalidConfiguration):
+        controller(site, cluster).handle(WEB)
+
+    assert cluster.reasons == ["EnsuringLoadBalancer", "SyncLoadBalancerFailed"]
+    assert "port 80 is below 1024" in cluster.events[-1][1]
+
+
+def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    lb = only(site.load_balancers())
+    site.fail_load_balancer(lb["id"], "TCP 8080 cannot be bound")
+    running.handle(RESYNC)
+
+    with pytest.raises(CloudError):
+        running.handle(WEB)
+
+    assert "TCP 8080 cannot be bound" in cluster.events[-1][1]
+    assert only(site.load_balancers())["id"] == lb["id"]
+
+
+def test_a_throttled_cloud_is_no_fault_of_the_service(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    site.fault("POST /v1/load_balancers", "throttle", retry_after=90)
+
+    with pytest.raises(Throttled) as throttled:
+        running.handle(WEB)
+
+    assert throttled.value.retry_after == 90
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+    settle(site, running)
+    assert len(site.load_balancers()) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------ crashes
+
+
+class CrashingLoadBalancers:
+    """The cloud's load balancers; the process dies after the given write, before it learns of the answer."""
+
+    WRITES = frozenset(
+        {
+            "create",
+            "update",
+            "put_pool",
+            "add_members",
+            "remove_members",
+            "put_listener",
+            "delete_listener",
+            "delete_pool",
+            "delete",
+        }
+    )
+
+    def __init__(self, inner: Any, after: Callable[[], None]) -> None:
+        self._inner = inner
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name not in self.WRITES:
+            return method
+
+        def write(operation: Any) -> None:
+            method(operation)
+            self._after()
+
+        return write
+
+
+def lifetime(cluster: Cluster, site: MyCloudSite) -> list[Callable[[], None]]:
+    """What happens to the Service, step by step."""
+
+    def create() -> None:
+        cluster.put(web(ports=[port(8080, 30080), port(8443, 30443)]))
+
+    def change() -> None:
+        cluster.service()["spec"]["ports"] = [port(8080, 30081), port(9443, 30444)]
+        cluster.service()["metadata"]["annotations"] = {MAX_QPS: "5"}
+        cluster.put_node(site.machine("worker-2"), ingress=True)
+        del cluster.objects["nodes"]["worker-0"]
+
+    def replace() -> None:
+        cluster.service()["metadata"]["annotations"] = {SCHEME: "internal"}
+
+    return [create, change, replace, cluster.delete_service]
+
+
+def comparable(site: MyCloudSite, cluster: Cluster) -> Any:
+    """What must be the same however often the process died: all but ids, times and the cloud's choice of address."""
+    lbs = [{k: v for k, v in lb.items() if k not in ("id", "created_at", "address")} for lb in site.load_balancers()]
+    addresses = [lb["address"] for lb in site.load_balancers()]
+    for lb in lbs:
+        lb["listeners"] = sorted(lb["listeners"], key=lambda each: str(each["port"]))
+        lb["backend_sets"] = sorted(
+            (s | {"backends": sorted(s["backends"], key=str)} for s in lb["backend_sets"]), key=lambda s: str(s["name"])
+        )
+    services = copy.deepcopy(cluster.objects["services"])
+    for service in services.values():
+        ingress = (service["status"].get("loadBalancer") or {}).get("ingress") or []
+        assert [entry["ip"] for entry in ingress] == addresses
+        service["status"] = {}
+    return lbs, services
+
+
+def test_a_crash_after_any_single_write_leaves_nothing_that_the_next_run_does_not_finish(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    expected = []
+    for step in lifetime(cluster, site):
+        step()
+        settle(site, controller(site, cluster))
+        expected.append(comparable(site, cluster))
+    assert expected[-1] == ([], {})
+    crashes = 0
+    for last_write in itertools.count(1):
+        died = _live_and_die_at(last_write, site, expected)
+        if not died:
+            break
+        crashes += 1
+    assert crashes >= 15, "each kind of write was the last one once"
+
+
+def _live_and_die_at(last_write: int, site: MyCloudSite, expected: list[Any]) -> bool:
+    """A whole life of the Service in which the process dies once, right after this write; False if it never came."""
+    for machine in site.client.list("machines"):
+        site.client.delete("machines", machine["id"])
+        site.forget_machine(machine["id"])
+    cluster = Cluster()
+    cluster.put_node(site.machine("worker-0"), ingress=True)
+    cluster.put_node(site.machine("worker-1"))
+    count = itertools.count(1)
+
+    def die() -> None:
+        if next(count) == last_write:
+            raise Crash
+
+    cluster.after_write = die
+    died = False
+    for number, step in enumerate(lifetime(cluster, site)):
+        step()
+        try:
+            settle(
+                site, controller(site, cluster, load_balancers=lambda c: CrashingLoadBalancers(c.load_balancers, die))
+            )
+        except Crash:
+            died = True
+            settle(site, controller(site, cluster))
+        assert without_machines(comparable(site, cluster)) == without_machines(expected[number])
+    return died
+
+
+def without_machines(state: Any) -> Any:
+    """Machines are new in each life."""
+    lbs, services = copy.deepcopy(state)
+    for lb in lbs:
+        for pool in lb["backend_sets"]:
+            pool["backends"] = [(backend["port"], backend["weight"]) for backend in pool["backends"]]
+    return lbs, services
