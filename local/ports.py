@@ -1,11 +1,17 @@
-"""Whether a loopback port is free, and who holds it if not."""
+"""Whether loopback ports are free, who holds one if not, and where some are."""
 
 from __future__ import annotations
 
 import errno
+import random
 import socket
+from collections.abc import Collection
 
 import psutil
+
+from local.addresses import BLOCK_BASES, socket_address
+
+UNUSED_ADDRESS_TRIES = 50
 
 
 class PortBusyError(Exception):
@@ -43,4 +49,22 @@ def describe_holder(address: str, port: int) -> str:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return f"pid {connection.pid}"
         return f"pid {connection.pid} ({command[:120]})"
-    return "a process of another user"
+    return "a process that this user may not see"
+
+
+def unused_address(wanted_ports: Collection[int]) -> str:
+    """A cluster address (10.x) outside of every site's block whose 127.x counterpart has all these ports free.
+
+    For what runs beside a site: tests, benchmarks. Raises PortBusyError if none is found in some tries.
+    """
+    generator = random.SystemRandom()
+    for _ in range(UNUSED_ADDRESS_TRIES):
+        octets = (generator.randrange(1, BLOCK_BASES[0]), generator.randrange(256), generator.randrange(1, 255))
+        address = f"10.{'.'.join(map(str, octets))}"
+        try:
+            for port in wanted_ports:
+                require_free(socket_address(address), port, "a server")
+        except PortBusyError:
+            continue
+        return address
+    raise PortBusyError(f"no loopback address has ports {sorted(wanted_ports)} free; does something listen on 0.0.0.0?")

@@ -57,14 +57,10 @@ class Process:
 
     def is_running(self) -> bool:
         """Whether this very process still runs; a zombie does not, and is reaped if it is our child."""
-        if self.boot_id != _boot_id():
+        pidfd = self._open_pidfd()
+        if pidfd is None:
             return False
-        stat = _read_stat(self.pid)
-        if stat is None or stat.start_ticks != self.start_ticks:
-            return False
-        if stat.is_zombie:
-            _reap(self.pid)
-            return False
+        os.close(pidfd)
         return True
 
     def wait(self, seconds: float) -> bool:
@@ -119,8 +115,10 @@ class Process:
             pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # Only now: from here on the descriptor means one process, whatever happens to the pid.
-        if self.is_running():
+        # Only now: from here on the descriptor means one process, whatever happens to the pid. It tells a zombie, too,
+        # and only once all threads ended; /proc calls a process a zombie when its first thread ended, with the others
+        # still holding ports.
+        if self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks and not self._wait(pidfd, 0):
             return pidfd
         os.close(pidfd)
         return None
@@ -224,19 +222,13 @@ def log_tail(log: Path, lines: int = 15) -> str:
     return "\n".join(text.splitlines()[-lines:]) or f"({log} is empty)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
-    start_ticks: int
-    is_zombie: bool
-
-
-def _read_stat(pid: int) -> _Stat | None:
+def _start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()
-    return _Stat(start_ticks=int(fields[19]), is_zombie=fields[0] in ("Z", "X"))
+    return int(text.rpartition(")")[2].split()[19])
 
 
 def _boot_id() -> str:

@@ -29,6 +29,7 @@ PORTS: Mapping[str, tuple[int, ...]] = {
     CONTROLLER_MANAGER: (CONTROLLER_MANAGER_PORT,),
     SCHEDULER: (SCHEDULER_PORT,),
 }
+ALL_PORTS = tuple(port for ports in PORTS.values() for port in ports)
 
 # A machine renews its Lease every few seconds, so a dead one is noticed within these, not after upstream's 50 s.
 NODE_MONITOR_GRACE_SECONDS = 10

@@ -67,6 +67,11 @@ class ControlPlane:
         )
 
     @property
+    def directory(self) -> Path:
+        """Where its keys, etcd's data, process records and logs lie."""
+        return self._layout.directory
+
+    @property
     def endpoint(self) -> str:
         """The API server's URL: https://127.x.y.z:6443."""
         return self._layout.endpoint
@@ -127,10 +132,12 @@ class ControlPlane:
             self._stop()
 
     def _stop(self, components: Collection[str] = COMPONENTS) -> None:
+        # An API server whose etcd is gone only waits for it; there is nothing that it could still write.
+        grace_seconds = STOP_GRACE_SECONDS if processes.find(self._layout.record(ETCD)) else 0
         for component in STOP_ORDER:
             process = processes.find(self._layout.record(component)) if component in components else None
             if process is not None:
-                process.stop(STOP_GRACE_SECONDS)
+                process.stop(grace_seconds)
 
     def _reusable(self) -> set[str]:
         """The components that run with today's command line; if one runs with another, all are stopped."""

@@ -1,0 +1,25 @@
+"""What a benchmark yields: one figure beside the bound that it is held against."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`value` in `unit`; `bound` in the same unit is a lower bound, a peer's figure, or what the project promises."""
+
+    name: str
+    value: float
+    unit: str
+    bound: float
+
+    @property
+    def ratio(self) -> float:
+        """How the figure stands to its bound: below 1 is better where less is better."""
+        return self.value / self.bound
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps({**asdict(self), "value": round(self.value, 3), "ratio": round(self.ratio, 3)})

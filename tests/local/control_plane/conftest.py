@@ -1,0 +1,44 @@
+"""Control planes for these tests: each with addresses that no site uses (127.1.x to 127.15.x)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from local.control_plane.binaries import Binaries, ensure
+from local.control_plane.components import ALL_PORTS
+from local.control_plane.control_plane import ControlPlane
+from local.ports import unused_address
+
+MakeControlPlane = Callable[[Path], ControlPlane]
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Binaries:
+    return ensure(lambda line: print(line, file=sys.stderr))
+
+
+@pytest.fixture(scope="session")
+def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
+    """Makes control planes that do not run yet, and stops each at the end."""
+    made: list[ControlPlane] = []
+
+    def make(directory: Path) -> ControlPlane:
+        made.append(ControlPlane(directory, binaries, unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test"))
+        return made[-1]
+
+    yield make
+    for control_plane in made:
+        control_plane.stop()
+
+
+@pytest.fixture(scope="session")
+def running(make_control_plane: MakeControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """A control plane that is ready, for tests that change nothing of its processes."""
+    control_plane = make_control_plane(tmp_path_factory.mktemp("control-plane"))
+    control_plane.start()
+    control_plane.wait_ready()
+    return control_plane

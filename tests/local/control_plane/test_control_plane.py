@@ -1,0 +1,214 @@
+"""A control plane is ready, keeps its data, recovers from what was killed, and lets nobody in without credentials."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Callable
+from datetime import timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import urllib3
+
+from cloud_controller.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CONFIG_MAPS,
+    ENDPOINT_SLICES,
+    NODES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    ForbiddenError,
+    Kube,
+    UnreachableError,
+)
+from local import processes
+from local.control_plane.components import API_SERVER, COMPONENTS, ETCD, ETCD_CLIENT_PORT
+from local.control_plane.control_plane import ControlPlane
+from local.ports import PortBusyError
+from local.processes import Process
+
+pytestmark = pytest.mark.control_plane
+MakeControlPlane = Callable[[Path], ControlPlane]
+
+
+def test_it_is_ready_when_pods_can_be_created(running: ControlPlane) -> None:
+    assert running.is_running()
+    assert client(running).get(SERVICE_ACCOUNTS, "default", "default")["metadata"]["uid"]
+
+
+def test_the_kubernetes_service_points_to_the_advertised_address_not_to_loopback(running: ControlPlane) -> None:
+    endpoints = client(running).get(ENDPOINT_SLICES, "kubernetes", "default")["endpoints"]
+
+    assert [endpoint["addresses"] for endpoint in endpoints] == [[f"10.{host_of(running).removeprefix('127.')}"]]
+
+
+def test_everything_listens_on_the_control_planes_own_loopback_address(running: ControlPlane) -> None:
+    assert IPv4Address(host_of(running)).is_loopback
+    for port in (2379, 2380, 6443, 10257, 10259):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        socket.create_connection((host_of(running), port), timeout=5).close()
+
+
+@pytest.mark.parametrize("path, status", [("/version", 401), ("/api/v1/nodes", 401), ("/readyz", 200), ("/livez", 200)])
+def test_without_credentials_only_the_health_probes_answer(running: ControlPlane, path: str, status: int) -> None:
+    assert get_anonymously(running, path) == status
+
+
+def test_a_client_certificate_is_its_user_and_groups_and_may_what_rbac_grants_them(running: ControlPlane) -> None:
+    client(running).create(
+        CLUSTER_ROLE_BINDINGS,
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "viewers"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "viewers"}],
+        },
+    )
+    viewer, nobody = client(running, "eve", "viewers"), client(running, "eve", "strangers")
+
+    assert viewer.list(CONFIG_MAPS, "default").items
+    with pytest.raises(ForbiddenError):
+        viewer.list(SECRETS, "default")
+    with pytest.raises(ForbiddenError):
+        nobody.list(CONFIG_MAPS, "default")
+
+
+def test_a_node_may_not_give_itself_the_control_planes_label(running: ControlPlane) -> None:
+    kubelet = client(running, "system:node:thrifty", "system:nodes")
+    labels = {"node-role.kubernetes.io/control-plane": ""}
+
+    with pytest.raises(ForbiddenError, match="node-role"):
+        kubelet.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "thrifty", "labels": labels}})
+
+
+def test_a_cluster_certificate_does_not_open_etcd(running: ControlPlane) -> None:
+    directory = running.directory
+    with (
+        urllib3.PoolManager(
+            ca_certs=str(directory / "pki" / "etcd-ca.crt"),
+            cert_file=str(directory / "pki" / "admin.crt"),
+            key_file=str(directory / "pki" / "admin.key"),
+            retries=False,
+            timeout=5,
+        ) as pool,
+        pytest.raises(urllib3.exceptions.HTTPError, match=r"(?i)alert|reset|closed"),
+    ):
+        pool.request("GET", f"https://{host_of(running)}:{ETCD_CLIENT_PORT}/version")
+
+
+def test_private_keys_are_readable_by_nobody_else(running: ControlPlane) -> None:
+    secrets = [*running.directory.rglob("*.key"), *running.directory.glob("*.kubeconfig")]
+
+    assert len(secrets) > 5
+    assert {path.stat().st_mode & 0o077 for path in secrets} == {0}
+
+
+def test_starting_what_runs_changes_nothing(running: ControlPlane) -> None:
+    before = {name: process_of(running, name) for name in COMPONENTS}
+
+    running.start()
+
+    assert {name: process_of(running, name) for name in COMPONENTS} == before
+
+
+def test_objects_survive_stop_and_start(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
+    control_plane = make_control_plane(tmp_path)
+    control_plane.start()
+    kept = client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
+
+    control_plane.stop()
+    with pytest.raises(UnreachableError):
+        client(control_plane).get(CONFIG_MAPS, "kept", "default")
+    assert not control_plane.is_running()
+    control_plane.start()
+    control_plane.wait_ready()
+
+    assert client(control_plane).get(CONFIG_MAPS, "kept", "default")["metadata"]["uid"] == kept["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("victims", [[API_SERVER], [ETCD], list(COMPONENTS)])
+def test_what_was_killed_is_brought_back_by_start(
+    make_control_plane: MakeControlPlane, tmp_path: Path, victims: list[str]
+) -> None:
+    control_plane = make_control_plane(tmp_path)
+    control_plane.start()
+    client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
+    for victim in victims:
+        process = process_of(control_plane, victim)
+        process.signal(signal.SIGKILL)
+        assert process.wait(10)
+
+    assert not control_plane.is_running()
+    control_plane.start()
+    control_plane.wait_ready()
+
+    assert control_plane.is_running()
+    assert client(control_plane).get(CONFIG_MAPS, "kept", "default")
+
+
+def test_a_record_that_names_another_process_by_now_is_seen_through(
+    make_control_plane: MakeControlPlane, tmp_path: Path
+) -> None:
+    control_plane = make_control_plane(tmp_path)
+    bystander = processes.start("bystander", ["sleep", "600"], record=tmp_path / "b.json", log=tmp_path / "b.log")
+    try:
+        stale = json.loads(bystander.record.read_text()) | {"name": API_SERVER, "start_ticks": 1}
+        record = tmp_path / "processes" / f"{API_SERVER}.json"
+        record.parent.mkdir()
+        record.write_text(json.dumps(stale))
+
+        control_plane.start()
+        control_plane.stop()
+
+        assert bystander.is_running()
+    finally:
+        bystander.stop(5)
+
+
+def test_a_busy_port_is_reported_with_its_holder_and_nothing_is_left_running(
+    make_control_plane: MakeControlPlane, tmp_path: Path
+) -> None:
+    control_plane = make_control_plane(tmp_path)
+
+    with (
+        socket.create_server((host_of(control_plane), 6443)),
+        pytest.raises(PortBusyError, match=r"kube-apiserver cannot listen on 127\.[\d.]+:6443: pid \d+ \("),
+    ):
+        control_plane.start()
+
+    assert not processes.find_all(tmp_path / "processes")
+
+
+def client(control_plane: ControlPlane, user: str = "admin", *groups: str) -> Kube:
+    """A client as this user; without groups, as a cluster admin."""
+    text = control_plane.kubeconfig(user, groups or ("system:masters",), timedelta(hours=1))
+    return Kube.from_kubeconfig(text)
+
+
+def host_of(control_plane: ControlPlane) -> str:
+    host = urlsplit(control_plane.endpoint).hostname
+    assert host is not None
+    return host
+
+
+def process_of(control_plane: ControlPlane, component: str) -> Process:
+    process = processes.find(control_plane.directory / "processes" / f"{component}.json")
+    assert process is not None, f"{component} does not run"
+    return process
+
+
+def get_anonymously(control_plane: ControlPlane, path: str) -> int:
+    with urllib3.PoolManager(
+        ca_certs=str(control_plane.directory / "pki" / "ca.crt"), retries=False, timeout=5
+    ) as pool:
+        return pool.request("GET", control_plane.endpoint + path).status
+
+
+def config_map(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}

@@ -1,0 +1,188 @@
+"""Processes are started detached, found again by their records, and stopped without touching any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from local import processes
+from local.processes import Process, ProcessError
+
+Start = Callable[..., Process]
+STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); signal.pause()"
+# pthread_exit in the first thread: /proc says zombie, but the process goes on.
+LEADERLESS = (
+    "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(600,)).start()\n"
+    "print('leader ends', flush=True); ctypes.PyDLL(None).pthread_exit(None)"
+)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[Process] = []
+
+    def start_one(*argv: str, name: str = "sleeper", **options: object) -> Process:
+        process = processes.start(
+            name,
+            argv or ("sleep", "600"),
+            record=tmp_path / "processes" / f"{name}.json",
+            log=tmp_path / "logs" / f"{name}.log",
+            **options,  # type: ignore[arg-type]
+        )
+        started.append(process)
+        return process
+
+    yield start_one
+    for process in started:
+        process.signal(signal.SIGKILL)
+        process.wait(5)
+
+
+def test_a_started_process_leads_a_session_of_its_own_and_is_found_by_its_record(start: Start) -> None:
+    process = start()
+
+    assert os.getsid(process.pid) == process.pid
+    assert processes.find(process.record) == process
+    assert processes.find_all(process.record.parent) == [process]
+
+
+def test_it_is_recorded_even_if_its_starter_is_killed_at_once(tmp_path: Path) -> None:
+    record = tmp_path / "orphan.json"
+    program = (
+        "import os, signal, sys; from pathlib import Path; from local import processes\n"
+        "processes.start('orphan', ['sleep', '600'], record=Path(sys.argv[1]), log=Path(sys.argv[2]))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    starter = subprocess.run([sys.executable, "-c", program, record, tmp_path / "log"], check=False)
+
+    orphan = processes.find(record)
+
+    assert starter.returncode == -signal.SIGKILL
+    assert orphan is not None
+    assert orphan.stop(5)
+
+
+def test_what_is_asked_to_end_ends_by_itself_and_its_record_goes(start: Start) -> None:
+    process = start()
+
+    assert process.stop(grace_seconds=10)
+    assert not process.is_running()
+    assert not process.record.exists()
+    assert process.stop(grace_seconds=10), "stopping what has ended is no error"
+
+
+def test_what_ignores_sigterm_is_killed_after_its_grace(start: Start) -> None:
+    process = start(sys.executable, "-c", STUBBORN)
+    wait_for_log(process, "up")
+
+    assert not process.stop(grace_seconds=0.2)
+    assert not process.is_running()
+
+
+def test_a_process_whose_first_thread_ended_runs_until_the_others_ended(start: Start) -> None:
+    process = start(sys.executable, "-c", LEADERLESS)
+    wait_for_log(process, "leader ends")
+
+    assert process.is_running()
+    assert not process.wait(0.2)
+
+
+def test_what_a_process_left_behind_in_its_session_is_stopped_with_it(start: Start) -> None:
+    process = start("sh", "-c", "sleep 600 & echo child $!; trap 'exit 0' TERM; wait")
+    child = int(wait_for_log(process, "child ").split()[1])
+
+    process.stop(grace_seconds=10)
+
+    assert has_ended(child)
+
+
+def test_a_record_whose_process_ended_is_stale_and_removed(start: Start) -> None:
+    process = start()
+    process.signal(signal.SIGKILL)
+    assert process.wait(5)
+
+    assert processes.find(process.record) is None
+    assert not process.record.exists()
+
+
+@pytest.mark.parametrize("field, value", [("start_ticks", 1), ("boot_id", "another-boot")])
+def test_a_pid_that_the_kernel_gave_out_again_is_not_mistaken(start: Start, field: str, value: object) -> None:
+    bystander = start()
+    fields = json.loads(bystander.record.read_text()) | {field: value}
+    bystander.record.write_text(json.dumps(fields))
+    mistaken = processes.load(bystander.record)
+    assert mistaken is not None
+
+    mistaken.stop(grace_seconds=1)
+
+    assert processes.find(bystander.record) is None
+    assert bystander.is_running()
+
+
+def test_a_dead_child_is_no_running_process_though_nobody_waited_for_it(start: Start) -> None:
+    process = start("true")
+    # Wait for its end without collecting it.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert not process.is_running()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process.pid, os.WNOHANG)
+
+
+def test_a_second_start_under_the_same_record_is_refused(start: Start) -> None:
+    start()
+
+    with pytest.raises(ProcessError, match="sleeper runs already"):
+        start()
+
+
+def test_a_missing_executable_is_named(start: Start) -> None:
+    with pytest.raises(ProcessError, match="no executable /no/such/program"):
+        start("/no/such/program")
+
+
+def test_output_goes_to_the_log_which_nobody_else_may_read(start: Start) -> None:
+    process = start("sh", "-c", "echo out; echo err >&2")
+    process.wait(5)
+
+    assert process.log_tail().splitlines() == ["out", "err"]
+    assert process.log.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_environment_is_the_given_one_and_arguments_are_taken_literally(start: Start) -> None:
+    process = start("sh", "-c", 'echo "$COLOUR $1"', "sh", "$(id) 'x' \"y\"", env={"COLOUR": "red"})
+    process.wait(5)
+
+    assert process.log_tail() == "red $(id) 'x' \"y\""
+
+
+def wait_for_log(process: Process, text: str) -> str:
+    """The first line with this text; the process writes it without being asked."""
+    for _ in range(500):
+        line = next((line for line in process.log.read_text().splitlines() if text in line), None)
+        if line is not None:
+            return line
+        assert not process.wait(0.02), process.log_tail()
+    raise AssertionError(f"{process.name} never wrote {text!r}: {process.log_tail()}")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process that is not our child ends within five seconds."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    try:
+        return bool(poll.poll(5000))
+    finally:
+        os.close(pidfd)
