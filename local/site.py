@@ -32,7 +32,6 @@ from local.ports import PortBusyError, require_free
 from local.processes import Process, ProcessError
 
 API = "api"
-BALANCER = "balancer"
 
 HEALTHY_SECONDS = 30.0
 STOP_GRACE_SECONDS = 10.0

@@ -257,12 +257,21 @@ class UdpForwarder:
 
     A session ends after `idle_timeout` seconds without a datagram, or when its backend refuses; the next datagram
     of the client then gets a new choice. What does not fit into a socket's buffer is dropped, as UDP may.
+    `admit` is asked for every datagram of a client; one that it denies is dropped.
     """
 
-    def __init__(self, choose: Chooser, *, idle_timeout: float = 60.0, counters: Counters | None = None) -> None:
+    def __init__(
+        self,
+        choose: Chooser,
+        *,
+        idle_timeout: float = 60.0,
+        counters: Counters | None = None,
+        admit: Callable[[], bool] | None = None,
+    ) -> None:
         self.counters = counters if counters is not None else Counters()
         self.idle_timeout = idle_timeout
         self._choose = choose
+        self._admit = admit
         self._socket: socket.socket | None = None
         self._sessions: dict[Target, _Session] = {}
         self._sweeper: asyncio.TimerHandle | None = None
@@ -318,6 +327,8 @@ class UdpForwarder:
             self._forward(data, client)
 
     def _forward(self, data: bytes, client: Target) -> None:
+        if self._admit is not None and not self._admit():
+            return
         tried: frozenset[Target] = frozenset()
         while (session := self._sessions.get(client) or self._open(client, tried)) is not None:
             try:

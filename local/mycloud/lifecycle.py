@@ -74,7 +74,10 @@ class Lifecycle:
             if not self._stopping.wait(PAUSE_SECONDS):
                 due = monotonic() - looked >= self._tick_seconds
                 looked = monotonic() if due else looked
-                self._reconcile(look_after_processes=due)
+                try:
+                    self._reconcile(look_after_processes=due)
+                except MachineryError as error:
+                    log.warning("%s; looking again", error)
 
     def _reconcile(self, *, look_after_processes: bool) -> None:
         """Look once at everything that is on its way, and perhaps at every process that should run."""
@@ -88,6 +91,8 @@ class Lifecycle:
             networks = {network.id: network for network in session.query(NetworkRecord)}
         if settling:
             self._settle_networks()
+        if look_after_processes and not self._machinery.balancer_is_running():
+            self._submit("the load balancers' data plane", self._start_balancer)
         by_id = {cluster.id: cluster for cluster in clusters}
         for cluster in clusters:
             if cluster.state == State.AVAILABLE and not look_after_processes:
@@ -118,6 +123,10 @@ class Lifecycle:
             log.error("%s: a step broke; trying again", id, exc_info=error)
         elif not future.cancelled() and future.result():
             self._bell.set()
+
+    def _start_balancer(self, _: str) -> bool:
+        self._machinery.start_balancer()
+        return True
 
     # -- networks and subnets: nothing in the world belongs to them
 

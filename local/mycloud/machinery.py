@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Protocol
 
 from cloud_controller.kube import NODES, ApiError, Kube, NotFoundError, PatchType
@@ -27,6 +28,9 @@ from local.processes import ProcessError
 
 CREDENTIALS_TTL = timedelta(days=365)
 LABELLING_TTL = timedelta(hours=1)
+BALANCER = "balancer"
+"""The key of the data plane's process."""
+
 STOP_GRACE_SECONDS = 30.0
 TERMINATE_GRACE_SECONDS = 5.0
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
@@ -51,6 +55,14 @@ class ClusterFacts:
 
 class Machinery(Protocol):
     """What the lifecycle needs done. Calls block, come from several threads and raise `MachineryError`."""
+
+    def balancer_is_running(self) -> bool:
+        """Whether the load balancers' data plane runs."""
+        ...
+
+    def start_balancer(self) -> None:
+        """Start the load balancers' data plane."""
+        ...
 
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
         """Start what does not run of the control plane, and wait until it can be used."""
@@ -91,6 +103,12 @@ class LocalMachinery:
         self._binaries_lock = threading.Lock()
         self._binaries: Binaries | None = None
 
+    def balancer_is_running(self) -> bool:
+        return _is_running(self._folder.process_record(BALANCER))
+
+    def start_balancer(self) -> None:
+        self._start(BALANCER, "load balancers", "local.mycloud.balancer", self._folder.root, self._folder.mycloud)
+
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
         control_plane = self._control_plane(cluster, network, self._ensure_binaries())
         try:
@@ -106,7 +124,10 @@ class LocalMachinery:
         return ClusterFacts(version, control_plane.endpoint, control_plane.certificate_authority)
 
     def cluster_is_running(self, cluster: Cluster, network: NetworkRecord) -> bool:
-        return self._control_plane(cluster, network).is_running()
+        try:
+            return self._control_plane(cluster, network).is_running()
+        except ProcessError as error:
+            raise MachineryError(str(error)) from error
 
     def remove_cluster(self, cluster: Cluster, network: NetworkRecord) -> None:
         try:
@@ -120,8 +141,7 @@ class LocalMachinery:
         return _admin_kubeconfig(self._control_plane(cluster, network), ttl)
 
     def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
-        record = self._folder.process_record(machine.id)
-        if processes.find(record) is not None:
+        if self.machine_is_running(machine):
             return
         control_plane = self._control_plane(cluster, network)
         directory = self._folder.machine(machine.id)
@@ -133,22 +153,10 @@ class LocalMachinery:
             ("proxier.kubeconfig", "system:kube-proxy", []),
         ):
             write_private(directory / file, control_plane.kubeconfig(user, groups, CREDENTIALS_TTL))
-        try:
-            processes.start(
-                f"machine {machine.name} ({machine.id})",
-                # -P: nothing that lies in the working directory is ever imported.
-                [sys.executable, "-P", "-m", "local.mycloud.machine", str(directory)],
-                record=record,
-                log=self._folder.log(machine.id),
-                env=self._environment,
-                cwd=directory,
-            )
-        except ProcessError as error:
-            raise MachineryError(str(error)) from error
+        self._start(machine.id, f"machine {machine.name} ({machine.id})", "local.mycloud.machine", directory, directory)
 
     def machine_is_running(self, machine: MachineRecord) -> bool:
-        process = processes.load(self._folder.process_record(machine.id))
-        return process is not None and process.is_running()
+        return _is_running(self._folder.process_record(machine.id))
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
         try:
@@ -173,6 +181,21 @@ class LocalMachinery:
             kube.close()
         return True
 
+    def _start(self, key: str, name: str, module: str, argument: Path, cwd: Path) -> None:
+        """Start a module as a detached process, recorded and logged under `key`."""
+        try:
+            processes.start(
+                name,
+                # -P: nothing that lies in the working directory is ever imported.
+                [sys.executable, "-P", "-m", module, str(argument)],
+                record=self._folder.process_record(key),
+                log=self._folder.log(key),
+                env=self._environment,
+                cwd=cwd,
+            )
+        except ProcessError as error:
+            raise MachineryError(str(error)) from error
+
     def _control_plane(
         self, cluster: Cluster, network: NetworkRecord, binaries: Binaries = _NO_BINARIES
     ) -> ControlPlane:
@@ -193,6 +216,14 @@ class LocalMachinery:
                 except BuildError as error:
                     raise MachineryError(str(error)) from error
             return self._binaries
+
+
+def _is_running(record: Path) -> bool:
+    try:
+        process = processes.load(record)
+    except ProcessError as error:
+        raise MachineryError(str(error)) from error
+    return process is not None and process.is_running()
 
 
 def _admin_kubeconfig(control_plane: ControlPlane, ttl: timedelta) -> str:

@@ -1,0 +1,44 @@
+"""`python -m local.mycloud.balancer STATE_DIR`: the load balancers' data plane, until SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from local.addresses import API_PORT
+from local.mycloud.balancer.data_plane import DataPlane
+from local.mycloud.balancer.follower import Follower
+from local.mycloud.state_folder import StateFolder
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Forward until told to stop; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m local.mycloud.balancer", description=__doc__)
+    parser.add_argument("state_dir", type=Path, help="the site's state folder, with its site.json")
+    folder = StateFolder(parser.parse_args(argv).state_dir.absolute())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    asyncio.run(_run(folder))
+    return 0
+
+
+async def _run(folder: StateFolder) -> None:
+    data_plane = DataPlane()
+    follower = Follower(data_plane, (folder.block().api_address, API_PORT), folder.token())
+    work = asyncio.create_task(follower.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        logging.getLogger(__name__).info("asked to stop")
+    finally:
+        data_plane.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""All load balancers of a site as they run: configurations in, forwarding sockets and reports out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from local.mycloud.balancer.health import HealthMonitor
+from local.mycloud.balancer.listener import ActiveListener, Pool
+from local.mycloud.balancer_board import BalancerConfig, BalancerReport
+from local.mycloud.models import BackendHealth, BackendSet, HealthCheck, State
+
+log = logging.getLogger(__name__)
+
+ListenerKey = tuple[str, int]
+
+
+class DataPlane:
+    """Lives on one event loop. `changed` is set whenever there may be something new to report."""
+
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+        self._balancers: dict[str, _Balancer] = {}
+        self._closed: dict[str, int] = {}
+
+    async def apply(self, config: BalancerConfig) -> None:
+        """Bring one load balancer to its configuration; what did not change in it goes on undisturbed."""
+        if config.state == State.DELETING:
+            self._close(config.id, config.generation)
+        else:
+            balancer = self._balancers.get(config.id)
+            if balancer is None:
+                balancer = self._balancers[config.id] = _Balancer(self.changed.set)
+            await balancer.apply(config)
+        self.changed.set()
+
+    def retain(self, ids: Iterable[str]) -> None:
+        """Close every load balancer that the API does not know any more."""
+        for gone in self._balancers.keys() - set(ids):
+            self._balancers.pop(gone).close()
+
+    async def retry(self) -> None:
+        """Try again to bind what could not be bound."""
+        for balancer in list(self._balancers.values()):
+            if await balancer.bind():
+                self.changed.set()
+
+    def reports(self) -> list[BalancerReport]:
+        """What there is to say of each load balancer at the moment."""
+        gone = [BalancerReport(id=each, generation=last, closed=True) for each, last in self._closed.items()]
+        return [*gone, *(balancer.report() for balancer in self._balancers.values())]
+
+    def acknowledged(self, reports: Iterable[BalancerReport]) -> None:
+        """The API has these reports: what is closed need not be told again."""
+        for report in reports:
+            if report.closed:
+                self._closed.pop(report.id, None)
+
+    def close(self) -> None:
+        """Close everything."""
+        for balancer in self._balancers.values():
+            balancer.close()
+        self._balancers.clear()
+
+    def _close(self, id: str, generation: int) -> None:
+        balancer = self._balancers.pop(id, None)
+        if balancer is not None:
+            balancer.close()
+        self._closed[id] = generation
+
+
+class _Balancer:
+    """One load balancer: its listeners and its backend sets."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._config: BalancerConfig | None = None
+        self._listeners: dict[ListenerKey, ActiveListener] = {}
+        self._monitors: dict[str, HealthMonitor] = {}
+        self._pools: dict[str, Pool] = {}
+
+    async def apply(self, config: BalancerConfig) -> None:
+        self._config = config
+        self._apply_sets(config.backend_sets)
+        wanted = {(listener.protocol, listener.port): listener for listener in config.listeners}
+        for key in self._listeners.keys() - wanted.keys():
+            self._listeners.pop(key).close()
+        for key, listener in wanted.items():
+            pool = self._pools[listener.backend_set]
+            active = self._listeners.get(key)
+            if active is None:
+                self._listeners[key] = ActiveListener(config.address, listener, pool)
+            else:
+                active.update(listener, pool)
+        await self.bind()
+
+    async def bind(self) -> bool:
+        """Bind what is not bound; whether that changed anything."""
+        before = self._failures()
+        for listener in self._listeners.values():
+            await listener.bind()
+        after = self._failures()
+        if after != before:
+            log.info("%s: %s", self._config and self._config.id, "; ".join(after) or "all listeners are bound")
+        return after != before
+
+    def report(self) -> BalancerReport:
+        assert self._config is not None
+        return BalancerReport(
+            id=self._config.id,
+            generation=self._config.generation,
+            failures=self._failures(),
+            health=[
+                BackendHealth(
+                    backend_set=backend_set.name,
+                    address=backend.address,
+                    port=backend.port,
+                    healthy=self._monitors[backend_set.name].healthy((backend.address, backend.port)),
+                )
+                for backend_set in self._config.backend_sets
+                for backend in backend_set.backends
+            ],
+            counters=[listener.counters() for listener in self._listeners.values()],
+        )
+
+    def close(self) -> None:
+        for listener in self._listeners.values():
+            listener.close()
+        for monitor in self._monitors.values():
+            monitor.close()
+
+    def _failures(self) -> list[str]:
+        return [listener.error for listener in self._listeners.values() if listener.error]
+
+    def _apply_sets(self, sets: list[BackendSet]) -> None:
+        wanted = {backend_set.name: backend_set for backend_set in sets}
+        for name in self._monitors.keys() - wanted.keys():
+            self._monitors.pop(name).close()
+            del self._pools[name]
+        for name, backend_set in wanted.items():
+            if name not in self._monitors:
+                self._monitors[name] = HealthMonitor(self._health_changed)
+                self._pools[name] = Pool(backend_set.scheduler)
+            self._pools[name].scheduler_name = backend_set.scheduler
+            self._monitors[name].update(backend_set.health_check or HealthCheck(), backend_set.backends)
+            self._fill(backend_set)
+
+    def _health_changed(self) -> None:
+        assert self._config is not None
+        for backend_set in self._config.backend_sets:
+            self._fill(backend_set)
+        for listener in self._listeners.values():
+            listener.backends_changed()
+        self._changed()
+
+    def _fill(self, backend_set: BackendSet) -> None:
+        monitor = self._monitors[backend_set.name]
+        self._pools[backend_set.name].set(
+            backend_set.backends, lambda backend: monitor.healthy((backend.address, backend.port)) is True
+        )

@@ -1,0 +1,121 @@
+"""How the data plane keeps in step with the API: it waits for changes, and reports what it has done.
+
+While the API is down, everything goes on as it was; an API that came back is told everything anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from pydantic import TypeAdapter
+
+from local.mycloud.balancer.data_plane import DataPlane
+from local.mycloud.balancer.http import HttpError, request
+from local.mycloud.balancer_board import BalancerReport, ConfigAnswer
+
+log = logging.getLogger(__name__)
+
+WAIT_SECONDS = 20
+"""How long the API may keep a request for changes open."""
+
+ANSWER_SECONDS = 10.0
+RECONNECT_SECONDS = 0.5
+COUNTERS_SECONDS = 0.25
+"""How often counters are reported when nothing else is."""
+
+RETRY_BIND_SECONDS = 2.0
+
+_REPORTS = TypeAdapter(list[BalancerReport])
+
+
+class Follower:
+    """Ties a data plane to the API at `address`."""
+
+    def __init__(self, data_plane: DataPlane, address: tuple[str, int], token: str) -> None:
+        self._data_plane = data_plane
+        self._address = address
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._boot: str | None = None
+        self._reported: dict[str, BalancerReport] = {}
+
+    async def run(self) -> None:
+        """Follow and report until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow())
+            group.create_task(self._report())
+            group.create_task(self._retry())
+
+    async def _follow(self) -> None:
+        since = 0
+        while True:
+            try:
+                answer = await self._changes(since, 0 if self._boot is None else WAIT_SECONDS)
+            except HttpError as error:
+                log.info("the API does not answer: %s", error)
+                await asyncio.sleep(RECONNECT_SECONDS)
+                continue
+            if self._boot is None:
+                self._data_plane.retain([config.id for config in answer.load_balancers])
+                self._reported.clear()
+                self._boot = answer.boot
+            elif self._boot != answer.boot:  # another start of the API: compare everything
+                since, self._boot = 0, None
+                continue
+            for config in answer.load_balancers:
+                await self._data_plane.apply(config)
+            since = answer.version
+
+    async def _changes(self, since: int, wait: int) -> ConfigAnswer:
+        status, body = await request(
+            self._address,
+            "GET",
+            f"/internal/balancer/config?since={since}&wait={wait}",
+            headers=self._headers,
+            timeout=wait + ANSWER_SECONDS,
+        )
+        if status != 200:
+            raise HttpError(f"HTTP {status}")
+        return ConfigAnswer.model_validate_json(body)
+
+    async def _report(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(COUNTERS_SECONDS):
+                    await self._data_plane.changed.wait()
+            except TimeoutError:
+                pass
+            self._data_plane.changed.clear()
+            news = [each for each in self._data_plane.reports() if self._reported.get(each.id) != each]
+            if not news or self._boot is None:
+                continue
+            try:
+                await self._send(news)
+            except HttpError as error:
+                log.info("the API takes no reports: %s", error)
+                await asyncio.sleep(RECONNECT_SECONDS)
+                continue
+            self._data_plane.acknowledged(news)
+            for each in news:
+                if each.closed:
+                    self._reported.pop(each.id, None)
+                else:
+                    self._reported[each.id] = each
+
+    async def _send(self, reports: list[BalancerReport]) -> None:
+        status, _ = await request(
+            self._address,
+            "POST",
+            "/internal/balancer/reports",
+            headers=self._headers,
+            body=_REPORTS.dump_json(reports),
+            timeout=ANSWER_SECONDS,
+            read_body=False,
+        )
+        if status != 204:
+            raise HttpError(f"HTTP {status}")
+
+    async def _retry(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY_BIND_SECONDS)
+            await self._data_plane.retry()

@@ -1,0 +1,112 @@
+"""One listener of a load balancer: its socket, its limit and its choice among the healthy backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from local.addresses import socket_address
+from local.mycloud.balancer.schedulers import Candidate, Scheduler, scheduler
+from local.mycloud.balancer.token_bucket import TokenBucket
+from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
+from local.mycloud.models import Backend, Listener, ListenerCounters
+
+
+class Pool:
+    """The backends that a listener may choose from at the moment."""
+
+    def __init__(self, scheduler_name: str) -> None:
+        self.scheduler_name = scheduler_name
+        self.candidates: list[Candidate] = []
+
+    def set(self, backends: Sequence[Backend], usable: Callable[[Backend], bool]) -> None:
+        """Offer the usable backends; weight 0 takes a backend out of new choices."""
+        self.candidates = [
+            Candidate((socket_address(backend.address), backend.port), backend.weight)
+            for backend in backends
+            if backend.weight > 0 and usable(backend)
+        ]
+
+
+class ActiveListener:
+    """A listener with its socket. `update` changes everything but protocol and port while it goes on."""
+
+    def __init__(self, address: str, config: Listener, pool: Pool) -> None:
+        self.config = config
+        self.error: str | None = None
+        self._address = address
+        self._pool = pool
+        self._scheduler: Scheduler = scheduler(pool.scheduler_name)
+        self._scheduler_name = pool.scheduler_name
+        self._bucket: TokenBucket | None = None
+        self._rejected = 0
+        self._is_bound = False
+        self._forwarder: TcpForwarder | UdpForwarder
+        if config.protocol == "TCP":
+            self._forwarder = TcpForwarder(self._choose_for_connection, idle_timeout=config.idle_timeout_seconds)
+        else:
+            self._forwarder = UdpForwarder(
+                self._choose, idle_timeout=config.idle_timeout_seconds, admit=self._is_admitted
+            )
+        self._limit(config.max_qps)
+
+    async def bind(self) -> None:
+        """Listen, unless it does; `error` then says why it could not, or is None."""
+        if self._is_bound:
+            return
+        try:
+            await self._forwarder.listen(self._address, self.config.port)
+        except OSError as error:
+            self.error = f"listener {self.config.protocol} {self.config.port} on {self._address}: {error.strerror}"
+        else:
+            self.error, self._is_bound = None, True
+
+    def update(self, config: Listener, pool: Pool) -> None:
+        """Take a changed configuration over; established connections stay as they are."""
+        if config.max_qps != self.config.max_qps:
+            self._limit(config.max_qps)
+        if pool.scheduler_name != self._scheduler_name:
+            self._scheduler, self._scheduler_name = scheduler(pool.scheduler_name), pool.scheduler_name
+        self.config = config
+        self._pool = pool
+        self._forwarder.idle_timeout = config.idle_timeout_seconds
+        self.backends_changed()
+
+    def backends_changed(self) -> None:
+        """End UDP sessions with backends that are no longer offered: a UDP client can't notice it by itself."""
+        if isinstance(self._forwarder, UdpForwarder):
+            offered = {candidate.target for candidate in self._pool.candidates}
+            self._forwarder.end_sessions(lambda target: target in offered)
+
+    def counters(self) -> ListenerCounters:
+        """What went through so far."""
+        counters = self._forwarder.counters
+        return ListenerCounters(
+            protocol=self.config.protocol,
+            port=self.config.port,
+            connections=counters.connections,
+            bytes_in=counters.bytes_in,
+            bytes_out=counters.bytes_out,
+            rejected_qps=self._rejected,
+        )
+
+    def close(self) -> None:
+        """Stop listening and end every connection."""
+        self._is_bound = False
+        self._forwarder.close()
+
+    def _limit(self, max_qps: int | None) -> None:
+        self._bucket = None if max_qps is None else TokenBucket(max_qps)
+
+    def _is_admitted(self) -> bool:
+        if self._bucket is None or self._bucket.take():
+            return True
+        self._rejected += 1
+        return False
+
+    def _choose_for_connection(self, client: Target, tried: frozenset[Target]) -> Target | None:
+        # A second try for the same connection, after a backend refused it, is not another connection.
+        return self._choose(client, tried) if tried or self._is_admitted() else None
+
+    def _choose(self, _: Target, tried: frozenset[Target]) -> Target | None:
+        left = [candidate for candidate in self._pool.candidates if candidate.target not in tried]
+        return self._scheduler.choose(left, self._forwarder.counters.active)

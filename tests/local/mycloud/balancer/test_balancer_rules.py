@@ -1,0 +1,86 @@
+"""The balancer's pure parts: schedulers, token bucket, health verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from local.mycloud.balancer.health import Verdict
+from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
+from local.mycloud.balancer.token_bucket import TokenBucket
+
+A, B, C = ("127.0.0.2", 1), ("127.0.0.3", 1), ("127.0.0.4", 1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_round_robin_gives_each_backend_its_weight_without_long_runs() -> None:
+    candidates = [Candidate(A, 4), Candidate(B, 1), Candidate(C, 1)]
+    robin = RoundRobin()
+
+    chosen = [robin.choose(candidates, {}) for _ in range(12)]
+
+    assert Counter(chosen) == {A: 8, B: 2, C: 2}
+    assert chosen[:6] == [A, A, B, A, C, A] or chosen[:6].count(A) == 4
+
+
+def test_round_robin_goes_on_when_backends_come_and_go() -> None:
+    robin = RoundRobin()
+    robin.choose([Candidate(A, 1), Candidate(B, 1)], {})
+
+    chosen = [robin.choose([Candidate(B, 1), Candidate(C, 1)], {}) for _ in range(4)]
+
+    assert Counter(chosen) == {B: 2, C: 2}
+
+
+def test_least_connections_looks_at_the_weight_too() -> None:
+    scheduler = LeastConnections()
+
+    assert scheduler.choose([Candidate(A, 1), Candidate(B, 1)], {A: 2, B: 1}) == B
+    assert scheduler.choose([Candidate(A, 4), Candidate(B, 1)], {A: 2, B: 1}) == A
+
+
+def test_least_connections_takes_turns_among_equals() -> None:
+    scheduler = LeastConnections()
+
+    chosen = [scheduler.choose([Candidate(A, 1), Candidate(B, 1)], {}) for _ in range(4)]
+
+    assert Counter(chosen) == {A: 2, B: 2}
+
+
+def test_no_scheduler_chooses_from_nothing() -> None:
+    assert RoundRobin().choose([], {}) is None
+    assert LeastConnections().choose([], {}) is None
+
+
+def test_a_bucket_lets_a_seconds_worth_through_at_once_and_then_its_rate() -> None:
+    clock = Clock()
+    bucket = TokenBucket(10, clock)
+
+    assert [bucket.take() for _ in range(11)] == [True] * 10 + [False]
+    clock.now += 0.25
+    assert [bucket.take() for _ in range(3)] == [True, True, False]
+
+
+def test_a_bucket_never_holds_more_than_a_second() -> None:
+    clock = Clock()
+    bucket = TokenBucket(3, clock)
+    clock.now += 100
+
+    assert [bucket.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_the_first_result_decides_and_then_the_thresholds_do() -> None:
+    verdict = Verdict(healthy_threshold=2, unhealthy_threshold=3)
+    seen = []
+
+    for passed in (True, False, False, True, False, False, False, True, True):
+        verdict.add(passed)
+        seen.append(verdict.healthy)
+
+    assert seen == [True, True, True, True, True, True, False, False, True]

@@ -1,0 +1,414 @@
+"""Load balancers that really listen and forward, on loopback addresses that each test run draws anew."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from local.addresses import socket_address
+from local.mycloud.balancer.data_plane import DataPlane
+from local.mycloud.balancer_board import BalancerConfig, BalancerReport
+from local.mycloud.models import BackendHealth, ListenerCounters, State
+
+DEADLINE = 20
+_hosts = (f"10.252.{random.randrange(256)}.{number}" for number in itertools.cycle(range(1, 255)))
+
+LB = socket_address(next(_hosts))
+
+Backend = dict[str, Any]
+
+
+def run(scenario: Callable[[DataPlane], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        data_plane = DataPlane()
+        try:
+            async with asyncio.timeout(DEADLINE):
+                await scenario(data_plane)
+        finally:
+            data_plane.close()
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    with socket.socket(socket.AF_INET, kind) as sock:
+        sock.bind((host, 0))
+        return int(sock.getsockname()[1])
+
+
+class HttpBackend:
+    """A server that says its name; `status` is what it answers to a health check's path."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.status = name, 200
+        self.address = next(_hosts)
+        self.port = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> HttpBackend:
+        self._server = await asyncio.start_server(self._serve, socket_address(self.address), self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    def __call__(self, weight: int = 1) -> Backend:
+        return {"machine_id": "i-0", "address": self.address, "port": self.port, "weight": weight}
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            if line.startswith(b"GET /healthz"):
+                writer.write(f"HTTP/1.1 {self.status} Status\r\nContent-Length: 0\r\n\r\n".encode())
+            elif line == b"who\n":
+                writer.write(f"{self.name}\n".encode())
+        writer.close()
+
+
+@asynccontextmanager
+async def backends(*names: str) -> AsyncIterator[list[HttpBackend]]:
+    made = [await HttpBackend(name).start() for name in names]
+    try:
+        yield made
+    finally:
+        for backend in made:
+            backend.stop()
+
+
+def tcp(port: int, backend_set: str = "set", **more: Any) -> dict[str, Any]:
+    return {"protocol": "TCP", "port": port, "backend_set": backend_set, **more}
+
+
+def pool(*members: Backend, name: str = "set", check: str = "NONE", scheduler: str = "round_robin") -> dict[str, Any]:
+    health_check = {"protocol": check, "path": "/healthz", "interval_seconds": 1, "healthy_threshold": 1}
+    return {
+        "name": name,
+        "scheduler": scheduler,
+        "health_check": {**health_check, "unhealthy_threshold": 1},
+        "backends": list(members),
+    }
+
+
+_generations = itertools.count(1)
+
+
+def config(
+    listeners: list[dict[str, Any]], sets: list[dict[str, Any]], state: State = State.CREATING, id: str = "lb-1"
+) -> BalancerConfig:
+    return BalancerConfig.model_validate(
+        {
+            "id": id,
+            "name": "lb",
+            "state": state,
+            "created_at": "now",
+            "network_id": "net-1",
+            "address": LB,
+            "scheme": "internal",
+            "listeners": listeners,
+            "backend_sets": sets,
+            "generation": next(_generations),
+        }
+    )
+
+
+async def ask(port: int) -> str:
+    """Which backend answers a new connection; "" if the connection is closed instead."""
+    reader, writer = await asyncio.open_connection(LB, port)
+    try:
+        writer.write(b"who\n")
+        return (await reader.readline()).decode().strip()
+    except ConnectionResetError:
+        return ""
+    finally:
+        writer.close()
+
+
+def the_report(data_plane: DataPlane) -> BalancerReport:
+    (report,) = data_plane.reports()
+    return report
+
+
+def counters(data_plane: DataPlane) -> ListenerCounters:
+    return the_report(data_plane).counters[0]
+
+
+def health(data_plane: DataPlane) -> list[bool | None]:
+    return [each.healthy for each in the_report(data_plane).health]
+
+
+def test_connections_go_to_the_backends_by_weight() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            applied = config([tcp(port)], [pool(a(3), b(1))])
+            await data_plane.apply(applied)
+
+            answers = [await ask(port) for _ in range(8)]
+
+            assert sorted(answers) == ["a"] * 6 + ["b"] * 2
+            assert (the_report(data_plane).generation, the_report(data_plane).failures) == (applied.generation, [])
+
+    run(scenario)
+
+
+def test_counters_tell_connections_and_bytes() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a())]))
+
+            await ask(port)
+
+            assert counters(data_plane) == ListenerCounters(
+                protocol="TCP", port=port, connections=1, bytes_in=4, bytes_out=2, rejected_qps=0
+            )
+
+    run(scenario)
+
+
+def test_only_healthy_backends_get_connections_and_none_means_the_connection_is_closed() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            b.status = 503
+            await data_plane.apply(config([tcp(port)], [pool(a(), b(), check="HTTP")]))
+            await until(lambda: health(data_plane) == [True, False])
+
+            assert {await ask(port) for _ in range(4)} == {"a"}
+
+            a.status, b.status = 500, 200
+            await until(lambda: health(data_plane) == [False, True])
+            assert {await ask(port) for _ in range(4)} == {"b"}
+
+            b.status = 404
+            await until(lambda: health(data_plane) == [False, False])
+            assert await ask(port) == ""
+
+    run(scenario)
+
+
+def test_a_tcp_check_notices_a_backend_that_ended_and_one_that_came_back() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            await data_plane.apply(config([tcp(free_port(LB))], [pool(a(), check="TCP")]))
+            await until(lambda: health(data_plane) == [True])
+
+            a.stop()
+            await until(lambda: health(data_plane) == [False])
+
+            await a.start()
+            await until(lambda: health(data_plane) == [True])
+
+    run(scenario)
+
+
+def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a(), b())]))
+            b.stop()
+
+            assert {await ask(port) for _ in range(4)} == {"a"}
+
+    run(scenario)
+
+
+def test_a_listener_and_its_connections_are_undisturbed_while_others_change() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            kept, gone, new = (free_port(LB) for _ in range(3))
+            await data_plane.apply(config([tcp(kept), tcp(gone)], [pool(a())]))
+            reader, writer = await asyncio.open_connection(LB, kept)
+            writer.write(b"who\n")
+            assert await reader.readline() == b"a\n"
+
+            await data_plane.apply(config([tcp(kept, max_qps=500), tcp(new)], [pool(b())]))
+
+            writer.write(b"who\n")
+            assert await reader.readline() == b"a\n"
+            assert (await ask(kept), await ask(new)) == ("b", "b")
+            try:
+                await asyncio.open_connection(LB, gone)
+                raise AssertionError("the removed listener still accepts")
+            except ConnectionRefusedError:
+                pass
+            writer.close()
+
+    run(scenario)
+
+
+def test_max_qps_rejects_new_connections_and_counts_them() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port, max_qps=1)], [pool(a())]))
+
+            answers = await asyncio.gather(*(ask(port) for _ in range(20)))
+
+            assert "a" in answers
+            assert "" in answers
+            assert counters(data_plane).rejected_qps == answers.count("")
+
+    run(scenario)
+
+
+def test_a_port_that_is_taken_fails_the_listener_with_the_reason_and_heals() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port, other = free_port(LB), free_port(LB)
+            blocker = socket.create_server((LB, port))
+            await data_plane.apply(config([tcp(port), tcp(other)], [pool(a())]))
+
+            (failure,) = the_report(data_plane).failures
+            assert f"TCP {port}" in failure
+            assert "in use" in failure
+            assert await ask(other) == "a"
+
+            blocker.close()
+            await data_plane.retry()
+            assert the_report(data_plane).failures == []
+            assert await ask(port) == "a"
+
+    run(scenario)
+
+
+def test_a_deleted_load_balancer_is_reported_closed_until_that_is_acknowledged() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        port = free_port(LB)
+        await data_plane.apply(config([tcp(port)], [pool()]))
+
+        await data_plane.apply(config([tcp(port)], [pool()], state=State.DELETING))
+
+        reports = data_plane.reports()
+        assert [(report.id, report.closed) for report in reports] == [("lb-1", True)]
+        with socket.create_server((LB, port)):
+            pass
+        data_plane.acknowledged(reports)
+        assert data_plane.reports() == []
+
+    run(scenario)
+
+
+def test_a_load_balancer_that_the_api_forgot_is_closed() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        port = free_port(LB)
+        await data_plane.apply(config([tcp(port)], [pool()]))
+
+        data_plane.retain(["lb-2"])
+
+        assert data_plane.reports() == []
+        with socket.create_server((LB, port)):
+            pass
+
+    run(scenario)
+
+
+class UdpBackend(asyncio.DatagramProtocol):
+    """Answers each datagram with its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self.transport.sendto(self.name.encode() + b":" + data, addr)
+
+
+class UdpClient(asyncio.DatagramProtocol):
+    """A client with one socket, so one session."""
+
+    def __init__(self) -> None:
+        self.answers: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ARG002
+        self.answers.put_nowait(data)
+
+    async def ask(self, text: bytes) -> bytes:
+        self.transport.sendto(text)
+        return await self.answers.get()
+
+
+async def udp_backend(name: str) -> Backend:
+    address = next(_hosts)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(lambda: UdpBackend(name), (socket_address(address), 0))
+    port = transport.get_extra_info("sockname")[1]
+    return {"machine_id": "i-0", "address": address, "port": port}
+
+
+async def udp_client(port: int) -> UdpClient:
+    loop = asyncio.get_running_loop()
+    _, client = await loop.create_datagram_endpoint(UdpClient, remote_addr=(LB, port))
+    return client
+
+
+def udp(port: int, **more: Any) -> dict[str, Any]:
+    return {**tcp(port, **more), "protocol": "UDP"}
+
+
+def test_a_udp_client_stays_with_its_backend_until_that_is_taken_out() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        port = free_port(LB, socket.SOCK_DGRAM)
+        one, two = await udp_backend("one"), await udp_backend("two")
+        await data_plane.apply(config([udp(port)], [pool(one, two)]))
+        client = await udp_client(port)
+
+        first = {await client.ask(b"x") for _ in range(4)}
+        assert len(first) == 1
+        stays = two if first == {b"one:x"} else one
+        await data_plane.apply(config([udp(port)], [pool(stays)]))
+
+        assert {await client.ask(b"x")} == {b"one:x", b"two:x"} - first
+        assert health(data_plane) == [True]
+
+    run(scenario)
+
+
+def test_max_qps_of_a_udp_listener_counts_datagrams() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        port = free_port(LB, socket.SOCK_DGRAM)
+        await data_plane.apply(config([udp(port, max_qps=2)], [pool(await udp_backend("one"))]))
+        client = await udp_client(port)
+
+        for _ in range(20):
+            client.transport.sendto(b"x")
+
+        assert await client.answers.get() == b"one:x"
+        await until(lambda: counters(data_plane).rejected_qps >= 10)
+
+    run(scenario)
+
+
+def test_health_is_unknown_until_the_first_check_and_kept_while_backends_change() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a(), check="HTTP")]))
+            assert health(data_plane) == [None]
+            await until(lambda: health(data_plane) == [True])
+
+            await data_plane.apply(config([tcp(port)], [pool(a(), b(), check="HTTP")]))
+
+            assert the_report(data_plane).health == [
+                BackendHealth(backend_set="set", address=a.address, port=a.port, healthy=True),
+                BackendHealth(backend_set="set", address=b.address, port=b.port, healthy=None),
+            ]
+
+    run(scenario)
