@@ -1,0 +1,111 @@
+"""The Node that a machine registers and the status that it posts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.mycloud.machine.config import MachineConfig
+from local.mycloud.machine.node_object import (
+    UNINITIALIZED_TAINT,
+    may_set_label,
+    new_node,
+    node_labels,
+    node_status,
+    registration_patch,
+    status_differs,
+)
+
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+
+
+def config(**changes: Any) -> MachineConfig:
+    fields: dict[str, Any] = {
+        "id": "i-1",
+        "node_name": "a",
+        "address": "10.17.0.5",
+        "type": "m1.small",
+        "role": "worker",
+    }
+    return MachineConfig(**{**fields, **changes})
+
+
+def condition(node: dict[str, Any], kind: str) -> dict[str, Any]:
+    return next(c for c in node["status"]["conditions"] if c["type"] == kind)
+
+
+def test_a_new_node_carries_the_uninitialized_taint_and_no_provider_id() -> None:
+    node = new_node(config(), NOW)
+
+    assert node["spec"] == {"taints": [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]}
+    assert node["metadata"]["annotations"] == {"alpha.kubernetes.io/provided-node-ip": "10.17.0.5"}
+    assert node["status"]["addresses"] == [{"type": "Hostname", "address": "a"}]
+    assert condition(node, "Ready")["status"] == "True"
+
+
+def test_a_provider_id_is_registered_only_if_the_machine_is_told_one() -> None:
+    assert new_node(config(provider_id="mycloud://r/z/i-1"), NOW)["spec"]["providerID"] == "mycloud://r/z/i-1"
+
+
+def test_labels_that_node_restriction_denies_a_kubelet_are_left_out_and_named() -> None:
+    labels, refused = node_labels(
+        config(
+            node_labels={
+                "pool": "workers",
+                "node.kubernetes.io/instance-type": "m1.small",
+                "node-role.kubernetes.io/control-plane": "",
+                "node-restriction.kubernetes.io/x": "1",
+            }
+        )
+    )
+
+    assert labels["pool"] == "workers"
+    assert labels["node.kubernetes.io/instance-type"] == "m1.small"
+    assert labels["kubernetes.io/hostname"] == "a"
+    assert refused == ["node-restriction.kubernetes.io/x", "node-role.kubernetes.io/control-plane"]
+
+
+def test_a_domain_that_only_ends_like_kubernetes_own_is_free() -> None:
+    assert may_set_label("notkubernetes.io/x")
+    assert may_set_label("kubelet.kubernetes.io/x")
+    assert not may_set_label("other.kubernetes.io/x")
+    assert not may_set_label("x.node-restriction.kubernetes.io/x")
+
+
+def test_a_boot_mends_its_own_labels_and_leaves_everything_of_others() -> None:
+    node = new_node(config(), NOW)
+    node["metadata"]["labels"] |= {"topology.kubernetes.io/zone": "zone-a", "kubernetes.io/hostname": "old"}
+    node["spec"] = {"providerID": "mycloud://r/z/i-1"}
+
+    patch = registration_patch(config(node_labels={"pool": "b"}), node)
+
+    assert patch == {"metadata": {"labels": {"pool": "b", "kubernetes.io/hostname": "a"}}}
+
+
+def test_a_boot_with_nothing_new_patches_nothing() -> None:
+    assert registration_patch(config(), new_node(config(), NOW)) is None
+
+
+def test_addresses_that_the_cloud_set_are_posted_back_unchanged() -> None:
+    node = new_node(config(), NOW)
+    node["status"]["addresses"] = [{"type": "InternalIP", "address": "10.17.0.5"}]
+
+    assert node_status(config(), node, LATER)["addresses"] == [{"type": "InternalIP", "address": "10.17.0.5"}]
+
+
+def test_a_node_that_was_called_not_ready_gets_a_new_transition_time_and_the_rest_keeps_theirs() -> None:
+    node = new_node(config(), NOW)
+    condition(node, "Ready").update(status="Unknown", reason="NodeStatusUnknown")
+
+    status = node_status(config(), node, LATER)
+
+    assert condition({"status": status}, "Ready")["lastTransitionTime"] == LATER
+    assert condition({"status": status}, "DiskPressure")["lastTransitionTime"] == NOW
+    assert status_differs(node, status)
+
+
+def test_a_heartbeat_alone_is_no_reason_to_post() -> None:
+    node = new_node(config(), NOW)
+    node["status"]["nodeInfo"]["swap"] = {"capacity": 0}  # a field that only the API server knows
+    node["status"]["conditions"].append({"type": "NetworkUnavailable", "status": "False"})
+
+    assert not status_differs(node, node_status(config(), node, LATER))
