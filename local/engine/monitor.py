@@ -72,6 +72,10 @@ class Monitor:
         self._deployment = deployment
         self._run = deployment.run
 
+    def interrupt(self) -> None:
+        """Begin nothing new: what runs may finish."""
+        self._run.fail("interrupted")
+
     # ResourceMonitor.
 
     def GetDeploymentInfo(self, request: Any, context: Any = None) -> Any:  # noqa: N802

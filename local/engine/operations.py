@@ -96,7 +96,7 @@ def _run_program(request: Request, options: Options, emit: Sink, name: str, *, d
         lock = cleanup.enter_context(nullcontext() if dry_run else StackLock(request.stack_dir))
         session = open_session(request, writable=not dry_run)
         run, started = _begin(cleanup, session, request, options, emit, name, dry_run=dry_run, lock=lock)
-        policies = Policies(_starts(options, session, request, dry_run=dry_run))
+        policies = Policies(_starts(options, session, request, emit, dry_run=dry_run))
         cleanup.callback(policies.close)
         pending.resolve(run)
         deployment = Deployment(run, policies)
@@ -172,7 +172,9 @@ def _end(run: Run, started: _Started, new_outputs: PropertyMap, packs: Mapping[s
     return not run.failed
 
 
-def _starts(options: Options, session: Session, request: Request, *, dry_run: bool) -> list[Callable[[], PolicyHost]]:
+def _starts(
+    options: Options, session: Session, request: Request, emit: Sink, *, dry_run: bool
+) -> list[Callable[[], PolicyHost]]:
     return [
         partial(
             PolicyHost.start,
@@ -184,6 +186,7 @@ def _starts(options: Options, session: Session, request: Request, *, dry_run: bo
             config=session.config.values,
             config_secret_keys=sorted(session.config.secret_keys),
             policy_config=config,
+            report=partial(_line, emit),
         )
         for directory, config in options.policy_packs
     ]

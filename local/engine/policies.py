@@ -45,7 +45,8 @@ class Policies:
             for pack in self._hosts():
                 inputs, done = pack.remediate(_analyzed(goal, provider, goal.inputs))
                 goal = replace(goal, inputs=inputs)
-                self._report(run, done)
+                for finding in done:
+                    run.emit(PolicyEvent(finding))
             for pack in self._hosts():
                 # The SDK's own keys (`__provider`) are code, nothing that a rule should see.
                 public = {k: v for k, v in goal.inputs.items() if not k.startswith("__")}
@@ -86,7 +87,8 @@ class Policies:
     def _report(self, run: Run, findings: Sequence[Finding]) -> bool:
         for finding in findings:
             run.emit(PolicyEvent(finding))
-        mandatory = any(f.level == "mandatory" for f in findings)
+        # What a remediation was meant to mend and did not is a violation like any other.
+        mandatory = any(f.level in ("mandatory", "remediate") for f in findings)
         self.violated = self.violated or mandatory
         return mandatory
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,20 +40,37 @@ class ProgramRun:
     dry_run: bool
 
 
-def run_in_process(program: ProgramRun, monitor: Any, on_line: Callable[[str], None]) -> str | None:
-    """Run the program here; returns what went wrong, for a person, or None. `on_line` gets what it prints."""
-    outcome: list[str | None] = [None]
+def run_in_process(
+    program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
+) -> str | None:
+    """Run the program here; returns what went wrong, for a person, or None. `on_line` gets what it prints.
+
+    `body` stands in for the folder's `__main__.py`, where the program is a function.
+    """
+    ended: Future[str | None] = Future()
     context = contextvars.Context()
-    # A thread of its own: the SDK wants a thread without a running loop, and asyncio's signal handling stays ours.
-    thread = threading.Thread(
-        target=lambda: context.run(lambda: outcome.__setitem__(0, _run(program, monitor, on_line))), name="program"
-    )
-    thread.start()
-    thread.join()
-    return outcome[0]
+
+    def target() -> None:
+        try:
+            ended.set_result(context.run(_run, program, monitor, on_line, body))
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for the program
+            ended.set_exception(error)
+
+    # A thread of its own: the SDK wants one without a running loop, and signals stay the main thread's.
+    threading.Thread(target=target, name="program", daemon=True).start()
+    try:
+        return ended.result()
+    except KeyboardInterrupt:
+        if ended.done():
+            raise
+        # What runs is let finish, and nothing new begins; a second Ctrl-C goes through.
+        monitor.interrupt()
+        return ended.result()
 
 
-def _run(program: ProgramRun, monitor: Any, on_line: Callable[[str], None]) -> str | None:
+def _run(
+    program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
+) -> str | None:
     from pulumi.runtime import Settings, configure, set_all_config
     from pulumi.runtime.settings import ROOT
     from pulumi.runtime.stack import run_in_stack
@@ -82,7 +99,7 @@ def _run(program: ProgramRun, monitor: Any, on_line: Callable[[str], None]) -> s
     os.chdir(program.directory)
     try:
         with redirect_stdout(_Lines(on_line)):
-            loop.run_until_complete(run_in_stack(lambda: _execute(entry)))
+            loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
     except SystemExit as error:
         return None if error.code in (None, 0) else f"the program called sys.exit({error.code!r})"
     except Exception as error:  # noqa: BLE001 - whatever the user's program raises is told to the user
@@ -95,8 +112,11 @@ def _run(program: ProgramRun, monitor: Any, on_line: Callable[[str], None]) -> s
     return None
 
 
-def _execute(entry: Path) -> None:
-    runpy.run_path(str(entry), run_name="__main__")
+def _execute(body: Callable[[], object] | None, entry: Path) -> None:
+    if body is not None:
+        body()
+    else:
+        runpy.run_path(str(entry), run_name="__main__")
 
 
 def describe(error: BaseException, directory: Path) -> str:

@@ -1,0 +1,295 @@
+"""What the engine's tests share: a stack in a temporary folder, an in-memory cloud as provider, recorded events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from local.engine.events import Diagnostic, Event, StepDone, Summary
+from local.engine.operations import Options, destroy, preview, refresh, up
+from local.engine.planner import Op
+from local.engine.program import run_in_process
+from local.engine.provider import (
+    CheckFailure,
+    CheckResult,
+    CreateResult,
+    DiffKind,
+    DiffResult,
+    PartialFailure,
+    PropertyDiff,
+    Provider,
+    ProviderError,
+    ReadResult,
+    Report,
+)
+from local.engine.resource import ResourceState
+from local.engine.session import Request, Session, open_session
+from local.engine.urn import name_of
+from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+
+SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
+PASSPHRASE = "sample-passphrase"
+
+
+class Thing(pulumi.CustomResource):
+    """A resource of the in-memory cloud. `size` changes in place, `kind` replaces, `address` is an output."""
+
+    address: pulumi.Output[str]
+    size: pulumi.Output[Any]
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None, **properties: Any) -> None:
+        super().__init__("memory:index:Thing", name, {"address": None, "size": None, **properties}, opts)
+
+
+class Group(pulumi.ComponentResource):
+    """A component."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None, **properties: Any) -> None:
+        super().__init__("test:index:Group", name, properties, opts)
+
+
+@dataclass
+class Memory:
+    """A cloud in memory: its objects, what was asked of it, and faults by `verb name`. Creates are idempotent."""
+
+    objects: dict[str, PropertyMap] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    faults: dict[str, BaseException] = field(default_factory=dict)
+    after: dict[str, BaseException] = field(default_factory=dict)
+    """Raised once the thing was done."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    running: int = 0
+    most_running: int = 0
+    barrier: threading.Barrier | None = None
+    seen: list[PropertyMap] = field(default_factory=list)
+
+    def note(self, verb: str, urn: str) -> None:
+        call = f"{verb} {name_of(urn)}"
+        with self.lock:
+            self.calls.append(call)
+        if call in self.faults:
+            raise self.faults[call]
+
+    def done(self, verb: str, urn: str) -> None:
+        if error := self.after.pop(f"{verb} {name_of(urn)}", None):
+            raise error
+
+    def asked(self, *verbs: str) -> list[str]:
+        return [c for c in self.calls if c.split()[0] in verbs]
+
+
+class MemoryProvider:
+    """Manages `memory:index:Thing`."""
+
+    accepts_secrets = False
+    supports_preview = False
+
+    def __init__(self, cloud: Memory, config: PropertyMap) -> None:
+        self.cloud = cloud
+        self.config = config
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        del olds, preview
+        self.cloud.note("check", urn)
+        if news.get("size") == -1:
+            return CheckResult(news, (CheckFailure("size", "must be positive"),))
+        return CheckResult(news)
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        del id, ignore_changes, old_outputs
+        self.cloud.note("diff", urn)
+        olds, plain = without_secrets(old_inputs), without_secrets(news)
+        changed = [k for k in {*olds, *plain} if olds.get(k) != plain.get(k)]
+        replaces = tuple(k for k in changed if k == "kind")
+        kinds = {k: DiffKind.UPDATE_REPLACE if k in replaces else DiffKind.UPDATE for k in changed}
+        return DiffResult(bool(changed), replaces, detailed={k: PropertyDiff(kind) for k, kind in kinds.items()})
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        assert not preview
+        del timeout, report
+        self.cloud.note("create", urn)
+        if self.cloud.barrier is not None:
+            self.cloud.barrier.wait(20)
+        plain = without_secrets(inputs)
+        id = f"{name_of(urn)}-{plain.get('kind', 'a')}"
+        self.cloud.objects[id] = plain
+        self.cloud.seen.append(inputs)
+        self.cloud.done("create", urn)
+        return CreateResult(id, {**plain, "address": f"address of {id}"})
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        del inputs, outputs
+        self.cloud.note("read", urn)
+        found = self.cloud.objects.get(id)
+        if found is None:
+            return ReadResult(None, {})
+        return ReadResult(id, {**found, "address": f"address of {id}"}, dict(found))
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        assert not preview
+        del old_inputs, old_outputs, timeout, ignore_changes, report
+        self.cloud.note("update", urn)
+        self.cloud.objects[id] = without_secrets(news)
+        self.cloud.done("update", urn)
+        return {**without_secrets(news), "address": f"address of {id}"}
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        del inputs, outputs, timeout, report
+        self.cloud.note("delete", urn)
+        self.cloud.objects.pop(id, None)
+        self.cloud.done("delete", urn)
+
+    def close(self) -> None:
+        pass
+
+
+class _OneCloud:
+    def __init__(self, factories: Mapping[str, Callable[[ResourceState], Provider]]) -> None:
+        self._factories = factories
+
+    def factories(self) -> Mapping[str, Callable[[ResourceState], Provider]]:
+        return self._factories
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Outcome:
+    """How a run ended and what it told."""
+
+    ok: bool
+    events: list[Event]
+
+    @property
+    def summary(self) -> Summary:
+        return next(e for e in self.events if isinstance(e, Summary))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {str(op): n for op, n in self.summary.changes.items() if n and op is not Op.DELETE_REPLACED}
+
+    @property
+    def errors(self) -> list[str]:
+        return [e.message for e in self.events if isinstance(e, Diagnostic) and e.severity == "error"]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [e.message for e in self.events if isinstance(e, Diagnostic) and e.severity == "warning"]
+
+    @property
+    def done(self) -> list[str]:
+        return [f"{e.step.op} {name_of(e.step.urn)}" for e in self.events if isinstance(e, StepDone)]
+
+
+class StackUnderTest:
+    """A project `test` with stack `dev` in a folder of its own; programs are functions."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.cloud = Memory()
+        (directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
+        self.configure({})
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Write the stack file."""
+        data = {"encryptionsalt": SALT, "config": dict(config)}
+        (self.directory / "Pulumi.dev.yaml").write_text(yaml.safe_dump(data))
+
+    @property
+    def request(self) -> Request:
+        return Request(self.directory, "dev", self.directory / "state")
+
+    @property
+    def stack_dir(self) -> Path:
+        return self.request.stack_dir
+
+    def preview(self, program: Callable[[], object]) -> Outcome:
+        return self._run(preview, program)
+
+    def up(self, program: Callable[[], object]) -> Outcome:
+        return self._run(up, program)
+
+    def refresh(self) -> Outcome:
+        return self._run(refresh)
+
+    def destroy(self) -> Outcome:
+        return self._run(destroy)
+
+    def open(self) -> Session:
+        """The stack as a reader sees it."""
+        return open_session(self.request, writable=False)
+
+    def resources(self) -> dict[str, ResourceState]:
+        """The state by name, of what the program mentions."""
+        return {r.name: r for r in self.open().store.snapshot.resources.values() if not r.name.startswith("default")}
+
+    def files(self) -> str:
+        """Everything that is on disk for the stack, as one text."""
+        return "\n".join(p.read_text() for p in sorted(self.stack_dir.rglob("*")) if p.is_file())
+
+    def _run(
+        self,
+        operation: Callable[[Request, Options, Callable[[Event], None]], bool],
+        program: Callable[[], object] | None = None,
+    ) -> Outcome:
+        events: list[Event] = []
+        options = Options(
+            lambda _session, _line: _OneCloud({"memory": lambda r: MemoryProvider(self.cloud, r.inputs)}),
+            run_program=partial(run_in_process, body=program),
+        )
+        return Outcome(operation(self.request, options, events.append), events)
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
+    """An empty stack."""
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
+    return StackUnderTest(tmp_path)
+
+
+@dataclass(frozen=True)
+class Kit:
+    """The words of the tests: tests are modules on their own and cannot import this file."""
+
+    Thing: type[Thing] = Thing
+    Group: type[Group] = Group
+    UNKNOWN: Any = UNKNOWN
+    ProviderError: type[ProviderError] = ProviderError
+    PartialFailure: type[PartialFailure] = PartialFailure
+
+
+@pytest.fixture
+def kit() -> Kit:
+    """Resource classes for programs."""
+    return Kit()

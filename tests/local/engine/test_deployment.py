@@ -1,0 +1,319 @@
+"""Programs through the engine in process, against a cloud in memory: what is made, changed, replaced, deleted, refused."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import ResourceOptions
+
+from local.engine.values import Secret
+
+pytestmark = pytest.mark.engine
+
+
+def test_what_a_program_declares_is_made_once_and_the_next_up_changes_nothing(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        network = kit.Thing("network")
+        kit.Thing("machine", size=2, net=network.address)
+        pulumi.export("address", network.address)
+
+    assert stack.up(program).counts == {"create": 3}
+    assert stack.cloud.objects["machine-a"] == {"size": 2, "net": "address of network-a"}
+    assert stack.resources()["test-dev"].outputs == {"address": "address of network-a"}
+
+    stack.cloud.calls.clear()
+    assert stack.up(program).counts == {"same": 3}
+    assert stack.cloud.asked("create", "update", "delete") == []
+
+
+def test_a_preview_touches_nothing_and_says_what_is_unknown(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        network = kit.Thing("network")
+        kit.Thing("machine", net=network.address)
+        pulumi.export("address", network.address)
+
+    outcome = stack.preview(program)
+
+    assert outcome.ok and outcome.counts == {"create": 3}
+    assert outcome.summary.new_outputs == {"address": kit.UNKNOWN}
+    assert stack.cloud.asked("create", "update", "delete", "read") == []
+    assert not (stack.directory / "state").exists()
+
+
+def test_urns_have_the_parents_types_and_children_stand_after_their_parents(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        group = kit.Group("all")
+        kit.Thing("one", opts=ResourceOptions(parent=kit.Group("inner", ResourceOptions(parent=group))))
+
+    stack.up(program)
+    urns = [r.urn for r in stack.open().store.snapshot.ordered()]
+
+    assert "urn:pulumi:dev::test::test:index:Group$test:index:Group$memory:index:Thing::one" in urns
+    assert urns.index("urn:pulumi:dev::test::test:index:Group::all") < len(urns) - 1
+
+
+def test_a_changed_property_is_updated_in_place_and_a_forcing_one_replaces_create_first(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("machine", size=1, kind="a"))
+
+    stack.cloud.calls.clear()
+    assert stack.up(lambda: kit.Thing("machine", size=2, kind="a")).counts == {"update": 1, "same": 1}
+    assert stack.cloud.asked("create", "update", "delete") == ["update machine"]
+
+    stack.cloud.calls.clear()
+    assert stack.up(lambda: kit.Thing("machine", size=2, kind="b")).counts == {"replace": 1, "same": 1}
+    assert stack.cloud.asked("create", "update", "delete") == ["create machine", "delete machine"]
+    assert list(stack.cloud.objects) == ["machine-b"]
+
+
+def test_delete_before_replace_deletes_first_and_takes_along_what_must_be_replaced_too(stack: Any, kit: Any) -> None:
+    def program(kind: str) -> Any:
+        def run() -> None:
+            first = kit.Thing("first", kind=kind, opts=ResourceOptions(delete_before_replace=True))
+            kit.Thing("second", kind=first.address)
+            kit.Thing("third", size=first.address)
+
+        return run
+
+    stack.up(program("a"))
+    stack.cloud.calls.clear()
+
+    outcome = stack.up(program("b"))
+
+    assert outcome.ok and outcome.counts == {"replace": 2, "update": 1, "same": 1}
+    changes = stack.cloud.asked("create", "update", "delete")
+    assert changes[:3] == ["delete second", "delete first", "create first"]
+    assert sorted(changes[3:]) == ["create second", "update third"]
+
+
+def test_replace_on_changes_replaces_what_the_provider_would_update(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(replace_on_changes=["size"], delete_before_replace=True)
+    stack.up(lambda: kit.Thing("lb", opts, size=1))
+    stack.cloud.calls.clear()
+
+    assert stack.preview(lambda: kit.Thing("lb", opts, size=2)).counts == {"replace": 1, "same": 1}
+    assert stack.up(lambda: kit.Thing("lb", opts, size=2)).counts == {"replace": 1, "same": 1}
+    assert stack.cloud.asked("create", "update", "delete") == ["delete lb", "create lb"]
+
+
+def test_what_the_program_no_longer_mentions_goes_after_whatever_needs_it(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        a = kit.Thing("a")
+        b = kit.Thing("b", net=a.address)
+        kit.Thing("c", opts=ResourceOptions(depends_on=[b]))
+
+    stack.up(program)
+    stack.cloud.calls.clear()
+
+    assert stack.up(lambda: None).counts == {"delete": 3, "same": 1}
+    assert stack.cloud.asked("delete") == ["delete c", "delete b", "delete a"]
+
+
+def test_destroy_deletes_everything_in_reverse_order_and_leaves_an_empty_state(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        group = kit.Group("group")
+        a = kit.Thing("a", opts=ResourceOptions(parent=group))
+        kit.Thing("b", net=a.address)
+
+    stack.up(program)
+    outcome = stack.destroy()
+
+    assert outcome.ok and outcome.counts == {"delete": 4}
+    assert stack.cloud.asked("delete") == ["delete b", "delete a"]
+    assert stack.cloud.objects == {} and stack.open().store.snapshot.resources == {}
+
+
+def test_independent_resources_are_made_at_the_same_time(stack: Any, kit: Any) -> None:
+    stack.cloud.barrier = threading.Barrier(3)  # Each create waits until three run.
+
+    assert stack.up(lambda: [kit.Thing(name) for name in "abc"]).ok
+
+
+def test_protected_resources_are_neither_deleted_nor_replaced(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        group = kit.Group("group", ResourceOptions(protect=True))
+        kit.Thing("kept", opts=ResourceOptions(parent=group), kind="a")
+        kit.Thing("loose", opts=ResourceOptions(parent=group, protect=False))
+
+    stack.up(program)
+    assert stack.resources()["kept"].protect and not stack.resources()["loose"].protect
+
+    for outcome in (stack.up(lambda: None), stack.destroy()):
+        assert not outcome.ok and "kept" in outcome.errors[0] and "protect" in outcome.errors[0]
+    group = ResourceOptions(protect=True)
+    replaced = stack.up(lambda: kit.Thing("kept", ResourceOptions(parent=kit.Group("group", group)), kind="b"))
+    assert not replaced.ok and "protected" in replaced.errors[0]
+    assert stack.cloud.asked("delete") == []
+
+
+def test_deleted_with_spares_the_call_only_if_the_other_goes_too(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        cluster = kit.Thing("cluster")
+        kit.Thing("inside", opts=ResourceOptions(deleted_with=cluster))
+
+    stack.up(program)
+    stack.destroy()
+    assert stack.cloud.asked("delete") == ["delete cluster"]
+
+    stack.cloud.calls.clear()
+    stack.up(program)
+    stack.up(lambda: kit.Thing("cluster"))
+    assert stack.cloud.asked("delete") == ["delete inside"]
+
+
+def test_retain_on_delete_forgets_without_deleting(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("address", opts=ResourceOptions(retain_on_delete=True)))
+
+    assert stack.destroy().ok
+    assert stack.cloud.asked("delete") == [] and stack.open().store.snapshot.resources == {}
+
+
+def test_ignored_changes_keep_the_old_value(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(ignore_changes=["size"])
+    stack.up(lambda: kit.Thing("pool", opts, size=3, tag="x"))
+
+    assert stack.up(lambda: kit.Thing("pool", opts, size=9, tag="x")).counts == {"same": 2}
+    assert stack.up(lambda: kit.Thing("pool", opts, size=9, tag="y")).counts == {"same": 1, "update": 1}
+    assert stack.cloud.objects["pool-a"] == {"size": 3, "tag": "y"}
+
+
+def test_secrets_stay_secret_in_outputs_state_and_journal(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        opts = ResourceOptions(additional_secret_outputs=["address"])
+        thing = kit.Thing(
+            "thing", opts, token=pulumi.Output.secret("hunter2"), nested={"deep": pulumi.Output.secret("hunter3")}
+        )
+        pulumi.export("address", thing.address)
+
+    stack.cloud.after["create thing"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        stack.up(program)
+    assert "hunter" not in stack.files()
+
+    outcome = stack.up(program)
+    assert outcome.ok
+    assert stack.cloud.objects["thing-a"]["token"] == "hunter2", "the provider gets it plain"
+    outputs = stack.resources()["thing"].outputs
+    assert outputs["token"] == Secret("hunter2") and isinstance(outputs["address"], Secret)
+    assert isinstance(stack.resources()["test-dev"].outputs["address"], Secret)
+    assert "hunter" not in stack.files() and "address of" not in stack.files()
+    assert "hunter" not in repr(outcome.events)
+
+
+def test_a_failed_check_names_resource_and_property_and_nothing_is_made(stack: Any, kit: Any) -> None:
+    outcome = stack.up(lambda: kit.Thing("bad", size=-1))
+
+    assert not outcome.ok and outcome.errors == ["size: must be positive"]
+    assert stack.cloud.asked("create") == []
+
+
+def test_after_a_failure_nothing_new_begins_and_the_next_up_goes_on(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        a = kit.Thing("a")
+        b = kit.Thing("b", net=a.address)
+        kit.Thing("c", net=b.address)
+
+    stack.cloud.faults["create b"] = kit.ProviderError("quota exceeded")
+    outcome = stack.up(program)
+    assert not outcome.ok and outcome.errors == ["quota exceeded"]
+    assert stack.cloud.asked("create") == ["create a", "create b"]
+
+    stack.cloud.faults.clear()
+    assert stack.up(program).counts == {"same": 2, "create": 2}
+
+
+def test_what_exists_but_is_not_ready_is_kept_and_updated_by_the_next_up(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create slow"] = kit.PartialFailure("no replica is ready", "slow-a", {"size": 1})
+    outcome = stack.up(lambda: kit.Thing("slow", size=1))
+    assert not outcome.ok and "no replica is ready" in outcome.errors[0]
+    assert stack.resources()["slow"].id == "slow-a" and stack.resources()["slow"].init_errors
+
+    stack.cloud.faults.clear()
+    assert stack.up(lambda: kit.Thing("slow", size=1)).counts == {"same": 1, "update": 1}
+    assert not stack.resources()["slow"].init_errors
+
+
+def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        kit.Thing("a", size=1)
+        kit.Thing("b", size=1)
+        kit.Thing("c", size=1)
+
+    stack.up(program)
+    stack.cloud.objects["a-a"] = {"size": 7}
+    del stack.cloud.objects["b-a"]
+
+    outcome = stack.refresh()
+    assert outcome.ok and outcome.counts == {"update": 1, "delete": 1, "same": 2}
+    assert stack.resources()["a"].outputs["size"] == 7 and "b" not in stack.resources()
+    assert stack.up(program).counts == {"same": 2, "update": 1, "create": 1}
+    assert stack.cloud.objects["a-a"] == {"size": 1}
+    assert stack.refresh().counts == {"same": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (ResourceOptions(aliases=[pulumi.Alias(name="old")]), "aliases"),
+        (ResourceOptions(import_="id-1"), "import_"),
+    ],
+)
+def test_an_option_that_is_not_supported_is_refused_by_name(
+    stack: Any, kit: Any, options: ResourceOptions, word: str
+) -> None:
+    outcome = stack.up(lambda: kit.Thing("thing", options))
+
+    assert not outcome.ok and word in outcome.errors[0] and "thing" in outcome.errors[0]
+    assert stack.cloud.asked("create") == []
+
+
+def test_an_unknown_package_is_refused_by_name(stack: Any) -> None:
+    outcome = stack.up(lambda: pulumi.CustomResource("aws:s3:Bucket", "b"))
+
+    assert not outcome.ok and outcome.errors[0].startswith("aws: no provider for this package")
+
+
+def test_two_resources_of_one_urn_are_an_error(stack: Any, kit: Any) -> None:
+    outcome = stack.up(lambda: [kit.Thing("same"), kit.Thing("same")])
+
+    assert not outcome.ok and "this URN" in outcome.errors[0]
+
+
+def test_a_failing_program_is_told_with_its_place_and_deletes_nothing(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("a"))
+
+    def broken() -> None:
+        raise KeyError("nodePools")
+
+    outcome = stack.up(broken)
+    assert not outcome.ok and "KeyError: 'nodePools'" in outcome.errors[0]
+    assert stack.cloud.asked("delete") == []
+
+
+def test_an_explicit_provider_is_configured_by_its_resource_and_unknown_until_it_is_known(stack: Any, kit: Any) -> None:
+    class Cloud(pulumi.ProviderResource):
+        def __init__(self, name: str, **properties: Any) -> None:
+            super().__init__("memory", name, properties)
+
+    def program() -> None:
+        network = kit.Thing("network")
+        kit.Thing("inside", opts=ResourceOptions(provider=Cloud("cloud", kubeconfig=network.address)))
+
+    assert stack.preview(program).ok
+    assert stack.up(program).counts == {"create": 4}
+    assert stack.resources()["inside"].provider.startswith("urn:pulumi:dev::test::pulumi:providers:memory::cloud::")
+    assert stack.resources()["cloud"].inputs["kubeconfig"] == "address of network-a"
+    assert stack.up(program).counts == {"same": 4}
+    assert stack.destroy().ok
+    assert stack.cloud.asked("delete") == ["delete inside", "delete network"]
+
+
+def test_a_resource_can_be_handed_on_as_a_value(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        network = kit.Thing("network")
+        kit.Thing("machine", net=network)
+
+    assert stack.up(program).ok
+    assert stack.up(program).counts == {"same": 3}
