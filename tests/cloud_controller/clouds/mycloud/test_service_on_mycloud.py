@@ -1,4 +1,4 @@
-"""The service controller's loop on mycloud's real API, with the Kubernetes side in memory: what is in the cloud after."""
+"""The service controller's loop on mycloud's real API, with the Kubernetes side in memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, R
 from cloud_controller.metrics import Metrics
 
 if TYPE_CHECKING:
+    from cloud_controller.clouds.mycloud import MyCloud
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 WEB = "default/web"
@@ -69,6 +70,7 @@ class Cluster:
         return service
 
     def normal(self, obj: Object, reason: str, message: str) -> None:
+        assert obj["metadata"]["uid"]
         self.events.append((reason, message))
 
     warning = normal
@@ -125,9 +127,11 @@ class Copies:
         return [*self._objects.values()]
 
 
-def web(*, uid: str = "uid-1", ports: list[dict[str, Any]] | None = None, **annotations: str) -> Object:
+def web(
+    annotations: dict[str, str] | None = None, *, uid: str = "uid-1", ports: list[dict[str, Any]] | None = None
+) -> Object:
     return {
-        "metadata": {"namespace": "default", "name": "web", "uid": uid, "annotations": annotations},
+        "metadata": {"namespace": "default", "name": "web", "uid": uid, "annotations": annotations or {}},
         "spec": {"type": "LoadBalancer", "ports": ports or [port(8080, 30080)]},
         "status": {},
     }
@@ -180,7 +184,7 @@ def only(found: list[dict[str, Any]]) -> dict[str, Any]:
 def test_a_service_gets_a_load_balancer_with_its_ports_on_the_ingress_nodes(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web(ports=[port(8080, 30080), port(5353, 30053, "UDP")], **{MAX_QPS: "100"}))
+    cluster.put(web({MAX_QPS: "100"}, ports=[port(8080, 30080), port(5353, 30053, "UDP")]))
 
     settle(site, controller(site, cluster))
 
@@ -271,7 +275,7 @@ def test_no_ingress_node_at_all_means_every_eligible_node_and_a_warning(site: My
 
 
 def test_a_changed_annotation_changes_the_listener_in_place(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web(**{MAX_QPS: "100"}))
+    cluster.put(web({MAX_QPS: "100"}))
     running = controller(site, cluster)
     settle(site, running)
     before = only(site.load_balancers())
@@ -287,7 +291,7 @@ def test_a_changed_annotation_changes_the_listener_in_place(site: MyCloudSite, c
 
 
 def test_an_annotation_that_is_taken_away_brings_its_default_back(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web(**{MAX_QPS: "100"}))
+    cluster.put(web({MAX_QPS: "100"}))
     running = controller(site, cluster)
     settle(site, running)
 
@@ -475,7 +479,7 @@ def test_load_balancers_of_others_are_never_touched(site: MyCloudSite, cluster: 
 
 
 def test_a_bad_annotation_is_an_event_at_its_service_and_nothing_is_made(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web(**{MAX_QPS: "many"}))
+    cluster.put(web({MAX_QPS: "many"}))
     running = controller(site, cluster)
 
     with pytest.raises(InvalidConfiguration):
@@ -646,14 +650,15 @@ def _live_and_die_at(last_write: int, site: MyCloudSite, expected: list[Any]) ->
         if next(count) == last_write:
             raise Crash
 
+    def dying(cloud: MyCloud) -> CrashingLoadBalancers:
+        return CrashingLoadBalancers(cloud.load_balancers, die)
+
     cluster.after_write = die
     died = False
     for number, step in enumerate(lifetime(cluster, site)):
         step()
         try:
-            settle(
-                site, controller(site, cluster, load_balancers=lambda c: CrashingLoadBalancers(c.load_balancers, die))
-            )
+            settle(site, controller(site, cluster, load_balancers=dying))
         except Crash:
             died = True
             settle(site, controller(site, cluster))

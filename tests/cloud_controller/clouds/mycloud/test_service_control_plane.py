@@ -1,0 +1,236 @@
+"""The service controller as a whole with a real API server: real informers, patches, finalizers and events."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers import service
+from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service_plan import FINALIZER
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import EVENTS, NODES, SERVICES, Informer, Kube, NotFoundError, Object, PatchType
+from cloud_controller.metrics import Metrics
+from local.control_plane.binaries import ensure
+from local.control_plane.components import ALL_PORTS
+from local.control_plane.control_plane import ControlPlane
+from local.ports import unused_address
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+pytestmark = pytest.mark.control_plane
+
+T = TypeVar("T")
+
+MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
+
+
+@pytest.fixture(scope="module")
+def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
+    """The administrator of a control plane of this module's own."""
+    control_plane = ControlPlane(
+        tmp_path_factory.mktemp("control-plane"),
+        ensure(lambda line: print(line, file=sys.stderr)),
+        unused_address(ALL_PORTS),
+        "10.1.0.0/16",
+        "10.2.0.0/24",
+        "test",
+    )
+    control_plane.start()
+    try:
+        control_plane.wait_ready()
+        yield Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
+    finally:
+        control_plane.stop()
+
+
+@pytest.fixture
+def node(kube: Kube, site: MyCloudSite) -> Iterator[Object]:
+    """An initialised ingress node with a machine behind it."""
+    machine = site.machine("worker-0")
+    made = kube.create(
+        NODES,
+        {
+            "metadata": {"name": machine["name"], "annotations": {INGRESS_NODE: "true"}},
+            "spec": {"providerID": provider_id(machine)},
+        },
+    )
+    addresses = [{"type": "InternalIP", "address": machine["private_ips"][0]}]
+    yield kube.patch(
+        NODES, machine["name"], {"status": {"addresses": addresses}}, type=PatchType.STRATEGIC, subresource="status"
+    )
+    kube.delete(NODES, made["metadata"]["name"])
+
+
+class Running:
+    """A controller at work, which can be stopped and started as a process would be."""
+
+    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2) -> None:
+        self._kube = kube
+        self._workers = workers
+        self._site = site
+
+    def __enter__(self) -> Running:
+        self._stop = threading.Event()
+        self._informers = [Informer(self._kube, SERVICES), Informer(self._kube, NODES)]
+        self._events = EventRecorder(self._kube, "service-controller")
+        self.controller = ServiceController(
+            self._kube,
+            self._site.cloud,
+            self._informers[0],
+            self._informers[1],
+            self._events,
+            Metrics(),
+            ServiceOptions(workers=self._workers, poll=0.05, node_delay=0.05),
+        )
+        for informer in self._informers:
+            informer.start()
+        for informer in self._informers:
+            informer.wait_synced(30)
+        self.controller.start(self._stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self.controller.join(10)
+        for informer in self._informers:
+            informer.stop()
+        assert self._events.close()
+
+
+def eventually(site: MyCloudSite, what: Callable[[], T]) -> T:
+    """The first true value, with mycloud's data plane at work meanwhile."""
+    deadline = time.monotonic() + 30
+    while not (value := what()):
+        assert time.monotonic() < deadline, f"not in time; last: {value!r}"
+        site.settle()
+        time.sleep(0.02)
+    return value
+
+
+def web(kube: Kube) -> dict[str, Any]:
+    return kube.get(SERVICES, "web", "default")
+
+
+def ingress_of(kube: Kube) -> list[dict[str, Any]]:
+    return list(web(kube)["status"]["loadBalancer"].get("ingress") or [])
+
+
+def manifest(**annotations: str) -> Object:
+    return {
+        "metadata": {"name": "web", "namespace": "default", "annotations": annotations},
+        "spec": {
+            "type": "LoadBalancer",
+            "selector": {"app": "web"},
+            "ports": [
+                {"name": "http", "port": 8080, "targetPort": 80},
+                {"name": "dns", "port": 5353, "targetPort": 53, "protocol": "UDP"},
+            ],
+        },
+    }
+
+
+def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
+    kube: Kube, site: MyCloudSite, node: Object
+) -> None:
+    address = node["status"]["addresses"][0]["address"]
+    with Running(kube, site):
+        # created: the load balancer, its status, the finalizer
+        ports = kube.create(SERVICES, manifest())["spec"]["ports"]
+        (ingress,) = eventually(site, lambda: ingress_of(kube))
+        (lb,) = site.load_balancers()
+        assert (ingress["ip"], ingress["ipMode"]) == (lb["address"], "Proxy")
+        assert [(each["protocol"], each["port"]) for each in lb["listeners"]] == [("TCP", 8080), ("UDP", 5353)]
+        assert {(b["address"], b["port"]) for s in lb["backend_sets"] for b in s["backends"]} == {
+            (address, port["nodePort"]) for port in ports
+        }
+        assert web(kube)["metadata"]["finalizers"] == [FINALIZER]
+
+        # a port and an annotation changed: in place
+        changes = {
+            "metadata": {"annotations": {MAX_QPS: "7"}},
+            "spec": {"ports": [{**ports[0], "port": 9090}, ports[1]]},
+        }
+        kube.patch(SERVICES, "web", changes, "default", type=PatchType.MERGE)
+        expected = [(5353, 7), (9090, 7)]
+        eventually(
+            site,
+            lambda: (
+                sorted((each["port"], each["max_qps"]) for each in site.load_balancers()[0]["listeners"]) == expected
+            ),
+        )
+        assert [each["id"] for each in site.load_balancers()] == [lb["id"]]
+        eventually(site, lambda: all(each["state"] == "available" for each in site.load_balancers()))
+        # seen in the list of all Services, the plan is empty
+        assert not service.plan(service.observe(kube, site.cloud), ServiceOptions()).changes
+
+    # restarted: no write, here or there
+    before = (site.writes(), web(kube)["metadata"]["resourceVersion"])
+    with Running(kube, site, workers=0) as restarted:
+        restarted.controller.handle(RESYNC)
+        restarted.controller.handle("default/web")
+        assert (site.writes(), web(kube)["metadata"]["resourceVersion"]) == before
+        assert restarted.controller.trouble() is None
+
+    # deleted: the load balancer goes first
+    with Running(kube, site):
+        kube.delete(SERVICES, "web", "default")
+        eventually(site, lambda: not site.load_balancers())
+        eventually(site, lambda: _is_gone(kube))
+    reasons = {event["reason"] for event in kube.list(EVENTS, "default").items}
+    assert reasons >= {
+        "EnsuringLoadBalancer",
+        "EnsuredLoadBalancer",
+        "DeletingLoadBalancer",
+        "DeletedLoadBalancer",
+    }
+    assert "SyncLoadBalancerFailed" not in reasons
+
+
+@pytest.mark.usefixtures("node")
+def test_a_type_changed_away_gives_up_the_load_balancer_and_keeps_the_service(kube: Kube, site: MyCloudSite) -> None:
+    with Running(kube, site):
+        kube.create(SERVICES, manifest())
+        eventually(site, lambda: ingress_of(kube))
+
+        kube.patch(SERVICES, "web", {"spec": {"type": "ClusterIP"}}, "default", type=PatchType.MERGE)
+
+        eventually(site, lambda: not site.load_balancers())
+        eventually(site, lambda: not web(kube)["metadata"].get("finalizers"))
+        assert ingress_of(kube) == []
+    kube.delete(SERVICES, "web", "default")
+
+
+@pytest.mark.usefixtures("node")
+def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(kube: Kube, site: MyCloudSite) -> None:
+    with Running(kube, site):
+        kube.create(SERVICES, manifest(**{MAX_QPS: "many"}))
+
+        (event,) = eventually(site, lambda: _failures(kube))
+        assert "dlb-listener-maxqps" in event["message"] and "'many'" in event["message"]
+        kube.patch(SERVICES, "web", {"metadata": {"annotations": {MAX_QPS: "3"}}}, "default", type=PatchType.MERGE)
+        eventually(site, lambda: ingress_of(kube))
+
+        kube.delete(SERVICES, "web", "default")
+        eventually(site, lambda: _is_gone(kube))
+
+
+def _failures(kube: Kube) -> list[Object]:
+    return [event for event in kube.list(EVENTS, "default").items if event["reason"] == "SyncLoadBalancerFailed"]
+
+
+def _is_gone(kube: Kube) -> bool:
+    try:
+        web(kube)
+    except NotFoundError:
+        return True
+    return False
