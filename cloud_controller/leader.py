@@ -1,0 +1,161 @@
+"""Which of several instances works: whoever holds the Lease, renewed while it lives, given back when it ends.
+
+As upstream's leader election: a lease that its holder has not renewed for `lease_duration` seconds, as this process saw
+it, may be taken; the clocks of different machines are never compared.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.kube import LEASES, ApiError, ConflictError, Kube, NotFoundError, Object
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds. A holder renews every `retry_period` and gives up when it could not for `renew_deadline`."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.lease_duration > self.renew_deadline > self.retry_period > 0:
+            raise InvalidConfiguration(
+                "leader election",
+                f"{self.lease_duration:g}, {self.renew_deadline:g} and {self.retry_period:g} s do not go together",
+                "lease duration > renew deadline > retry period > 0",
+            )
+
+
+class LeaderElector:
+    """One candidate for one Lease."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        namespace: str,
+        name: str,
+        *,
+        identity: str | None = None,
+        times: LeaseTimes | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._kube = kube
+        self._namespace = namespace
+        self._name = name
+        self._times = times or LeaseTimes()
+        self._clock = clock
+        self._seen: tuple[Any, ...] | None = None
+        self._seen_at = 0.0
+
+    def acquire(self, stop: threading.Event) -> bool:
+        """Wait until the lease is ours; False if `stop` was set before."""
+        _log.info("waiting for lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
+        while not stop.is_set():
+            try:
+                if self.try_once():
+                    _log.info("leading lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
+                    return True
+            except ApiError as error:
+                _log.warning("lease not reached error=%r", str(error))
+            stop.wait(self._times.retry_period * random.uniform(1.0, 1.2))
+        return False
+
+    def hold(self, stop: threading.Event) -> bool:
+        """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
+        renewed = self._clock()
+        while not stop.wait(self._times.retry_period):
+            try:
+                if not self.try_once():
+                    _log.error("lease lost lease=%s/%s holder is another", self._namespace, self._name)
+                    return False
+                renewed = self._clock()
+            except ApiError as error:
+                _log.warning("lease not renewed error=%r", str(error))
+                if self._clock() - renewed >= self._times.renew_deadline:
+                    _log.error("lease lost lease=%s/%s not renewed in time", self._namespace, self._name)
+                    return False
+        return True
+
+    def release(self) -> None:
+        """Give the lease back, if it is ours, so that another need not wait for it to run out."""
+        try:
+            lease = self._kube.get(LEASES, self._name, self._namespace)
+            if lease["spec"].get("holderIdentity") == self.identity:
+                self._kube.replace(
+                    LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
+                )
+                _log.info("released lease=%s/%s", self._namespace, self._name)
+        except ApiError as error:
+            _log.warning("lease not released error=%r", str(error))
+
+    def try_once(self) -> bool:
+        """Take or renew the lease if that is possible now; whether it is ours. Raises `ApiError`."""
+        now = _micro_time()
+        try:
+            lease = self._kube.get(LEASES, self._name, self._namespace)
+        except NotFoundError:
+            metadata = {"name": self._name, "namespace": self._namespace}
+            spec = self._spec(now, acquired=now, transitions=0)
+            try:
+                self._kube.create(
+                    LEASES,
+                    {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec},
+                )
+            except ConflictError:  # Another was quicker.
+                return False
+            return True
+        held = lease["spec"]
+        holder = held.get("holderIdentity") or ""
+        if holder not in ("", self.identity) and not self._ran_out(lease):
+            return False
+        transitions = int(held.get("leaseTransitions") or 0)
+        if holder == self.identity:
+            spec = self._spec(now, acquired=held.get("acquireTime") or now, transitions=transitions)
+        else:
+            spec = self._spec(now, acquired=now, transitions=transitions + 1)
+        try:
+            self._kube.replace(LEASES, {**lease, "spec": spec})
+        except ConflictError:
+            return False if holder != self.identity else self._still_ours()
+        return True
+
+    def _still_ours(self) -> bool:
+        lease = self._kube.get(LEASES, self._name, self._namespace)
+        return bool(lease["spec"].get("holderIdentity") == self.identity)
+
+    def _ran_out(self, lease: Object) -> bool:
+        held = lease["spec"]
+        seen = (held.get("holderIdentity"), held.get("renewTime"), held.get("leaseTransitions"))
+        if seen != self._seen:
+            self._seen = seen
+            self._seen_at = self._clock()
+        duration = float(held.get("leaseDurationSeconds") or self._times.lease_duration)
+        return self._clock() - self._seen_at >= duration
+
+    def _spec(self, now: str, *, acquired: str, transitions: int) -> dict[str, Any]:
+        return {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self._times.lease_duration)),
+            "acquireTime": acquired,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+
+
+def _micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

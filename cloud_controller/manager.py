@@ -1,0 +1,182 @@
+"""The daemon: leads or waits, keeps the controllers and their caches running, and ends cleanly.
+
+It ends with 0 when it is asked to stop and with 1 when the lease is lost or one of its threads dies. Whoever starts it
+again loses nothing: all that it knows stands in the API server and in the cloud.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cloud_controller.cloud import Cloud, InvalidConfiguration
+from cloud_controller.controllers import Controller
+from cloud_controller.controllers.loop import ControllerContext
+from cloud_controller.controllers.node import NodeController
+from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
+from cloud_controller.controllers.route import RouteController
+from cloud_controller.controllers.service import ServiceController
+from cloud_controller.events import EventRecorder
+from cloud_controller.health import HealthServer
+from cloud_controller.kube import NODES, SERVICES, Informer, Kube
+from cloud_controller.leader import LeaderElector
+from cloud_controller.metrics import Metrics
+from cloud_controller.options import ManagerOptions
+
+_SERVICE_COMPONENT = "service-controller"
+_STOP_TIMEOUT = 10.0
+"""Seconds in which controllers end the calls that they are in; less than a lease lasts, so that none takes over yet."""
+
+_log = logging.getLogger(__name__)
+
+
+class Manager:
+    """One run of the daemon."""
+
+    def __init__(self, kube: Kube, cloud: Cloud, options: ManagerOptions) -> None:
+        """Raises `InvalidConfiguration` where the cloud or the options lack what a controller needs."""
+        self._kube = kube
+        self._cloud = cloud
+        self._options = options
+        self._metrics = Metrics()
+        self._nodes = Informer(kube, NODES)
+        self._informers = [self._nodes]
+        self._service_events = EventRecorder(kube, _SERVICE_COMPONENT)
+        self._controllers = [self._make(name) for name in options.controllers]
+        self._state: str | None = "starting"
+
+    def run(self, stop: threading.Event) -> int:
+        """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
+
+        Raises OSError where the HTTP server's address can't be bound.
+        """
+        with _ended_by_dead_threads(stop) as died, self._health():
+            elector = self._elector()
+            if elector is None:
+                self._work(stop)
+                return int(died.is_set())
+            self._state = None  # Standing by is all that is asked of it.
+            if not elector.acquire(stop):
+                return int(died.is_set())
+            lost = threading.Event()
+            holder = threading.Thread(target=_hold, args=(elector, stop, lost), name="lease", daemon=True)
+            holder.start()
+            self._metrics.leader.set(1)
+            self._work(stop, abandon=lost.is_set)
+            self._metrics.leader.set(0)
+            holder.join()
+            if lost.is_set():
+                return 1
+            elector.release()
+            return int(died.is_set())
+
+    def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> None:
+        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already."""
+        self._state = "its caches are not filled"
+        for informer in self._informers:
+            informer.start()
+        if self._wait_synced(stop):
+            for controller in self._controllers:
+                _log.info("start controller=%s", controller.name)
+                controller.start(stop)
+            self._state = None
+            stop.wait()
+        if abandon():
+            return
+        self._state = "stopping"
+        for controller in self._controllers:
+            if not controller.join(_STOP_TIMEOUT):
+                _log.warning("still busy controller=%s after=%.0fs", controller.name, _STOP_TIMEOUT)
+        for informer in self._informers:
+            informer.stop()
+        self._service_events.close()
+
+    def _wait_synced(self, stop: threading.Event) -> bool:
+        for informer in self._informers:
+            while not informer.wait_until(lambda informer=informer: informer.synced or stop.is_set(), 1.0):  # type: ignore[misc]
+                if informer.error is not None:
+                    self._state = f"its caches are not filled: {informer.error}"
+            if stop.is_set():
+                return False
+        return True
+
+    def _make(self, name: str) -> Controller:
+        options = self._options
+        context = ControllerContext(self._kube, self._cloud, self._nodes, self._metrics, options.workers)
+        match name:
+            case "node":
+                return NodeController(context, options.node_status_update_frequency)
+            case "node-lifecycle":
+                return NodeLifecycleController(context, options.node_monitor_period)
+            case "route":
+                if self._cloud.routes is None:
+                    why = f"cloud {self._cloud.provider_name} has no routes"
+                    raise InvalidConfiguration("controllers", why, "every controller but route")
+                if options.route is None:
+                    raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
+                return RouteController(context, options.route, options.route_reconciliation_period)
+            case "service":
+                services = Informer(self._kube, SERVICES)
+                self._informers.append(services)
+                return ServiceController(
+                    self._kube,
+                    self._cloud,
+                    services,
+                    self._nodes,
+                    self._service_events,
+                    self._metrics,
+                    options.service,
+                )
+        raise ValueError(f"{name!r} is no controller")
+
+    def _elector(self) -> LeaderElector | None:
+        options = self._options
+        if not options.leader_elect:
+            return None
+        return LeaderElector(self._kube, options.lease_namespace, options.lease_name, times=options.lease_times)
+
+    @contextmanager
+    def _health(self) -> Iterator[None]:
+        options = self._options
+        if options.port == 0:
+            yield
+            return
+        live = {"ping": lambda: None}
+        ready = {"state": lambda: self._state} | {
+            f"controller-{controller.name}": controller.trouble for controller in self._controllers
+        }
+        server = HealthServer(options.bind_address, options.port, live, ready, self._metrics.render)
+        server.start()
+        _log.info("serving address=%s port=%d", options.bind_address, server.port)
+        try:
+            yield
+        finally:
+            server.stop()
+
+
+def _hold(elector: LeaderElector, stop: threading.Event, lost: threading.Event) -> None:
+    if not elector.hold(stop):
+        lost.set()
+        stop.set()
+
+
+@contextmanager
+def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
+    """A bug in any thread ends the process: a daemon that only half works looks healthy and is not."""
+    died = threading.Event()
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        thread = args.thread.name if args.thread else "?"
+        if args.exc_value is not None:
+            _log.critical("thread died thread=%s", thread, exc_info=args.exc_value)
+        died.set()
+        stop.set()
+
+    threading.excepthook = hook
+    try:
+        yield died
+    finally:
+        threading.excepthook = before

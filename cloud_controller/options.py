@@ -1,0 +1,56 @@
+"""What a daemon can be told: its options, checked, with upstream's names and defaults where they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cloud_controller import rbac
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.controllers.service import ServiceOptions
+from cloud_controller.leader import LeaseTimes
+
+
+@dataclass(frozen=True)
+class ManagerOptions:
+    """How the daemon runs. Times are seconds; `controllers` are canonical names."""
+
+    controllers: tuple[str, ...]
+    route: RouteOptions | None = None
+    """Needed by controller `route` alone."""
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+    leader_elect: bool = True
+    lease_namespace: str = rbac.LEASE_NAMESPACE
+    lease_name: str = rbac.LEASE_NAME
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
+    bind_address: str = "127.0.0.1"
+    port: int = 10258
+    """0: no HTTP server."""
+    node_monitor_period: float = 5.0
+    node_status_update_frequency: float = 300.0
+    route_reconciliation_period: float = 60.0
+    workers: int = 16
+    start_timeout: float = 10.0
+    """For the API server to answer at the start."""
+
+
+def controllers(given: Sequence[str]) -> tuple[str, ...]:
+    """The controllers that a `--controllers` list means: names or upstream's aliases, `*` for all, `-NAME` for not.
+
+    Raises `InvalidConfiguration` for a name that is none, and where nothing is left.
+    """
+    chosen: set[str] = set()
+    for item in filter(None, (item.strip() for item in given)):
+        if item == "*":
+            chosen.update(NAMES)
+        elif not item.startswith("-"):
+            chosen.add(rbac.canonical(item))
+    for item in (item.strip() for item in given):
+        if item.startswith("-"):
+            # As upstream: `-route` alone means nothing; it takes from what `*` or names gave.
+            chosen.discard(rbac.canonical(item[1:]))
+    if not chosen:
+        raise InvalidConfiguration("controllers", "no controller is left", f"*, -NAME, {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if name in chosen)
