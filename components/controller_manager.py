@@ -23,15 +23,15 @@ from pulumi_kubernetes.rbac.v1 import (
     PolicyRuleArgsDict,
     Role,
     RoleBinding,
-    RoleRefArgsDict,
     SubjectArgsDict,
 )
 
 from cloud_controller import rbac
+from cloud_controller.cloud import InvalidConfiguration
 from components import clouds, inputs
 
 NAME = "cloud-controller-manager"
-NAMESPACE = "kube-system"
+NAMESPACE = rbac.LEASE_NAMESPACE
 SECURE_PORT = 10258
 CONFIG_DIRECTORY = "/etc/cloud"
 CONFIG_FILE = "cloud.conf"
@@ -136,7 +136,24 @@ class CloudControllerManager(pulumi.ComponentResource):
 
 def _rules(controllers: Sequence[str]) -> tuple[list[PolicyRuleArgsDict], list[PolicyRuleArgsDict]]:
     """The rules of the ClusterRole and of the Role in the daemon's namespace."""
-    raise NotImplementedError
+    if not controllers:
+        raise pulumi.InputPropertyError("controllers", "empty; allowed: at least one controller for the daemon to run")
+    try:
+        rules = rbac.rules(controllers)
+    except InvalidConfiguration as error:
+        raise pulumi.InputPropertyError("controllers", f"{error.why}; allowed: {error.allowed}") from None
+    return [_rule(rule) for rule in rules.cluster], [_rule(rule) for rule in rules.namespaced]
+
+
+def _rule(rule: rbac.PolicyRule) -> PolicyRuleArgsDict:
+    made: PolicyRuleArgsDict = {
+        "api_groups": [*rule.api_groups],
+        "resources": [*rule.resources],
+        "verbs": [*rule.verbs],
+    }
+    if rule.resource_names:
+        made["resource_names"] = [*rule.resource_names]
+    return made
 
 
 def _pod(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> PodSpecArgsDict:

@@ -44,7 +44,7 @@ class NodePool(pulumi.ComponentResource):
     """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name."""
 
     machines: list[clouds.MachineParts]
-    """Names (of machine and node) and ids, in the order of their indices."""
+    """Names (of machine and node) and provider IDs, in the order of their indices."""
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         role = args.get("role", "worker")
@@ -73,4 +73,4 @@ class NodePool(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self),
             )
             self.machines.append(machine)
-        self.register_outputs({"machines": {f"{i}": {"name": m.name, "id": m.id} for i, m in enumerate(self.machines)}})
+        self.register_outputs({"machines": [{"name": m.name, "provider_id": m.provider_id} for m in self.machines]})

@@ -40,10 +40,10 @@ class ClusterParts:
 
 @dataclass(frozen=True)
 class MachineParts:
-    """A machine: the name of its node and its id in the cloud."""
+    """A machine: the name of its node, and what the node's `spec.providerID` will be."""
 
     name: pulumi.Output[str]
-    id: pulumi.Output[str]
+    provider_id: pulumi.Output[str]
 
 
 class CloudAdapter(Protocol):

@@ -64,12 +64,15 @@ class Recording:
 
 
 class RecordingMonitor:
-    """Answers as an engine's preview of an empty stack does: no ids, outputs are inputs."""
+    """Answers as an engine's preview of an empty stack does: no ids, outputs are inputs.
 
-    def __init__(self, *, made: bool) -> None:
+    With `outputs` (by type token) it answers as if everything was made: with ids, and these outputs too.
+    """
+
+    def __init__(self, outputs: Mapping[str, Any] | None) -> None:
         self.recording = Recording()
         self._types: dict[str, str] = {}
-        self._made = made
+        self._outputs = outputs
         self._lock = threading.Lock()
 
     def GetDeploymentInfo(self, _: object) -> Any:  # noqa: N802
@@ -84,10 +87,15 @@ class RecordingMonitor:
         with self._lock:
             parent = self._types.get(request.parent, "")
             qualified = f"{parent}${request.type}" if parent and parent != STACK_TYPE else request.type
-            urn = f"urn:pulumi:test::cloud-controller::{qualified}::{request.name}"
+            urn = f"urn:pulumi:local::cloud-controller::{qualified}::{request.name}"
             self._types[urn] = qualified
-            self.recording.registrations.append(Registration(urn, request))
-        id_ = f"{request.name}-id" if self._made and request.custom else ""
+            recorded = resource_pb2.RegisterResourceRequest()
+            recorded.CopyFrom(request)
+            self.recording.registrations.append(Registration(urn, recorded))
+        if self._outputs is None:
+            return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+        request.object.update(self._outputs.get(request.type, {}))
+        id_ = f"{request.name}-id" if request.custom else ""
         return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=request.object)
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
@@ -114,10 +122,14 @@ RunProgram = Callable[..., Recording]
 
 @pytest.fixture
 def run_program() -> RunProgram:
-    """Run a function as a program: `run_program(function, config={...}, made=False)`; `made` gives resources ids."""
+    """Run a function as a program: `run_program(function, config, outputs)`; outputs: see RecordingMonitor."""
 
-    def run(program: Callable[[], object], config: Mapping[str, Any] | None = None, *, made: bool = False) -> Recording:
-        monitor = RecordingMonitor(made=made)
+    def run(
+        program: Callable[[], object],
+        config: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+    ) -> Recording:
+        monitor = RecordingMonitor(outputs)
 
         def isolated() -> None:
             loop = asyncio.new_event_loop()
@@ -127,7 +139,11 @@ def run_program() -> RunProgram:
             pulumi.runtime.settings.ROOT.set(None)
             configure(
                 Settings(
-                    project="cloud-controller", stack="test", monitor=monitor, engine=SilentEngine(), dry_run=not made
+                    project="cloud-controller",
+                    stack="local",
+                    monitor=monitor,
+                    engine=SilentEngine(),
+                    dry_run=outputs is None,
                 )
             )
             loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _nothing(program())))

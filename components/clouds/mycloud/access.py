@@ -10,18 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cloud_controller.cloud import InvalidConfiguration
+from components.placeholder import PLACEHOLDER, PlaceholderSecrets
 
 if TYPE_CHECKING:
-    from pulumi.dynamic import ConfigureRequest
+    from pulumi.dynamic.config import Config
 
     from cloud_controller.clouds.mycloud.client import Client
-
-PLACEHOLDER_SECRET = "[placeholder]"
-"""What stands for every secret in a preview made without the stack's passphrase (`--placeholder-secrets`)."""
-
-
-class PlaceholderSecrets(Exception):
-    """This run has placeholders instead of the stack's secrets, so the cloud cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +26,14 @@ class Access:
     token: str | None = field(repr=False)
 
     @classmethod
-    def from_request(cls, request: ConfigureRequest) -> Access:
+    def from_config(cls, config: Config) -> Access:
         """Read the config that the engine hands to a provider: strings, objects as JSON text."""
-        settings = request.config.get("mycloud")
+        settings = config.get("mycloud")
         if isinstance(settings, str):
             settings = json.loads(settings)
         return cls(
             endpoint=settings.get("endpoint") if isinstance(settings, dict) else None,
-            token=request.config.get("mycloudToken"),
+            token=config.get("mycloudToken"),
         )
 
     def require(self) -> tuple[str, str]:
@@ -48,7 +42,7 @@ class Access:
             raise InvalidConfiguration("mycloud", "the stack's config has no endpoint", "{endpoint: URL of its API}")
         if not self.token:
             raise InvalidConfiguration("mycloudToken", "the stack's config has no token", "a token of mycloud's API")
-        if self.token == PLACEHOLDER_SECRET:
+        if self.token == PLACEHOLDER:
             raise PlaceholderSecrets("mycloudToken is a placeholder: this run has no secrets of the stack")
         return self.endpoint, self.token
 
@@ -58,3 +52,12 @@ class Access:
 
         endpoint, token = self.require()
         return Client(endpoint, token, deadline=deadline)
+
+
+def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
+    """The text of the cloud config for a cluster. Raises as `Access.require`."""
+    from cloud_controller.clouds.mycloud.config import Config as CloudConfig
+    from cloud_controller.clouds.mycloud.config import render
+
+    endpoint, token = Access.from_config(config).require()
+    return render(CloudConfig(endpoint=endpoint, token=token, cluster_id=cluster_id, network_id=network_id))

@@ -10,14 +10,13 @@ import pulumi
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.load_balancer import CLUSTER_TAG
 from components.clouds import ClusterParts, MachineParts, NetworkParts
 from components.clouds.mycloud.resources import Cluster, Machine, Network, Subnet
 
 if TYPE_CHECKING:
     from components.stack_config import StackConfig
-
-CLUSTER_TAG = "kubernetes.io/cluster"
-"""The tag that carries the cluster's id: by it the CCM knows its machines."""
 
 
 class MycloudAdapter:
@@ -69,7 +68,8 @@ class MycloudAdapter:
             tags={**_stack_tags(), CLUSTER_TAG: cluster_id, **({INGRESS_NODE: "true"} if ingress else {})},
             opts=opts,
         )
-        return MachineParts(machine.name, machine.id)
+        facts = pulumi.Output.all(id=machine.id, region=machine.region, zone=machine.zone)
+        return MachineParts(machine.name, facts.apply(provider_id))
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

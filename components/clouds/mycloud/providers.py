@@ -29,7 +29,8 @@ from pulumi.dynamic import (
 from pulumi.output import Unknown
 
 from cloud_controller.cloud import CloudError, Conflict, NotFound
-from components.clouds.mycloud.access import Access, PlaceholderSecrets
+from components.clouds.mycloud.access import Access
+from components.placeholder import PlaceholderSecrets
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.client import Client
@@ -123,7 +124,7 @@ class MycloudProvider(ResourceProvider):
     _access: Access
 
     def configure(self, req: ConfigureRequest) -> None:
-        self._access = Access.from_request(req)
+        self._access = Access.from_config(req.config)
 
     @cached_property
     def _client(self) -> Client:

@@ -1,0 +1,106 @@
+"""A stack: a cluster, its machines, its cloud controller manager and, if wanted, two workloads behind load balancers.
+
+Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: load balancers
+go while the CCM runs, pod routes before their machines. What lives in the cluster goes with it (`deleted_with`), except
+the LoadBalancer Services, whose load balancers would stay.
+"""
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from components import clouds, stack_config
+from components.cloud_controller import CloudController
+from components.cluster import Cluster
+from components.controller_manager import CloudControllerManager
+from components.load_balancer_service import LoadBalancerService
+from components.node_pool import NodePool
+from components.stack_config import Executor, Role
+from components.workload import Workload
+
+
+def main() -> None:
+    """Declare the stack."""
+    config = stack_config.load()
+    adapter = clouds.adapter(config.cloud)
+    zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
+    kept = pulumi.ResourceOptions(protect=config.protect or None)
+
+    cluster = Cluster(config.cluster_name, {"cloud": config.cloud, "zones": zones}, opts=kept)
+    pools = {
+        pool.name: NodePool(
+            pool.name,
+            {
+                "cloud": config.cloud,
+                "cluster_name": config.cluster_name,
+                "cluster_id": cluster.cluster_id,
+                "subnet_ids": cluster.subnet_ids,
+                "count": pool.count,
+                "type": pool.type,
+                "zones": pool.zones,
+                "role": pool.role.value,
+                "ingress": pool.ingress,
+                "labels": pool.labels,
+            },
+        )
+        for pool in config.node_pools
+    }
+    control_plane = [pools[pool.name] for pool in config.node_pools if pool.role is Role.CONTROL_PLANE]
+
+    api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig)
+    in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
+    manager = CloudControllerManager(
+        "cloud-controller-manager",
+        {
+            "cloud": config.cloud,
+            "cluster_name": config.cluster_name,
+            "cluster_cidr": cluster.pod_cidr,
+            "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
+            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+        },
+        opts=pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=control_plane)),
+    )
+    controller = CloudController(
+        "cloud-controller",
+        cloud=config.cloud,
+        cluster_id=cluster.cluster_id,
+        network_id=cluster.network_id,
+        cluster_cidr=cluster.pod_cidr,
+        machines=[{"name": m.name, "provider_id": m.provider_id} for pool in pools.values() for m in pool.machines],
+        executors={name.value: config.executor(name).value for name in stack_config.Controller},
+        opts=pulumi.ResourceOptions(depends_on=[*pools.values(), manager]),
+    )
+    pulumi.export("clusterId", cluster.cluster_id)
+    pulumi.export("kubeconfig", cluster.kubeconfig)
+
+    if config.workloads:
+        initialised = pulumi.ResourceOptions(depends_on=[controller, manager])
+        running = pulumi.ResourceOptions.merge(in_cluster, initialised)
+        balanced = pulumi.ResourceOptions.merge(
+            initialised, pulumi.ResourceOptions(providers=[api], protect=config.protect or None)
+        )
+        web = Workload("web", {"image": "registry.local/web:1", "port": 8080, "health_path": "/healthz"}, opts=running)
+        echo = Workload("echo", {"image": "registry.local/echo-udp:1", "port": 8053, "protocol": "UDP"}, opts=running)
+        web_service = LoadBalancerService(
+            "web",
+            {"cloud": config.cloud, "selector": web.selector, "ports": [{"port": 8080, "target_port": "main"}]},
+            opts=balanced,
+        )
+        echo_service = LoadBalancerService(
+            "echo",
+            {
+                "cloud": config.cloud,
+                "selector": echo.selector,
+                "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
+            },
+            opts=balanced,
+        )
+        pulumi.export("webUrl", pulumi.Output.concat("http://", web_service.address, ":8080/"))
+        pulumi.export("webAddress", web_service.address)
+        pulumi.export("echoAddress", echo_service.address)
+
+
+try:
+    main()
+except pulumi.InputPropertyError as error:
+    # The SDK shows such an error well only for remote components; here it would be an empty line under a traceback.
+    raise pulumi.RunError(f"{error.property_path}: {error.reason}") from None

@@ -1,0 +1,259 @@
+"""The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
+
+`check` observes and returns the plan as the input `plan`, so that it stands under the resource in previews, on create
+too, and policies can read it. `diff` says changed if that plan has something to do. `create` and `update` observe
+again, apply, and wait until every declared machine is an initialised node; `read` tells drift; `delete` removes the
+routes that Pulumi wrote.
+
+The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
+light. The cloud's credentials come from the stack's config (`configure`), the cluster's from the cloud.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import pulumi
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+from pulumi.output import UNKNOWN, Unknown
+
+from components.placeholder import PlaceholderSecrets
+
+if TYPE_CHECKING:
+    from components.cluster_plan import Target, World
+
+Properties = dict[str, Any]
+
+DEFAULT_DEADLINE = 300.0
+"""Seconds for an update to apply and to wait. Pulumi forwards no `custom_timeouts` to a dynamic provider."""
+
+CONTROLLERS = ("node", "route", "service", "node-lifecycle")
+EXECUTORS = ("daemon", "pulumi")
+_BY_PULUMI = ("node", "route")
+
+_ACCESS = {"mycloud": "components.clouds.mycloud.access"}
+"""The module of each cloud that has `cloud_config(request config, cluster id, network id)`."""
+
+_COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "executors", "deadline")
+_REPLACING = ("cloud", "cluster_id", "network_id")
+
+
+class CloudControllerProvider(ResourceProvider):
+    """See the module. Every message that a person can act on comes from `check`."""
+
+    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
+    serialize_as_secret_always = False
+
+    _config: Any
+
+    def configure(self, req: ConfigureRequest) -> None:
+        self._config = req.config
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE}
+        failures = list(_wrong_inputs(news))
+        if failures:
+            return CheckResult(news, failures)
+        from components import cluster_plan
+
+        target = _target(news, _olds)
+        if _has_unknown(news["cluster_id"], news["network_id"], news["cluster_cidr"]):
+            return CheckResult({**news, "plan": [step.to_json() for step in cluster_plan.predict(target)]}, [])
+        try:
+            world = self._world(news)
+            gone = cluster_plan.gone(world, target.machines)
+            plan = [step.to_json() for step in cluster_plan.observe_and_plan(world, target)]
+        except PlaceholderSecrets as error:
+            return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
+        except _expected() as error:
+            return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}")])
+        return CheckResult(
+            {**news, "plan": plan},
+            [
+                CheckFailure(
+                    "machines",
+                    f"{m.name} ({m.provider_id}) is gone from the cloud: run `refresh`, then `up` makes it anew",
+                )
+                for m in gone
+            ],
+        )
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        from components.cluster_plan import is_pending
+
+        changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
+        # The input `plan` is for showing: only what it still has to do counts, never that it differs from the last.
+        pending = is_pending(_news.get("plan") or [])
+        return DiffResult(bool(changed) or pending, [name for name in changed if name in _REPLACING])
+
+    def create(self, props: Properties) -> CreateResult:
+        return CreateResult(str(props["cluster_id"]), self._converged(props, {}))
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        return UpdateResult(self._converged(_news, _olds))
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        from cloud_controller.cloud import NotFound
+        from components import cluster_plan
+
+        try:
+            world = self._world(props)
+            steps = cluster_plan.observe_and_plan(world, _target(props, {}))
+        except NotFound:
+            return ReadResult(None, {})
+        return ReadResult(id_, {**props, "drift": [step.to_json() for step in steps if step.pending]})
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        from cloud_controller import clouds
+        from cloud_controller.cloud import NotFound
+        from components import cluster_plan
+
+        try:
+            cluster_plan.tear_down(clouds.load(_props["cloud"], self._cloud_config(_props)), _target(_props, {}))
+        except NotFound:
+            return  # The network is gone, and its route table with it.
+
+    def _converged(self, news: Properties, olds: Properties) -> Properties:
+        """Apply, wait, and the outputs then."""
+        from components import cluster_plan
+
+        applied = cluster_plan.converge(self._world(news), _target(news, olds), float(news["deadline"]))
+        return {**news, "nodes": [machine["name"] for machine in news["machines"]], "applied": applied, "drift": []}
+
+    def _world(self, props: Properties) -> World:
+        from components.cluster_plan import World
+
+        return World.open(props["cloud"], self._cloud_config(props))
+
+    def _cloud_config(self, props: Properties) -> str:
+        module: Any = import_module(_ACCESS[props["cloud"]])
+        return str(module.cloud_config(self._config, props["cluster_id"], props["network_id"]))
+
+
+class MachineArgs(TypedDict):
+    """A declared machine."""
+
+    name: pulumi.Input[str]
+    """Its name, which is its node's."""
+    provider_id: pulumi.Input[str]
+    """What the node's `spec.providerID` will be; unknown until the machine is made."""
+
+
+class CloudController(Resource, module="cloudcontroller", name="CloudController"):
+    """What the cloud controllers do to a cluster, planned in previews; type `…dynamic/cloudcontroller:CloudController`.
+
+    Depends on the machines and the CCM (`opts.depends_on`); what runs in the cluster depends on it.
+    """
+
+    plan: pulumi.Output[Sequence[Mapping[str, Any]]]
+    """The actions that `check` found, in order; for showing and for policies."""
+    nodes: pulumi.Output[Sequence[str]]
+    """The nodes that are initialised: all that are declared."""
+    applied: pulumi.Output[Sequence[Mapping[str, Any]]]
+    """What the last update did itself."""
+    drift: pulumi.Output[Sequence[Mapping[str, Any]]]
+    """What the last refresh found to differ; empty after an update."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cloud: pulumi.Input[str],
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        cluster_cidr: pulumi.Input[str],
+        machines: Sequence[MachineArgs],
+        executors: Mapping[str, pulumi.Input[str]],
+        deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props = {
+            "cloud": cloud,
+            "cluster_id": cluster_id,
+            "network_id": network_id,
+            "cluster_cidr": cluster_cidr,
+            "machines": machines,
+            "executors": executors,
+            "deadline": deadline,
+        }
+        outputs = dict.fromkeys(("plan", "nodes", "applied", "drift"))
+        super().__init__(CloudControllerProvider(), resource_name, {**props, **outputs}, opts)
+
+
+def _wrong_inputs(news: Properties) -> list[CheckFailure]:
+    """What is wrong with the known ones of the inputs."""
+    failures: list[CheckFailure] = []
+
+    def refuse(name: str, why: str) -> None:
+        failures.append(CheckFailure(name, why))
+
+    for name in _COMPARED:
+        if news.get(name) is None:
+            refuse(name, "is missing")
+    if failures:
+        return failures
+    if not _has_unknown(news["cloud"]) and news["cloud"] not in _ACCESS:
+        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(sorted(_ACCESS))}")
+    if not _has_unknown(news["cluster_cidr"]) and not _is_cidr(news["cluster_cidr"]):
+        refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
+    if not _has_unknown(news["deadline"]) and not news["deadline"] > 0:
+        refuse("deadline", f"{news['deadline']!r}; allowed: seconds, more than 0")
+    for controller, executor in news["executors"].items():
+        if controller not in CONTROLLERS:
+            refuse(f"executors.{controller}", f"is not a controller; allowed: {', '.join(CONTROLLERS)}")
+        elif executor not in EXECUTORS:
+            refuse(f"executors.{controller}", f"{executor!r}; allowed: {', '.join(EXECUTORS)}")
+        elif executor == "pulumi" and controller not in _BY_PULUMI:
+            refuse(f"executors.{controller}", f"{executor!r}; allowed: daemon (pulumi runs only node and route)")
+    names = [machine["name"] for machine in news["machines"]]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            refuse(f"machines[{index}].name", f"{name!r} is declared twice; allowed: unique names")
+    return failures
+
+
+def _is_cidr(value: Any) -> bool:
+    try:
+        return bool(re.fullmatch(r"[0-9.]+/[0-9]+", str(value))) and bool(IPv4Network(value))
+    except ValueError:
+        return False
+
+
+def _target(news: Properties, olds: Properties) -> Target:
+    """What the inputs declare; the machines that only the old ones had are to be removed."""
+    from components.cluster_plan import Machine, Target
+
+    def known(value: Any) -> str | None:
+        return None if _has_unknown(value) else str(value)
+
+    machines = tuple(Machine(str(m["name"]), known(m.get("provider_id", UNKNOWN))) for m in news["machines"])
+    names = {machine.name for machine in machines}
+    removed = frozenset(str(m["name"]) for m in olds.get("machines") or [] if m["name"] not in names)
+    cidr = "" if _has_unknown(news["cluster_cidr"]) else str(news["cluster_cidr"])
+    return Target(cidr, machines, dict(news["executors"]), removed)
+
+
+def _has_unknown(*values: Any) -> bool:
+    return any(isinstance(value, Unknown) for value in values)
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    """What can be expected to go wrong while the plan is made: no access, no answer, a wrong config."""
+    from cloud_controller.cloud import CloudError
+    from cloud_controller.kube import ApiError, KubeconfigError
+
+    return (CloudError, ApiError, KubeconfigError)

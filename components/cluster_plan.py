@@ -1,0 +1,231 @@
+"""What is left to do in a cluster until its declared machines are initialised nodes with routes, and doing it.
+
+The rules are the controllers' own (`cloud_controller.controllers`); here is who carries each out. What the daemon runs
+is planned and reported, some of it waited for, and never written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cloud_controller import apply, clouds
+from cloud_controller import nodes as view
+from cloud_controller.cloud import Cloud, Conflict, Instance, InstanceRef, Throttled, Unavailable
+from cloud_controller.controllers import node, node_lifecycle, route
+from cloud_controller.controllers.route_plan import DeleteRoute
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import NODES, ConflictError, Kube, Object, TooManyRequestsError, UnreachableError, name
+from cloud_controller.plan import Action, ActionKind, Plan
+
+DAEMON = "daemon"
+PULUMI = "pulumi"
+COMPONENT = "pulumi-cloud-controller"
+"""The source of the events that are written while Pulumi runs a controller."""
+
+Entry = dict[str, Any]
+"""An action's JSON form with two keys more: `executor`, and `awaited` where an update waits for the daemon to do it."""
+
+_TRANSIENT = (Throttled, Unavailable, Conflict, ConflictError, TooManyRequestsError, UnreachableError)
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+
+
+class NotConverged(Exception):
+    """The cluster did not come to where it should be; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of the program. `provider_id` None: it is not made yet."""
+
+    name: str
+    provider_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a cluster shall come to. `removed`: machines that the program no longer has, and that will go after this.
+
+    `executors` names who runs each controller: `daemon` (also where nothing is said) or `pulumi`.
+    """
+
+    cluster_cidr: str
+    machines: tuple[Machine, ...]
+    executors: Mapping[str, str]
+    removed: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the declared machines, and of their nodes."""
+        return frozenset(machine.name for machine in self.machines)
+
+    def executor(self, controller: str) -> str:
+        """Who runs this controller."""
+        return self.executors.get(controller, DAEMON)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A cluster and its cloud, reachable."""
+
+    kube: Kube
+    cloud: Cloud
+
+    @classmethod
+    def open(cls, cloud_name: str, cloud_config: str) -> World:
+        """Reach the cloud with this config and the cluster with the access that it gives. Raises `CloudError`."""
+        cloud = clouds.load(cloud_name, cloud_config)
+        return cls(Kube.from_kubeconfig(cloud.cluster_access()), cloud)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, whose it is, and whether an update waits for it."""
+
+    action: Action
+    controller: str
+    executor: str
+    awaited: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is something to apply or to wait for."""
+        return self.action.kind is not ActionKind.IGNORE and (self.executor == PULUMI or self.awaited)
+
+    def to_json(self) -> Entry:
+        """The form that stands in the resource's `plan`."""
+        entry: Entry = {**self.action.to_json(), "executor": self.executor}
+        return {**entry, "awaited": True} if self.awaited else entry
+
+
+def is_pending(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a plan, in its JSON form, has something to apply or to wait for."""
+    return any(
+        entry["kind"] != ActionKind.IGNORE and (entry.get("executor") == PULUMI or bool(entry.get("awaited")))
+        for entry in entries
+    )
+
+
+def not_evaluated(why: str) -> list[Entry]:
+    """The plan of a run that cannot look."""
+    return [Action(ActionKind.IGNORE, "cluster", "not evaluated", reason=why).to_json()]
+
+
+def predict(target: Target) -> list[Step]:
+    """The plan for a cluster that does not exist yet: what will happen to each declared machine."""
+    names = sorted(target.names)
+    nodes = _steps(node.NAME, node.plan_assumed(names), target)
+    return nodes + _steps(route.NAME, route.plan_assumed(names), target)
+
+
+def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
+    """Those of the machines that the cloud says it has no more."""
+    refs = {InstanceRef(machine.name, machine.provider_id): machine for machine in machines if machine.provider_id}
+    found: dict[InstanceRef, Instance | None] = {}
+    asked = list(refs)
+    for start in range(0, len(asked), view.BATCH):
+        found.update(world.cloud.instances.describe(asked[start : start + view.BATCH]))
+    return [machine for ref, machine in refs.items() if found[ref] is None]
+
+
+def observe_and_plan(world: World, target: Target) -> list[Step]:
+    """Look at the cluster and its cloud once, and say what is left to do."""
+    nodes = tuple(world.kube.list(NODES).items)
+    seen = node.observe_nodes(nodes, world.cloud)
+    steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=target.names)), target, nodes)
+    if world.cloud.routes is not None:
+        table = route.observe_nodes(nodes, world.cloud)
+        options = route.RouteOptions((target.cluster_cidr,), declared=target.names, removed=target.removed)
+        # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
+        lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
+        kept = Plan.of(action for action in route.plan(table, options) if action.target not in lost)
+        steps += _steps(route.NAME, kept, target)
+    lifecycle = node_lifecycle.observe_nodes(nodes, world.cloud)
+    removed = node_lifecycle.NodeLifecycleOptions(removed=target.removed)
+    return steps + _steps(node_lifecycle.NAME, node_lifecycle.plan(lifecycle, removed), target)
+
+
+def converge(world: World, target: Target, deadline: float) -> list[Entry]:
+    """Apply what Pulumi runs and wait for the rest, at most `deadline` seconds; what was applied.
+
+    Raises `NotConverged` with what is missing then, or the first error that no repetition will mend.
+    """
+    end = time.monotonic() + deadline
+    pause = _FIRST_PAUSE
+    applied: list[Entry] = []
+    events = EventRecorder(world.kube, COMPONENT)
+    try:
+        while True:
+            steps = observe_and_plan(world, target)
+            done, failed = _apply(world, steps, events)
+            applied += done
+            missing = [step for step in steps if step.pending]
+            if not missing:
+                return applied
+            if time.monotonic() > end:
+                raise NotConverged(_missing(missing, failed, deadline))
+            if not done:
+                time.sleep(min(pause, max(0.0, end - time.monotonic())))
+            pause = _FIRST_PAUSE if done else min(_LONGEST_PAUSE, pause * 1.5)
+    finally:
+        events.close()
+
+
+def tear_down(cloud: Cloud, target: Target) -> int:
+    """Remove the routes that the cluster owns, where Pulumi runs the route controller; how many there were."""
+    if cloud.routes is None or target.executor(route.NAME) != PULUMI:
+        return 0
+    observation = route.RouteObservation(tuple(cloud.routes.list()), (), {})
+    plan = route.plan_teardown(observation, route.RouteOptions((target.cluster_cidr,)))
+    operations = [action.operation for action in plan if isinstance(action.operation, DeleteRoute)]
+    failures = cloud.routes.delete([operation.route for operation in operations])
+    if failures:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise NotConverged(f"route {first.route.destination_cidr} could not be removed: {first.error}{more}")
+    return len(operations)
+
+
+def _steps(controller: str, plan: Plan, target: Target, nodes: Sequence[Object] = ()) -> list[Step]:
+    executor = target.executor(controller)
+    uninitialised = {name(n) for n in nodes if view.has_taint(n, view.UNINITIALIZED_TAINT)}
+
+    def awaited(action: Action) -> bool:
+        of = action.target.removeprefix("node/")
+        waits = controller == node.NAME and executor == DAEMON and of in target.names
+        return waits and (action.assumed or of in uninitialised)
+
+    return [Step(action, controller, executor, awaited(action)) for action in plan]
+
+
+def _apply(
+    world: World, steps: Sequence[Step], events: EventRecorder
+) -> tuple[list[Entry], dict[str, apply.ActionError]]:
+    """Carry out what Pulumi runs, controller by controller; what was done, and passing errors by target."""
+    done: list[Entry] = []
+    failed: dict[str, apply.ActionError] = {}
+    for controller in (node.NAME, route.NAME):
+        mine = [s.action for s in steps if s.controller == controller and s.executor == PULUMI and not s.action.assumed]
+        results = apply.run(Plan.of(mine), world.kube, world.cloud, events=events, controller=controller)
+        for result in results:
+            if result.error is None:
+                done.append({**result.action.to_json(), "executor": PULUMI})
+            elif isinstance(result.error, _TRANSIENT):
+                failed[result.action.target] = result.error
+            else:
+                raise NotConverged(f"{result.action.target}: {result.error}")
+    return done, failed
+
+
+def _missing(steps: Sequence[Step], failed: Mapping[str, Exception], deadline: float) -> str:
+    def said(step: Step) -> str:
+        error = failed.get(step.action.target)
+        by = "" if step.executor == PULUMI else " (by the daemon)"
+        return f"{step.action.target}: {step.action.summary}{by}" + (f": {error}" if error else "")
+
+    shown = "; ".join(said(step) for step in steps[:5])
+    more = f"; and {len(steps) - 5} more" if len(steps) > 5 else ""
+    return f"after {deadline:g} s there still is to do: {shown}{more}"

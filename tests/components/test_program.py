@@ -1,0 +1,192 @@
+"""The whole program of stack `local`: its resources and their URNs, what is secret, and who waits for whom."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components.stack_config import NAMESPACE
+
+ROOT = Path(__file__).parents[2]
+URNS = Path(__file__).parent / "urns_of_stack_local.txt"
+TOKEN = "a-token-that-nobody-may-see"
+
+SERVICE = "kubernetes:core/v1:Service"
+DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
+CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+CLUSTER = "pulumi-python:dynamic/mycloud:Cluster"
+MACHINE = "pulumi-python:dynamic/mycloud:Machine"
+
+MADE: dict[str, Any] = {
+    "pulumi-python:dynamic/mycloud:Network": {"pod_cidr": "10.20.0.0/16"},
+    CLUSTER: {"kubeconfig": "kubeconfig: a-secret"},
+    MACHINE: {"zone": "zone-a", "region": "local"},
+    SERVICE: {"status": {"loadBalancer": {"ingress": [{"ip": "127.19.0.10"}]}}},
+}
+"""What the cloud and the cluster would answer."""
+
+
+def config(**more: Any) -> dict[str, Any]:
+    """Stack `local` with what the site adds."""
+    file = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
+    site = {"mycloud": {"endpoint": "http://127.16.0.1:7070"}, "mycloudToken": TOKEN}
+    return {"executors": {}, "workloads": False, "protect": False, **own, **site, **more}
+
+
+@pytest.fixture
+def run_stack(run_program: Any) -> Callable[..., Any]:
+    """Run `__main__.py` with stack local's config: `run_stack(made=True, workers=4, ...)`."""
+
+    def run(*, made: bool = False, **more: Any) -> Any:
+        return run_program(lambda: runpy.run_path(str(ROOT / "__main__.py")), config(**more), MADE if made else None)
+
+    return run
+
+
+def test_the_urns_of_stack_local_are_what_states_out_there_hold(run_stack: Any) -> None:
+    """A URN that changes replaces its resource in every stack: add an alias, then change this file knowingly."""
+    urns = run_stack().urns
+
+    assert "\n".join(sorted(urns)) + "\n" == URNS.read_text()
+
+
+def test_nothing_but_secrets_holds_the_token(run_stack: Any, is_secret: Any) -> None:
+    recording = run_stack(made=True)
+
+    def visible(value: Any) -> str:
+        if is_secret(value):
+            return ""
+        if isinstance(value, dict):
+            return "".join(map(visible, value.values()))
+        return "".join(map(visible, value)) if isinstance(value, list) else str(value)
+
+    everything = "".join(visible(r.inputs) for r in recording.registrations) + visible(recording.outputs)
+    assert TOKEN not in everything
+    data = recording.one("kubernetes:core/v1:Secret", "cloud-controller-manager-config").inputs["stringData"]
+    assert is_secret(data) or is_secret(data["cloud.conf"])
+    assert is_secret(recording.outputs["kubeconfig"])
+
+
+def test_load_balancers_wait_for_the_ccm_and_for_initialised_nodes(run_stack: Any) -> None:
+    recording = run_stack()
+
+    for name in ("web", "echo"):
+        waits_for = recording.dependencies(recording.one(SERVICE, name).urn)
+        assert recording.one(DAEMON_SET, "cloud-controller-manager").urn in waits_for
+        assert recording.one(CONTROLLER, "cloud-controller").urn in waits_for
+
+
+def test_the_controllers_wait_for_machines_and_ccm(run_stack: Any) -> None:
+    recording = run_stack()
+
+    waits_for = recording.dependencies(recording.one(CONTROLLER, "cloud-controller").urn)
+
+    machines = {r.urn for r in recording.registrations if r.request.type == MACHINE}
+    assert len(machines) == 4
+    assert machines <= waits_for
+    assert recording.one(DAEMON_SET, "cloud-controller-manager").urn in waits_for
+
+
+def test_what_is_in_the_cluster_vanishes_with_it_but_load_balancers_are_removed(run_stack: Any) -> None:
+    recording = run_stack()
+
+    cluster = recording.one(CLUSTER, "local").urn
+    assert (
+        recording.one("cloudcontroller:index:CloudControllerManager", "cloud-controller-manager").request.deletedWith
+        == cluster
+    )
+    assert recording.one("cloudcontroller:index:Workload", "web").request.deletedWith == cluster
+    for type_ in ("cloudcontroller:index:LoadBalancerService", SERVICE):
+        assert not recording.one(type_, "web").request.deletedWith
+
+
+def test_machines_are_spread_over_zones_and_keep_their_names_when_their_number_changes(run_stack: Any) -> None:
+    pools = config()["nodePools"]
+    more = [{**pool, "count": pool["count"] + (pool["name"] == "workers")} for pool in pools]
+
+    def machines(recording: Any) -> dict[str, Any]:
+        return {r.urn: r.inputs for r in recording.registrations if r.request.type == MACHINE}
+
+    before, after = machines(run_stack(made=True)), machines(run_stack(made=True, nodePools=more))
+
+    assert before.items() <= after.items()
+    assert {inputs["name"]: inputs["subnet_id"] for inputs in after.values()} == {
+        "local-control-plane-0": "local-zone-a-id",
+        "local-workers-0": "local-zone-a-id",
+        "local-workers-1": "local-zone-b-id",
+        "local-workers-2": "local-zone-c-id",
+        "local-workers-3": "local-zone-a-id",
+    }
+
+
+def test_ingress_machines_carry_the_tag_by_which_load_balancers_find_them(run_stack: Any) -> None:
+    recording = run_stack(made=True)
+
+    assert recording.one(MACHINE, "local-workers-0").inputs["tags"] == {
+        "kubernetes.io/cluster": "local-id",
+        "mycloud.io/ingress-node": "true",
+        "pulumi.com/project": "cloud-controller",
+        "pulumi.com/stack": "local",
+    }
+    assert "mycloud.io/ingress-node" not in recording.one(MACHINE, "local-control-plane-0").inputs["tags"]
+
+
+def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> None:
+    def flag(recording: Any) -> str:
+        args = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]["containers"][
+            0
+        ]["args"]
+        return next(arg for arg in args if arg.startswith("--controllers="))
+
+    def may(recording: Any) -> set[tuple[str, str]]:
+        rules = recording.one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "cloud-controller-manager").inputs[
+            "rules"
+        ]
+        return {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
+
+    mixed, all_by_daemon = run_stack(), run_stack(executors={})
+
+    assert flag(mixed) == "--controllers=service,node-lifecycle"
+    assert flag(all_by_daemon) == "--controllers=node,route,service,node-lifecycle"
+    assert ("nodes/status", "patch") not in may(mixed)
+    assert ("nodes/status", "patch") in may(all_by_daemon)
+
+
+def test_the_ccm_comes_up_before_nodes_are_initialised_and_restarts_with_its_config(run_stack: Any) -> None:
+    template = run_stack(made=True).one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]
+
+    assert {
+        "key": "node.cloudprovider.kubernetes.io/uninitialized",
+        "value": "true",
+        "effect": "NoSchedule",
+    } in template["spec"]["tolerations"]
+    assert template["spec"]["hostNetwork"]
+    assert template["spec"]["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
+
+
+def test_a_protected_stack_protects_what_would_be_lost(run_stack: Any) -> None:
+    recording = run_stack(protect=True)
+
+    protected = {r.request.type for r in recording.registrations if r.request.protect}
+    assert {"cloudcontroller:index:Cluster", "cloudcontroller:index:LoadBalancerService"} <= protected
+    assert not any(r.request.protect for r in run_stack().registrations)
+
+
+def test_a_wrong_config_ends_the_program_with_one_clear_line(run_stack: Any) -> None:
+    with pytest.raises(pulumi.RunError, match="did you mean 'mycloud'"):
+        run_stack(cloud="myclod")
+
+
+def test_a_zone_that_the_cloud_lacks_is_left_to_the_clouds_own_check(run_stack: Any) -> None:
+    pools = [{**pool, "zones": ["zone-z"]} for pool in config()["nodePools"]]
+
+    recording = run_stack(nodePools=pools)
+
+    assert recording.one("pulumi-python:dynamic/mycloud:Subnet", "local-zone-z").inputs["zone"] == "zone-z"
