@@ -27,7 +27,7 @@ from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.state_folder import StateFolder, endpoint
-from local.mycloud.status import site_objects, suspend_machines
+from local.mycloud.status import site_objects, suspend
 from local.ports import PortBusyError, require_free
 from local.processes import Process, ProcessError
 
@@ -89,6 +89,24 @@ class Site:
             self._stop(API)
             self._start_api(self._take_block())
 
+    def wait_settled(self, seconds: float) -> None:
+        """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
+
+        def pending() -> list[str]:
+            objects = site_objects(self.folder.database)
+            return [
+                f"{each['id']} ({each['state']})"
+                for each in (*objects["clusters"], *objects["machines"])
+                if each["state"] in ("creating", "updating", "stopping", "deleting")
+            ]
+
+        if not wait_until(lambda: not pending(), seconds):
+            raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")
+
+    def wait_answering(self, seconds: float) -> bool:
+        """Wait until every load balancer that has backends has a healthy one; whether that came about."""
+        return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
+
     def down(self, *, keep_data: bool = False) -> None:
         """Stop everything that the site started, then delete the cloud's data and give the block back.
 
@@ -102,7 +120,7 @@ class Site:
             self._stop_everything_else()
             if keep_data:
                 if self.folder.database.exists():
-                    suspend_machines(self.folder.database)
+                    suspend(self.folder.database)
                 return
             shutil.rmtree(self.folder.mycloud, ignore_errors=True)
             self.folder.site_file.unlink(missing_ok=True)
@@ -251,6 +269,14 @@ def _healthz(url: str) -> bool:
             return pool.request("GET", f"{url}/healthz").status == 200
         except urllib3.exceptions.HTTPError:
             return False
+
+
+def _answers(balancer: Mapping[str, Any]) -> bool:
+    backends = balancer["backends"] or []
+    by_set = {each["backend_set"]: False for each in backends}
+    for each in backends:
+        by_set[each["backend_set"]] |= each["healthy"] is True
+    return balancer["state"] == "available" and all(by_set.values())
 
 
 def _stop_record(record: Path) -> None:

@@ -67,7 +67,8 @@ class Lifecycle:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self) -> None:
-        looked = 0.0
+        looked = -self._tick_seconds
+        self._bell.set()
         while not self._stopping.is_set():
             self._bell.wait(self._tick_seconds)
             self._bell.clear()
@@ -144,7 +145,7 @@ class Lifecycle:
     def _cluster_needs_work(self, cluster: Cluster, network: NetworkRecord) -> bool:
         if cluster.state == State.AVAILABLE:
             return not self._machinery.cluster_is_running(cluster, network)
-        return cluster.state in _ON_THE_WAY
+        return cluster.state in (*_ON_THE_WAY, State.UPDATING)
 
     def _work_on_cluster(self, id: str) -> bool:
         with self._store.read() as session:
@@ -157,11 +158,14 @@ class Lifecycle:
             with self._store.write() as session:
                 session.remove(id)
         elif cluster.state == State.CREATING:
-            self._write_cluster(id, self._started(cluster, network))
+            self._write_cluster(cluster, self._started(cluster, network))
         elif cluster.state == State.AVAILABLE:
             # A managed control plane heals: its processes were killed, or the computer was restarted.
             log.warning("the control plane of %s does not run; starting it again", id)
+            self._write_cluster(cluster, {"state": State.UPDATING, "state_reason": "its control plane ended"})
+        elif cluster.state == State.UPDATING:
             self._machinery.start_cluster(cluster, network)
+            self._write_cluster(cluster, {"state": State.AVAILABLE, "state_reason": None})
         return True
 
     def _started(self, cluster: Cluster, network: NetworkRecord) -> dict[str, object]:
@@ -177,11 +181,12 @@ class Lifecycle:
             "certificate_authority": facts.certificate_authority,
         }
 
-    def _write_cluster(self, id: str, changes: dict[str, object]) -> None:
+    def _write_cluster(self, before: Cluster, changes: dict[str, object]) -> None:
+        """Write a step's result, unless the API gave the cluster another direction meanwhile."""
         with self._store.write() as session:
-            cluster = session.find(Cluster, id)
-            if cluster is not None and cluster.state == State.CREATING:
-                session.save(cluster.model_copy(update=changes))
+            present = session.find(Cluster, before.id)
+            if present is not None and present.state == before.state:
+                session.save(present.model_copy(update=changes))
 
     # -- machines
 

@@ -32,11 +32,14 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def suspend_machines(database: Path) -> None:
-    """Note for every running machine that it shall boot again with the site, instead of being found dead."""
+def suspend(database: Path) -> None:
+    """Note for all that runs that it shall start again with the site, instead of being found dead."""
     store = Store(database)
     try:
         with store.write() as session:
+            for cluster in session.query(Cluster, Filter(states=[State.AVAILABLE.value])):
+                cluster.state, cluster.state_reason = State.UPDATING, "the site was stopped"
+                session.save(cluster)
             for machine in session.query(MachineRecord, Filter(states=[State.RUNNING.value])):
                 machine.state, machine.state_reason = State.CREATING, "the site was stopped"
                 session.save(machine)

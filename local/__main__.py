@@ -1,0 +1,202 @@
+"""Run a stack on a site of this machine: a private cloud with real control planes, machines and load balancers.
+
+up       bring the site up, then the stack, and leave both running
+preview  show what `up` would change in the stack
+refresh  read back what is really there into the stack's state
+down     destroy the stack, then stop the site and delete its data
+status   show what runs where
+stop     stop the site's processes and keep everything; `up` goes on from there
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local.engine.secrets import SecretsError
+from local.site import Site, SiteError
+from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
+from local.status_text import addresses, render
+
+OK, FAILED, USAGE = 0, 1, 2
+
+PROJECT = Path(__file__).resolve().parents[1]
+STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
+SETTLE_SECONDS = 120.0
+ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of the command line."""
+
+    site: Site
+    stack: str
+    json: bool
+    engine_options: tuple[str, ...] = ()
+
+    @property
+    def stack_file(self) -> Path:
+        return PROJECT / "stacks" / f"Pulumi.{self.stack}.yaml"
+
+    @property
+    def stack_dir(self) -> Path:
+        return self.site.folder.stack(self.stack)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; the exit code: 0 done, 1 failed, 2 called wrongly."""
+    options = _parser().parse_args(argv)
+    state = Path(options.state or os.environ.get(STATE_VARIABLE) or PROJECT / ".state")
+    engine_options = [flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)]
+    run = Run(Site(state), options.stack, options.json, tuple(engine_options))
+    try:
+        return _COMMANDS[options.command](run)
+    except StackFileError as error:
+        return _fail(error, USAGE)
+    except (SiteError, SecretsError) as error:
+        return _fail(error, FAILED)
+
+
+def _up(run: Run) -> int:
+    _engine_ready(run)
+    code = _engine(run, "up", *_policies())
+    if code != OK:
+        return code
+    answering = run.site.wait_answering(ANSWER_SECONDS)
+    if not run.json and (commands := addresses(run.site.status()["load_balancers"])):
+        print("\n".join(["", "Try it:", *(f"  {command}" for command in commands)]))
+    if not answering:
+        _tell("not every load balancer has a healthy backend yet; `python -m local status` shows which")
+    return OK
+
+
+def _preview(run: Run) -> int:
+    _engine_ready(run)
+    return _engine(run, "preview", *_policies())
+
+
+def _refresh(run: Run) -> int:
+    _engine_ready(run)
+    return _engine(run, "refresh")
+
+
+def _down(run: Run) -> int:
+    if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or _has_state(run.stack_dir)):
+        _tell(f"there is no site in {run.site.folder.root}: nothing to do")
+        return OK
+    if _has_state(run.stack_dir):
+        _engine_ready(run)
+        code = _engine(run, "destroy")
+        if code != OK:
+            return code
+    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and _has_state(each))
+    if others:
+        _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
+        return OK
+    run.site.down()
+    _tell("the site is stopped and its data are deleted")
+    return OK
+
+
+def _status(run: Run) -> int:
+    status = run.site.status()
+    outputs = _outputs(run) if status["up"] or "endpoint" in status else {}
+    print(json.dumps({**status, "outputs": outputs}, indent=2) if run.json else render(status, outputs))
+    return OK
+
+
+def _stop(run: Run) -> int:
+    run.site.down(keep_data=True)
+    _tell("the site is stopped; `python -m local up` goes on from here")
+    return OK
+
+
+_COMMANDS: Mapping[str, Callable[[Run], int]] = {
+    "up": _up,
+    "preview": _preview,
+    "refresh": _refresh,
+    "down": _down,
+    "status": _status,
+    "stop": _stop,
+}
+
+
+def _engine_ready(run: Run) -> None:
+    """The site is up, its clusters run, and the stack's copy says where it is."""
+    read_stack_file(run.stack_file)  # before anything is started: a mistyped name starts nothing
+    run.site.up()
+    _tell(f"mycloud answers at {run.site.endpoint}")
+    run.site.wait_settled(SETTLE_SECONDS)
+    write_stack_copy(run.stack_file, run.stack_dir, run.site.endpoint, run.site.token)
+
+
+def _engine(run: Run, command: str, *more: str) -> int:
+    # Imported on use: status and stop need none of it. In process, so that the stack's key is derived once.
+    from local.engine import cli
+
+    return cli.main([command, *_where(run), *run.engine_options, *more])
+
+
+def _where(run: Run) -> list[str]:
+    copy = run.stack_dir / run.stack_file.name
+    return [
+        *("--stack", run.stack),
+        *("--state", str(run.site.folder.root)),
+        *("--config-file", str(copy)),
+        *("--cwd", str(PROJECT)),
+    ]
+
+
+def _policies() -> list[str]:
+    return ["--policy-pack", str(PROJECT / "policy")]
+
+
+def _outputs(run: Run) -> dict[str, Any]:
+    """The stack's outputs, secrets masked; none before its first `up`."""
+    if not _has_state(run.stack_dir):
+        return {}
+    from local.engine import cli
+
+    text = io.StringIO()
+    if cli.main(["stack", "output", "--json", *_where(run)], text) != OK:
+        return {}
+    return dict(json.loads(text.getvalue()))
+
+
+def _has_state(stack_dir: Path) -> bool:
+    return (stack_dir / "state.json").exists()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m local", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=list(_COMMANDS), metavar="COMMAND", help=", ".join(_COMMANDS))
+    parser.add_argument("--stack", "-s", default="local", help="the stack's name (default: local)")
+    parser.add_argument(
+        "--state", metavar="DIR", help=f"the site's state folder (default: ${STATE_VARIABLE}, else .state)"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
+    parser.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+    return parser
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _fail(error: Exception, code: int) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

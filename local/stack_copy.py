@@ -1,0 +1,91 @@
+"""The copy of a stack file that tells the program where the site is: endpoint in plain, token encrypted.
+
+The copy lies in the state folder, readable by its user alone, and is written anew before each run. Its salt stays, so
+that the stack's state can be read with the same key. Any engine can use it (`--config-file`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.engine.secrets import PASSPHRASE_VARIABLE, PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.mycloud.state_folder import write_private
+
+NAMESPACE = "cloud-controller"
+
+
+class StackFileError(Exception):
+    """The stack's file is missing or not for a local site; the message says what is wrong and what there is."""
+
+
+def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -> Path:
+    """Write the copy of `source` for a site into `stack_dir` and return its path.
+
+    Raises StackFileError, or SecretsError if the passphrase is not the one that earlier secrets were made with.
+    """
+    stack = read_stack_file(source)
+    copy = stack_dir / source.name
+    crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
+    stack["encryptionsalt"] = crypter.salt
+    stack["config"] = {
+        **stack["config"],
+        f"{NAMESPACE}:mycloud": {"endpoint": endpoint},
+        f"{NAMESPACE}:mycloudToken": {"secure": crypter.encrypt(token)},
+    }
+    write_private(
+        copy, f"# Made from {source.name} for the site of this folder, before every run.\n" + yaml.dump(stack)
+    )
+    return copy
+
+
+def read_stack_file(source: Path) -> dict[str, Any]:
+    """The stack file, if its stack is for a local site. Raises StackFileError."""
+    try:
+        stack = yaml.safe_load(source.read_text())
+    except FileNotFoundError:
+        name = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
+        known = ", ".join(sorted(path.name.split(".")[1] for path in source.parent.glob("Pulumi.*.yaml"))) or "none"
+        raise StackFileError(f"there is no stack {name!r} ({source}); there are: {known}") from None
+    except yaml.YAMLError as error:
+        raise StackFileError(f"{source} is not YAML: {str(error).splitlines()[0]}") from None
+    config = stack.get("config") if isinstance(stack, dict) else None
+    if not isinstance(config, dict):
+        raise StackFileError(f"{source} has no map `config`")
+    cloud = config.get(f"{NAMESPACE}:cloud")
+    if cloud != "mycloud":
+        raise StackFileError(
+            f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud'; "
+            f"run the stack with `python -m local.engine` or `pulumi`"
+        )
+    return dict(stack)
+
+
+def _crypter(salt: str | None, stack_dir: Path) -> PassphraseCrypter:
+    passphrase = _passphrase(stack_dir, may_make=salt is None)
+    return new_crypter(passphrase) if salt is None else open_crypter(passphrase, salt)
+
+
+def _passphrase(stack_dir: Path, *, may_make: bool) -> str:
+    """From the environment, as Pulumi has it, or from the stack's folder, where the first run makes one."""
+    value = os.environ.get(PASSPHRASE_VARIABLE)
+    if value is not None:
+        return value
+    file = Path(os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE") or stack_dir / "passphrase")
+    if file.exists():
+        return file.read_text().strip()
+    if not may_make:
+        raise SecretsError(f"the stack's passphrase is not known: set {PASSPHRASE_VARIABLE}, or put it into {file}")
+    write_private(file, secrets.token_urlsafe(24) + "\n")
+    return file.read_text().strip()
+
+
+def _salt_of(copy: Path) -> str | None:
+    if not copy.exists():
+        return None
+    stack = yaml.safe_load(copy.read_text())
+    return str(stack["encryptionsalt"])
