@@ -1,5 +1,20 @@
 """mycloud, the private cloud: importing this registers it."""
 
-from cloud_controller.clouds.mycloud.cloud import MyCloud
+from __future__ import annotations
 
-__all__ = ["MyCloud"]
+from typing import TYPE_CHECKING
+
+from cloud_controller.clouds import register
+
+if TYPE_CHECKING:
+    from cloud_controller.clouds.mycloud.cloud import MyCloud
+
+
+@register("mycloud")
+def from_config(text: str) -> MyCloud:
+    """mycloud from the text of a cloud config. Raises InvalidConfiguration."""
+    # Imported late: programs and policies read this package's catalogue alone, and need no HTTP client for it.
+    from cloud_controller.clouds.mycloud.cloud import MyCloud
+    from cloud_controller.clouds.mycloud.config import parse
+
+    return MyCloud(parse(text))

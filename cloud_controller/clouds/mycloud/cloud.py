@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds import register
 from cloud_controller.clouds.mycloud.client import Client
-from cloud_controller.clouds.mycloud.config import Config, parse
+from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
 from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
@@ -70,9 +69,3 @@ class MyCloud:
             f"clusters/{self.cluster_id}/credentials", {"ttl_seconds": _CREDENTIALS_TTL}, idempotent=True
         )
         return str(answer["kubeconfig"])
-
-
-@register(PROVIDER_NAME)
-def from_config(text: str) -> MyCloud:
-    """mycloud from the text of a cloud config. Raises InvalidConfiguration."""
-    return MyCloud(parse(text))

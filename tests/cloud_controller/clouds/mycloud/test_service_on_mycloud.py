@@ -18,7 +18,7 @@ from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, R
 from cloud_controller.metrics import Metrics
 
 if TYPE_CHECKING:
-    from cloud_controller.clouds.mycloud import MyCloud
+    from cloud_controller.clouds.mycloud.cloud import MyCloud
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 WEB = "default/web"

@@ -1,0 +1,79 @@
+"""The reference page of annotations, made from the clouds' catalogues: `python -m cloud_controller.annotation_docs`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from cloud_controller.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
+
+CATALOGUES = (MYCLOUD,)
+
+_HEAD = """\
+<!-- Made by `python -m cloud_controller.annotation_docs`; change the catalogues, not this page. -->
+# Annotations of a LoadBalancer Service
+
+What a Service of type `LoadBalancer` may tell its cloud. Every annotation is also a typed argument of the component
+`LoadBalancerService` (its settings). A value that is not allowed, and a misspelt name, is an error that names what is
+allowed: an event at the Service, a failed preview in the program.
+
+A change takes effect, by annotation, in one of these ways; the plan says which before it happens:
+"""
+
+_EFFECTS = {
+    Mutability.IN_PLACE: "the load balancer is changed; address and other ports stay as they are.",
+    Mutability.REPLACE: "a new load balancer takes its place: **the address changes**.",
+    Mutability.CREATE_ONLY: "only a load balancer made later gets the new value; the plan says that it is ignored.",
+}
+
+
+def page(catalogues: Iterable[Catalogue] = CATALOGUES) -> str:
+    """The whole page in Markdown."""
+    lines = [_HEAD, *(f"- **{mutability.value}**: {effect}" for mutability, effect in _EFFECTS.items())]
+    for catalogue in catalogues:
+        lines += ["", f"## {catalogue.cloud}", *_section(catalogue)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(catalogue: Catalogue) -> Iterator[str]:
+    offered = [entry for entry in catalogue if not entry.ignored]
+    ignored = [entry for entry in catalogue if entry.ignored]
+    yield ""
+    yield from _table(
+        ("annotation", "argument", "allowed", "default", "a change is"),
+        [(f"`{e.name}`", f"`{e.argument}`", _allowed(e), _default(e), e.mutability.value) for e in offered],
+    )
+    for entry in offered:
+        yield from ("", f"### `{entry.name}`", "", *_paragraph(entry))
+    if ignored:
+        yield from ("", f"### Known, but not offered by {catalogue.cloud}", "")
+        for entry in ignored:
+            yield f"- `{entry.name}` ({entry.description.rstrip('.')}): ignored, and the plan says so: {entry.ignored}."
+
+
+def _paragraph(entry: Annotation) -> Iterator[str]:
+    yield f"{entry.description} Applies to {entry.applies_to}."
+    yield ""
+    example = entry.example or str(entry.default or (entry.allowed[0] if entry.allowed else entry.minimum))
+    yield f'- Example: `{entry.name}: "{example}"`'
+    yield f"- Since version {entry.since}; source: {entry.source}."
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _allowed(entry: Annotation) -> str:
+    return ", ".join(f"`{value}`" for value in entry.allowed) if entry.allowed else entry.allowed_text
+
+
+def _default(entry: Annotation) -> str:
+    return f"`{entry.default}`" if entry.default is not None else entry.default_note or "none"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
