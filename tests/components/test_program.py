@@ -143,7 +143,7 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
         args = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]["containers"][
             0
         ]["args"]
-        return next(arg for arg in args if arg.startswith("--controllers="))
+        return next(str(arg) for arg in args if arg.startswith("--controllers="))
 
     def may(recording: Any) -> set[tuple[str, str]]:
         rules = recording.one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "cloud-controller-manager").inputs[
