@@ -16,6 +16,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
+from local.engine import urn as urns
 from local.engine.deployment import Deployment, Goal
 from local.engine.events import Diagnostic
 from local.engine.paths import PathError
@@ -182,6 +183,8 @@ class Monitor:
 
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
+        if not request.aliasURNs and all(self._names_nothing(alias, request) for alias in request.aliases):
+            used.discard("aliases")
         if request.HasField("replacement_trigger"):
             used.add("replacement_trigger")
         if request.HasField("hooks") and request.hooks.ListFields():
@@ -190,6 +193,15 @@ class Monitor:
             message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
             self._run.fail(message)
             raise StackError(message)
+
+    def _names_nothing(self, alias: Any, request: Any) -> bool:
+        """Whether it is an alias by type alone (SDKs add them for older API versions) of nothing in the state."""
+        spec = alias.spec
+        if not spec.type or spec.name or spec.stack or spec.project or spec.parentUrn or spec.noParent:
+            return False
+        run = self._run
+        urn = urns.make(run.stack, run.project, request.parent, spec.type, request.name)
+        return urn not in run.store.snapshot.live()
 
 
 def _unimplemented(what: str) -> MonitorError:
