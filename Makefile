@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast preview refresh down status check format bench lock set-up binaries clean
+.PHONY: help up test test-fast preview refresh down stop status check format bench lock set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -27,6 +27,9 @@ refresh: set-up ## Read back what is really there into the stack's state
 
 down: set-up ## Destroy the stack, then stop the local site
 	@$(PYTHON) -m local down --stack $(STACK)
+
+stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
+	@$(PYTHON) -m local stop --stack $(STACK)
 
 status: set-up ## Show what runs: the site, its clusters, machines and load balancers
 	@$(PYTHON) -m local status --stack $(STACK)
@@ -54,6 +57,8 @@ lock: set-up ## Resolve the dependencies again into the locked requirements (UPG
 	@tools/lock $(if $(UPGRADE),--upgrade)
 
 set-up: $(SET_UP) ## Make .venv with the locked dependencies (every other target does it when needed)
+
+	@:
 
 $(SET_UP): requirements.txt pyproject.toml tools/set-up
 	@tools/set-up
