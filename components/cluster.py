@@ -22,7 +22,8 @@ class ClusterArgs(TypedDict):
 class Cluster(pulumi.ComponentResource):
     """A network with a subnet a zone and a control plane. Its name is the name of network and cluster in the cloud.
 
-    Protect it with `opts`: children inherit `protect` and `retain_on_delete`.
+    Protect it with `opts`: children inherit `protect` and `retain_on_delete`. Beside the outputs it has `subnet_ids`
+    (by zone) and `control_plane`, the resource that objects in the cluster vanish with (their `deleted_with`).
     """
 
     cluster_id: pulumi.Output[str]
@@ -32,10 +33,6 @@ class Cluster(pulumi.ComponentResource):
     """The range of which every node gets a part for its pods."""
     kubeconfig: pulumi.Output[str]
     """Of a cluster admin; secret, and unknown until the cluster exists."""
-    subnet_ids: dict[str, pulumi.Output[str]]
-    """By zone."""
-    control_plane: pulumi.Resource
-    """What objects in the cluster vanish with: their `deleted_with`."""
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         inputs.check_dns_label("name", name)
@@ -50,8 +47,9 @@ class Cluster(pulumi.ComponentResource):
         self.network_id = network.id
         self.pod_cidr = network.pod_cidr
         self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
-        self.subnet_ids = dict(network.subnet_ids)
-        self.control_plane = cluster.resource
+        # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
+        self.subnet_ids: dict[str, pulumi.Output[str]] = dict(network.subnet_ids)
+        self.control_plane: pulumi.Resource = cluster.resource
         self.register_outputs(
             {
                 "cluster_id": self.cluster_id,

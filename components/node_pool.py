@@ -41,10 +41,10 @@ class NodePoolArgs(TypedDict):
 
 
 class NodePool(pulumi.ComponentResource):
-    """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name."""
+    """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name.
 
-    machines: list[clouds.MachineParts]
-    """Names (of machine and node) and provider IDs, in the order of their indices."""
+    `machines` has their names (which are their nodes') and provider IDs, in the order of their indices.
+    """
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         role = args.get("role", "worker")
@@ -58,7 +58,8 @@ class NodePool(pulumi.ComponentResource):
             inputs.check(f"zones[{index}]", zone, f"the network's zones: {', '.join(known)}", known.__contains__)
         adapter = clouds.adapter(args["cloud"])
         super().__init__("cloudcontroller:index:NodePool", name, dict(args), opts)
-        self.machines = []
+        # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
+        self.machines: list[clouds.MachineParts] = []
         for index in range(args["count"]):
             machine_name = f"{args['cluster_name']}-{name}-{index}"
             inputs.check_dns_label("name", machine_name)

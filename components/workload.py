@@ -33,10 +33,10 @@ class WorkloadArgs(TypedDict):
 
 
 class Workload(pulumi.ComponentResource):
-    """A Deployment named as the component, its pods spread over nodes."""
+    """A Deployment named as the component, its pods spread over nodes.
 
-    selector: dict[str, str]
-    """The labels by which a Service finds the pods."""
+    `selector` has the labels by which a Service finds the pods.
+    """
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         protocol = args.get("protocol", "TCP")
@@ -44,7 +44,8 @@ class Workload(pulumi.ComponentResource):
         inputs.check_port("port", args["port"])
         inputs.check("protocol", protocol, ", ".join(PROTOCOLS), lambda v: v in PROTOCOLS)
         super().__init__("cloudcontroller:index:Workload", name, dict(args), opts)
-        self.selector = {APP_LABEL: name}
+        # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
+        self.selector: dict[str, str] = {APP_LABEL: name}
         container: ContainerArgsDict = {
             "name": name,
             "image": args["image"],
