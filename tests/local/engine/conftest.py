@@ -127,11 +127,11 @@ class MemoryProvider:
         if self.cloud.barrier is not None:
             self.cloud.barrier.wait(20)
         plain = without_secrets(inputs)
-        id = f"{name_of(urn)}-{plain.get('kind', 'a')}"
-        self.cloud.objects[id] = plain
+        made = f"{name_of(urn)}-{plain.get('kind', 'a')}"
+        self.cloud.objects[made] = plain
         self.cloud.seen.append(inputs)
         self.cloud.done("create", urn)
-        return CreateResult(id, {**plain, "address": f"address of {id}"})
+        return CreateResult(made, {**plain, "address": f"address of {made}"})
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         del inputs, outputs
