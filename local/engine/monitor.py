@@ -103,11 +103,13 @@ class Monitor:
         with _answering():
             self._refuse_unknown_options(request)
             state = self._deployment.register(_goal(request, self._run.project_root))
+            # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
+            outputs = state.outputs if state.custom else {}
             return resource_pb2.RegisterResourceResponse(
                 urn=state.urn,
                 # Of a provider instance the SDK builds a reference `URN::ID` and needs the sentinel for that.
                 id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
-                object=to_struct(state.outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
+                object=to_struct(outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
 
     def RegisterResourceOutputs(self, request: Any, context: Any = None) -> Any:  # noqa: N802
