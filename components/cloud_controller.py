@@ -159,13 +159,14 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
     Depends on the machines and the CCM (`opts.depends_on`); what runs in the cluster depends on it.
     """
 
-    plan: pulumi.Output[Sequence[Mapping[str, Any]]]
+    # Loosely typed: the SDK checks what an older state holds against these.
+    plan: pulumi.Output[Any]
     """The actions that `check` found, in order; for showing and for policies."""
-    nodes: pulumi.Output[Sequence[str]]
+    nodes: pulumi.Output[Any]
     """The nodes that are initialised: all that are declared."""
-    applied: pulumi.Output[Sequence[Mapping[str, Any]]]
-    """What the last update did itself."""
-    drift: pulumi.Output[Sequence[Mapping[str, Any]]]
+    applied: pulumi.Output[Any]
+    """What the last update did itself, a line each."""
+    drift: pulumi.Output[Any]
     """What the last refresh found to differ; empty after an update."""
 
     def __init__(

@@ -97,7 +97,7 @@ class Step:
 
     def to_json(self) -> Entry:
         """The form that stands in the resource's `plan`."""
-        entry: Entry = {**self.action.to_json(), "executor": self.executor}
+        entry: Entry = {**_without_nulls(self.action.to_json()), "executor": self.executor}
         return {**entry, "awaited": True} if self.awaited else entry
 
 
@@ -142,20 +142,22 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
         # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
         kept = Plan.of(action for action in route.plan(table, options) if action.target not in lost)
-        steps += _steps(route.NAME, kept, target)
+        # Registered, but kube-controller-manager has not given them their pod range yet: their routes still follow.
+        waiting = [name(n) for n in nodes if name(n) in target.names and not view.pod_cidrs(n)]
+        steps += _steps(route.NAME, kept + route.plan_assumed(waiting), target)
     lifecycle = node_lifecycle.observe_nodes(nodes, world.cloud)
     removed = node_lifecycle.NodeLifecycleOptions(removed=target.removed)
     return steps + _steps(node_lifecycle.NAME, node_lifecycle.plan(lifecycle, removed), target)
 
 
-def converge(world: World, target: Target, deadline: float) -> list[Entry]:
-    """Apply what Pulumi runs and wait for the rest, at most `deadline` seconds; what was applied.
+def converge(world: World, target: Target, deadline: float) -> list[str]:
+    """Apply what Pulumi runs and wait for the rest, at most `deadline` seconds; what was applied, a line each.
 
     Raises `NotConverged` with what is missing then, or the first error that no repetition will mend.
     """
     end = time.monotonic() + deadline
     pause = _FIRST_PAUSE
-    applied: list[Entry] = []
+    applied: list[str] = []
     events = EventRecorder(world.kube, COMPONENT)
     try:
         while True:
@@ -189,6 +191,13 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     return len(operations)
 
 
+def _without_nulls(value: Any) -> Any:
+    # The dynamic provider's server loses nulls inside of values, so a refresh would show them as differences.
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def _steps(controller: str, plan: Plan, target: Target, nodes: Sequence[Object] = ()) -> list[Step]:
     executor = target.executor(controller)
     uninitialised = {name(n) for n in nodes if view.has_taint(n, view.UNINITIALIZED_TAINT)}
@@ -203,16 +212,16 @@ def _steps(controller: str, plan: Plan, target: Target, nodes: Sequence[Object] 
 
 def _apply(
     world: World, steps: Sequence[Step], events: EventRecorder
-) -> tuple[list[Entry], dict[str, apply.ActionError]]:
+) -> tuple[list[str], dict[str, apply.ActionError]]:
     """Carry out what Pulumi runs, controller by controller; what was done, and passing errors by target."""
-    done: list[Entry] = []
+    done: list[str] = []
     failed: dict[str, apply.ActionError] = {}
     for controller in (node.NAME, route.NAME):
         mine = [s.action for s in steps if s.controller == controller and s.executor == PULUMI and not s.action.assumed]
         results = apply.run(Plan.of(mine), world.kube, world.cloud, events=events, controller=controller)
         for result in results:
             if result.error is None:
-                done.append({**result.action.to_json(), "executor": PULUMI})
+                done.append(str(result.action))
             elif isinstance(result.error, _TRANSIENT):
                 failed[result.action.target] = result.error
             else:
