@@ -117,6 +117,7 @@ class ServiceController:
         self._options = options
         self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes)
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
+        self._eligible: list[Object] | None = None
         self._queue: WorkQueue[str] = WorkQueue()
         self._threads: list[threading.Thread] = []
         self._trouble: str | None = None
@@ -171,6 +172,7 @@ class ServiceController:
         # A kubelet's status is posted every few seconds; only what members depend on counts.
         if type is EventType.MODIFIED and old is not None and new is not None and _traits(old) == _traits(new):
             return
+        self._eligible = None
         self._queue.add_after(NODES_CHANGED, self._options.node_delay)
 
     def handle(self, key: str) -> None:
@@ -180,6 +182,7 @@ class ServiceController:
             if key == RESYNC:
                 self._resync()
             elif key == NODES_CHANGED:
+                self._eligible = None
                 self._enqueue_all()
             elif key == POLL:
                 self._poll()
@@ -304,7 +307,12 @@ class ServiceController:
         return changed
 
     def _eligible_nodes(self) -> list[Object]:
-        return service_plan.eligible_nodes(self._nodes.items(), self._rules)
+        # Found once for all visits until nodes change: there may be thousands of both. A list that is out of date by
+        # a race is put right by the visits that the change itself brings.
+        nodes = self._eligible
+        if nodes is None:
+            nodes = self._eligible = service_plan.eligible_nodes(self._nodes.items(), self._rules)
+        return nodes
 
 
 # --------------------------------------------------------------------------------------------------------- helpers

@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled
+from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers.service import POLL, RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_plan import FINALIZER
 from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, Resource
 from cloud_controller.metrics import Metrics
@@ -344,9 +345,11 @@ def test_a_node_that_comes_or_goes_changes_members_only(site: MyCloudSite, clust
 
     cluster.put_node(site.machine("worker-2"), ingress=True)
     writes += 1  # the machine
+    running.handle(NODES_CHANGED)
     settle(site, running)
     assert len(members(only(site.load_balancers()))) == 2
     del cluster.objects["nodes"]["worker-0"]
+    running.handle(NODES_CHANGED)
     settle(site, running)
 
     assert len(members(only(site.load_balancers()))) == 1
@@ -545,6 +548,45 @@ def test_a_throttled_cloud_is_no_fault_of_the_service(site: MyCloudSite, cluster
     assert "SyncLoadBalancerFailed" not in cluster.reasons
     settle(site, running)
     assert len(site.load_balancers()) == 1
+
+
+def test_every_answer_lost_once_changes_nothing_of_the_outcome(site: MyCloudSite, cluster: Cluster) -> None:
+    for step, count in zip(lifetime(cluster, site), (1, 1, 1, 0), strict=True):
+        step()
+        for method in ("POST", "PUT", "DELETE"):
+            site.fault(f"{method} /v1/load_balancers*", "drop_answer", count=2)
+        settle(site, controller(site, cluster))
+        site.client.delete_path("admin/faults")
+
+        assert len(site.load_balancers()) == count
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
+def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_process(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    answers = iter([True, False])
+
+    def lose_the_second_answer() -> None:
+        if not next(answers, True):
+            raise Unavailable("the answer was lost")
+
+    cluster.put(web())
+    cloud = partial(_losing, after=lose_the_second_answer)
+    running = controller(site, cluster, load_balancers=cloud)
+    settle(site, running)
+    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(9443, 30444)]
+
+    with pytest.raises(Unavailable):
+        running.handle(WEB)
+    settle(site, running)
+
+    assert [each["port"] for each in only(site.load_balancers())["listeners"]] == [8080, 9443]
+    assert site.calls("PUT /v1/load_balancers/{id}/backend_sets/{name}") == 1, "what was done is not done again"
+
+
+def _losing(cloud: MyCloud, after: Callable[[], None]) -> CrashingLoadBalancers:
+    return CrashingLoadBalancers(cloud.load_balancers, after)
 
 
 # ------------------------------------------------------------------------------------------------------------ crashes

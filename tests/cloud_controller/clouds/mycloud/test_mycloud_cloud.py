@@ -1,0 +1,221 @@
+"""mycloud's machines, routes and access as the controllers see them, on the real API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloud_controller.cloud import (
+    AccessDenied,
+    Conflict,
+    InstanceRef,
+    InstanceState,
+    InvalidConfiguration,
+    NodeAddress,
+    Route,
+    Throttled,
+)
+from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
+from cloud_controller.clouds.mycloud.cloud import MyCloud
+from cloud_controller.clouds.mycloud.config import Config
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.load_balancer import CLUSTER_TAG
+from local.mycloud.models import Cluster, State
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+# --------------------------------------------------------------------------------------------------------- instances
+
+
+def test_a_machine_is_found_by_provider_id_and_by_name(site: MyCloudSite) -> None:
+    machine = site.machine("worker-0", tags={CLUSTER_TAG: site.cluster["id"], INGRESS_NODE: "true"})
+    by_id, by_name = InstanceRef("any-name", provider_id(machine)), InstanceRef("worker-0")
+
+    found = site.cloud.instances.describe([by_id, by_name])
+
+    instance = found[by_id]
+    assert instance is not None and instance == found[by_name]
+    assert instance.provider_id == f"mycloud://local/zone-b/{machine['id']}"
+    assert (instance.type, instance.zone, instance.region) == ("m1.small", "zone-b", "local")
+    assert instance.addresses == (
+        NodeAddress("InternalIP", machine["private_ips"][0]),
+        NodeAddress("Hostname", "worker-0"),
+    )
+    assert instance.additional_annotations == {INGRESS_NODE: "true"}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (State.CREATING, InstanceState.PENDING),
+        (State.RUNNING, InstanceState.RUNNING),
+        (State.STOPPING, InstanceState.STOPPED),
+        (State.STOPPED, InstanceState.STOPPED),
+        (State.FAILED, InstanceState.STOPPED),
+        (State.TERMINATED, None),
+    ],
+)
+def test_states(site: MyCloudSite, state: State, expected: InstanceState | None) -> None:
+    ref = InstanceRef("n", provider_id(site.machine("worker-0", state=state)))
+
+    instance = site.cloud.instances.describe([ref])[ref]
+
+    assert (instance and instance.state) == expected
+
+
+def test_a_machine_that_the_cloud_does_not_know_is_gone(site: MyCloudSite) -> None:
+    refs = [InstanceRef("n", "mycloud://local/zone-a/i-000000000000"), InstanceRef("unknown")]
+
+    assert site.cloud.instances.describe(refs) == {refs[0]: None, refs[1]: None}
+
+
+def test_by_name_only_machines_with_the_clusters_tag_count(site: MyCloudSite) -> None:
+    site.machine("worker-0", tags={CLUSTER_TAG: "c-other"})
+
+    assert site.cloud.instances.describe([InstanceRef("worker-0")]) == {InstanceRef("worker-0"): None}
+
+
+def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudSite) -> None:
+    site.machine("worker-0", state=State.TERMINATED)
+    living = site.machine("worker-0")
+
+    instance = site.cloud.instances.describe([InstanceRef("worker-0")])[InstanceRef("worker-0")]
+
+    assert instance is not None and instance.id == living["id"]
+
+
+def test_many_nodes_cost_few_calls(site: MyCloudSite) -> None:
+    names = [f"worker-{number}" for number in range(8)]
+    machines = [site.machine(name) for name in names]
+    refs = [InstanceRef(m["name"], provider_id(m)) for m in machines[:4]] + [InstanceRef(n) for n in names[4:]]
+    before = site.calls("GET /v1/machines")
+
+    found = site.cloud.instances.describe(refs)
+
+    assert [instance.name for instance in found.values() if instance] == names
+    assert site.calls("GET /v1/machines") - before == 2
+
+
+def test_another_clouds_provider_id_is_an_error_and_never_gone(site: MyCloudSite) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"node n: spec\.providerID"):
+        site.cloud.instances.describe([InstanceRef("n", "aws:///zone/i-1")])
+
+
+def test_no_node_costs_no_call(site: MyCloudSite) -> None:
+    before = site.context.calls.all()
+
+    assert site.cloud.instances.describe([]) == {}
+    assert site.context.calls.all() == before
+
+
+# ------------------------------------------------------------------------------------------------------------ routes
+
+
+def pod_range(site: MyCloudSite, number: int) -> str:
+    return f"{site.network['pod_cidr'].rsplit('.', 2)[0]}.{number}.0/24"
+
+
+def test_a_written_route_is_ours(site: MyCloudSite) -> None:
+    routes = site.cloud.routes
+    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
+
+    assert routes.create([wanted]) == []
+    assert routes.create([wanted]) == [], "written again it is as it was"
+    assert routes.list() == [wanted]
+
+
+def test_a_route_stays_ours_when_its_machine_is_terminated_and_becomes_foreign_when_nobody_knows_it(
+    site: MyCloudSite,
+) -> None:
+    machine = site.machine("worker-0")
+    routes = site.cloud.routes
+    routes.create([Route(pod_range(site, 1), machine["id"])])
+
+    site.set_machine_state(machine["id"], State.TERMINATED)
+    assert [(route.blackhole, route.owned) for route in routes.list()] == [(True, True)]
+    site.forget_machine(machine["id"])
+    assert [(route.blackhole, route.owned) for route in routes.list()] == [(True, False)]
+
+
+def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: MyCloudSite) -> None:
+    ours, theirs = site.machine("worker-0"), site.machine("other", tags={})
+    routes = site.cloud.routes
+    routes.create([Route(pod_range(site, 1), theirs["id"]), Route("10.255.0.0/24", ours["id"])])
+
+    assert [route.owned for route in routes.list()] == [False, False]
+
+
+def test_one_route_that_is_refused_does_not_stop_the_others(site: MyCloudSite) -> None:
+    first, second = site.machine("worker-0"), site.machine("worker-1")
+    routes = site.cloud.routes
+    routes.create([Route(pod_range(site, 1), first["id"])])
+
+    taken, free = Route(pod_range(site, 1), second["id"]), Route(pod_range(site, 2), second["id"])
+    (failure,) = routes.create([taken, free])
+
+    assert failure.route == taken
+    assert isinstance(failure.error, Conflict) and first["id"] in str(failure.error)
+    assert len(routes.list()) == 2
+
+
+def test_deleting_what_is_gone_is_a_success(site: MyCloudSite) -> None:
+    machine = site.machine("worker-0")["id"]
+    there, gone = Route(pod_range(site, 1), machine), Route(pod_range(site, 2), machine)
+    routes = site.cloud.routes
+    routes.create([there])
+
+    assert routes.delete([there, gone]) == []
+    assert routes.list() == []
+
+
+def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
+    machine = site.machine("worker-0")["id"]
+    wanted = [Route(pod_range(site, number), machine) for number in range(120)]
+    routes = site.cloud.routes
+
+    assert routes.create(wanted) == []
+
+    assert len(routes.list()) == 120
+    assert site.calls("POST /v1/route_tables/{id}/routes:batch_create") == 3
+
+
+def test_a_lost_answer_to_a_batch_is_no_failure(site: MyCloudSite) -> None:
+    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
+    routes = site.cloud.routes
+    site.fault("POST /v1/route_tables/*", "drop_answer", count=1)
+    assert routes.create([wanted]) == []
+    site.fault("POST /v1/route_tables/*", "drop_answer", count=1)
+    assert routes.delete([wanted]) == []
+
+    assert routes.list() == []
+
+
+def test_a_batch_that_is_throttled_for_long_fails_route_by_route(site: MyCloudSite) -> None:
+    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
+    site.fault("POST /v1/route_tables/*", "throttle", retry_after=600)
+
+    (failure,) = site.cloud.routes.create([wanted])
+
+    assert isinstance(failure.error, Throttled)
+
+
+# ------------------------------------------------------------------------------------------------------------ access
+
+
+def test_access_is_checked_by_token_and_cluster(site: MyCloudSite) -> None:
+    site.cloud.check_access()
+    with pytest.raises(AccessDenied, match="token"):
+        MyCloud(Config(site.endpoint, "wrong", site.cluster["id"])).check_access()
+    with pytest.raises(InvalidConfiguration, match="no cluster c-000000000000"):
+        MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access()
+
+
+def test_cluster_access_is_a_short_lived_kubeconfig(site: MyCloudSite) -> None:
+    with site.context.store.write() as session:
+        cluster = session.get(Cluster, site.cluster["id"])
+        cluster.state = State.AVAILABLE
+        session.save(cluster)
+
+    assert site.cloud.cluster_access() == f"kubeconfig of {site.cluster['id']} for 3600 s"

@@ -1,0 +1,352 @@
+"""From the load balancers that are to the one that should be: which actions, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud_controller.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancer import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    HealthCheck,
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    Member,
+    ObservedLoadBalancer,
+    Operation,
+    Pool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from cloud_controller.load_balancer_diff import diff
+from cloud_controller.plan import ActionKind, Plan
+
+TARGET = "service/default/web"
+
+
+def entry(sets: str, mutability: Mutability) -> Annotation:
+    return Annotation(
+        name=f"example.com/{sets}",
+        argument=sets.replace(".", "_"),
+        sets=sets,
+        type=str,
+        description="",
+        applies_to="",
+        mutability=mutability,
+        since="",
+        source="",
+    )
+
+
+CATALOGUE = Catalogue(
+    "example",
+    ("example.com/",),
+    (entry("scheme", Mutability.REPLACE), entry("subnet", Mutability.CREATE_ONLY)),
+)
+
+
+def pool(number: int, members: Sequence[str] = ("10.0.0.1",), **attributes: Any) -> Pool:
+    check = HealthCheck(attributes.pop("check", "TCP"))
+    found = tuple(Member(address, 30000 + number, f"i-{address}") for address in members)
+    return Pool(f"tcp-{number}", check, found, {"scheduler": "round_robin", **attributes})
+
+
+def listener(number: int, **attributes: Any) -> Listener:
+    return Listener("TCP", number, f"tcp-{number}", {"max_qps": None, **attributes})
+
+
+def model(*numbers: int, **attributes: Any) -> LoadBalancerModel:
+    return LoadBalancerModel(
+        name="web",
+        attributes={"scheme": "internal", **attributes},
+        listeners=tuple(listener(number) for number in numbers),
+        pools=tuple(pool(number) for number in numbers),
+        tags={"owner": "web"},
+    )
+
+
+def observed(
+    model: LoadBalancerModel,
+    id: str = "lb-1",
+    state: LoadBalancerState = LoadBalancerState.READY,
+    created_at: str = "1",
+) -> ObservedLoadBalancer:
+    return ObservedLoadBalancer(id, state, model, created_at=created_at, state_reason="no luck")
+
+
+def changed(desired: LoadBalancerModel | None, *present: ObservedLoadBalancer) -> Plan:
+    return diff(desired, present, CATALOGUE, target=TARGET, client_token="c-uid")
+
+
+def operations(plan: Plan) -> list[Any]:
+    return [action.operation for action in plan.changes]
+
+
+# -------------------------------------------------------------------------------------------------- the whole of it
+
+
+def test_where_there_is_none_it_is_made_whole_in_one_call() -> None:
+    plan = changed(model(80, 443))
+
+    assert operations(plan) == [CreateLoadBalancer(model(80, 443), "c-uid")]
+    assert str(plan) == "+  service/default/web: create load balancer web: 80/TCP, 443/TCP; 1 node"
+
+
+def test_where_it_is_as_wanted_nothing_is_done() -> None:
+    assert len(changed(model(80), observed(model(80)))) == 0
+
+
+def test_what_others_added_is_left_alone() -> None:
+    theirs = replace(model(80), tags={"owner": "web", "team": "edge"}, attributes={"scheme": "internal", "logs": "on"})
+
+    assert len(changed(model(80), observed(theirs))) == 0
+
+
+def test_name_and_tags_are_changed_together_and_tags_of_others_kept() -> None:
+    theirs = replace(model(80), name="renamed", tags={"team": "edge"})
+
+    (update,) = operations(changed(model(80), observed(theirs)))
+
+    assert (update.model.name, update.model.tags) == ("web", {"team": "edge", "owner": "web"})
+
+
+def test_an_attribute_that_cannot_be_changed_in_place_replaces_the_load_balancer_and_its_address() -> None:
+    plan = changed(model(80), observed(model(80, scheme="internet-facing")))
+
+    assert operations(plan) == [CreateLoadBalancer(model(80), "c-uid-after-lb-1")]
+    (action,) = plan
+    assert action.kind is ActionKind.REPLACE
+    assert "address changes" in action.summary
+    assert [str(change) for change in action.changes] == ["scheme: internet-facing -> internal"]
+
+
+def test_the_replaced_one_serves_until_the_new_one_does() -> None:
+    old = observed(model(80, scheme="internet-facing"), "lb-1")
+    new = observed(model(80), "lb-2", LoadBalancerState.PENDING, created_at="2")
+
+    waiting = changed(model(80), old, new)
+    done = changed(model(80), old, replace(new, state=LoadBalancerState.READY))
+
+    assert operations(waiting) == []
+    assert operations(done) == [DeleteLoadBalancer("lb-1")]
+
+
+def test_a_create_only_attribute_is_ignored_with_the_reason() -> None:
+    plan = changed(model(80, subnet="b"), observed(model(80, subnet="a")))
+
+    assert not plan.changes
+    assert [(action.kind, action.reason) for action in plan] == [
+        (ActionKind.IGNORE, "it is used only when a load balancer is made")
+    ]
+
+
+def test_one_that_is_still_being_created_is_waited_for() -> None:
+    plan = changed(model(80, 443), observed(model(80), state=LoadBalancerState.PENDING))
+
+    assert [action.kind for action in plan] == [ActionKind.IGNORE]
+
+
+def test_one_that_is_being_deleted_is_replaced_under_another_token() -> None:
+    plan = changed(model(80), observed(model(80), state=LoadBalancerState.DELETING))
+
+    assert operations(plan) == [CreateLoadBalancer(model(80), "c-uid-after-lb-1")]
+
+
+def test_a_failed_one_is_not_replaced_but_changes_are_tried() -> None:
+    plan = changed(model(80, 443), observed(model(80), state=LoadBalancerState.FAILED))
+
+    assert [type(operation) for operation in operations(plan)] == [PutPool, PutListener]
+    assert "no luck" in str(plan)
+
+
+def test_a_failed_one_takes_nobodys_place() -> None:
+    serving = observed(model(80, scheme="internet-facing"), "lb-1")
+
+    plan = changed(model(80), serving, observed(model(80), "lb-2", LoadBalancerState.FAILED))
+
+    assert operations(plan) == []
+
+
+def test_of_two_the_older_ready_one_is_kept() -> None:
+    plan = changed(model(80), observed(model(80), "lb-2", created_at="2"), observed(model(80), "lb-1", created_at="1"))
+
+    assert operations(plan) == [DeleteLoadBalancer("lb-2")]
+
+
+def test_where_none_is_wanted_all_are_deleted_once() -> None:
+    plan = changed(None, observed(model(80)), observed(model(80), "lb-2", LoadBalancerState.DELETING))
+
+    assert operations(plan) == [DeleteLoadBalancer("lb-1")]
+    assert [action.kind for action in plan] == [ActionKind.DELETE, ActionKind.IGNORE]
+
+
+# ------------------------------------------------------------------------------------------------------------ parts
+
+
+def test_a_pool_is_made_before_its_listener_and_deleted_after_it() -> None:
+    plan = changed(model(80, 443), observed(model(80, 22)))
+
+    assert operations(plan) == [
+        PutPool("lb-1", pool(443), new=True),
+        PutListener("lb-1", listener(443)),
+        DeleteListener("lb-1", "TCP", 22),
+        DeletePool("lb-1", "tcp-22"),
+    ]
+    assert [action.target for action in plan] == [
+        f"{TARGET}/pool/tcp-443",
+        f"{TARGET}/listener/443/TCP",
+        f"{TARGET}/listener/22/TCP",
+        f"{TARGET}/pool/tcp-22",
+    ]
+
+
+def test_members_are_added_before_others_are_removed() -> None:
+    desired = replace(model(80), pools=(pool(80, ["10.0.0.2", "10.0.0.3"]),))
+
+    plan = changed(desired, observed(replace(model(80), pools=(pool(80, ["10.0.0.1", "10.0.0.2"]),))))
+
+    assert operations(plan) == [
+        AddMembers("lb-1", "tcp-80", (Member("10.0.0.3", 30080, "i-10.0.0.3"),)),
+        RemoveMembers("lb-1", "tcp-80", (Member("10.0.0.1", 30080, "i-10.0.0.1"),)),
+    ]
+    assert {action.target for action in plan} == {f"{TARGET}/pool/tcp-80/members"}
+
+
+def test_a_member_whose_machine_was_replaced_under_the_same_address_is_registered_anew_and_not_removed() -> None:
+    moved = replace(pool(80), members=(Member("10.0.0.1", 30080, "i-new"),))
+
+    plan = changed(replace(model(80), pools=(moved,)), observed(model(80)))
+
+    assert operations(plan) == [AddMembers("lb-1", "tcp-80", moved.members)]
+
+
+def test_the_settings_of_a_pool_change_without_its_members() -> None:
+    desired = replace(model(80), pools=(pool(80, check="HTTP", scheduler="least_connections"),))
+
+    (action,) = changed(desired, observed(model(80)))
+
+    assert action.operation == PutPool("lb-1", desired.pools[0], new=False)
+    assert [str(change) for change in action.changes] == [
+        "scheduler: round_robin -> least_connections",
+        "health_check.protocol: TCP -> HTTP",
+    ]
+
+
+def test_a_setting_of_one_listener_changes_that_listener_only() -> None:
+    desired = replace(model(80, 443), listeners=(listener(80, max_qps=5), listener(443)))
+
+    (action,) = changed(desired, observed(model(80, 443)))
+
+    assert action.operation == PutListener("lb-1", listener(80, max_qps=5))
+    assert str(action) == f"~  {TARGET}/listener/80/TCP: change listener"
+    assert [str(change) for change in action.changes] == ["max_qps: (none) -> 5"]
+
+
+def test_tcp_and_udp_of_one_port_are_two_listeners() -> None:
+    udp = Listener("UDP", 80, "udp-80", {})
+    both = replace(model(80), listeners=(listener(80), udp), pools=(pool(80), replace(pool(80), name="udp-80")))
+
+    plan = changed(model(80), observed(both))
+
+    assert operations(plan) == [DeleteListener("lb-1", "UDP", 80), DeletePool("lb-1", "udp-80")]
+
+
+def test_a_line_names_at_most_twenty_members() -> None:
+    many = replace(model(80), pools=(pool(80, [f"10.0.1.{number}" for number in range(25)]),))
+
+    plan = changed(many, observed(replace(model(80), pools=(pool(80, []),))))
+
+    assert str(plan).endswith("and 5 more")
+
+
+# ------------------------------------------------------------------------------------------------------- properties
+
+ADDRESSES = st.lists(st.sampled_from([f"10.0.0.{number}" for number in range(4)]), unique=True, max_size=4)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> LoadBalancerModel:
+    numbers = draw(st.lists(st.sampled_from([22, 80, 443]), unique=True))
+    pools = tuple(
+        pool(
+            number, draw(ADDRESSES), check=draw(st.sampled_from(["TCP", "HTTP"])), scheduler=draw(st.sampled_from("ab"))
+        )
+        for number in numbers
+    )
+    return replace(
+        model(),
+        name=draw(st.sampled_from(["web", "other"])),
+        listeners=tuple(listener(number, max_qps=draw(st.sampled_from([None, 5]))) for number in numbers),
+        pools=pools,
+    )
+
+
+def apply_to(model: LoadBalancerModel, operation: Operation) -> LoadBalancerModel:
+    """What a strict cloud makes of one operation: it refuses what is not possible at that moment."""
+    pools = {pool.name: pool for pool in model.pools}
+    listeners = {listener.key: listener for listener in model.listeners}
+    match operation:
+        case UpdateLoadBalancer(model=new):
+            return replace(model, name=new.name, tags=new.tags)
+        case PutPool(pool=put, new=new):
+            assert new is (put.name not in pools)
+            pools[put.name] = put if new else replace(put, members=pools[put.name].members)
+        case AddMembers(pool=name, members=members):
+            kept = [m for m in pools[name].members if m.key not in {each.key for each in members}]
+            pools[name] = replace(pools[name], members=(*kept, *members))
+        case RemoveMembers(pool=name, members=members):
+            assert set(members) <= set(pools[name].members)
+            kept = [member for member in pools[name].members if member not in members]
+            pools[name] = replace(pools[name], members=tuple(kept))
+        case PutListener(listener=put_):
+            assert put_.pool in pools
+            listeners[put_.key] = put_
+        case DeleteListener(protocol=protocol, port=port):
+            del listeners[(protocol, port)]
+        case DeletePool(name=name):
+            assert all(listener.pool != name for listener in listeners.values())
+            del pools[name]
+        case _:
+            pytest.fail(f"{operation} on a load balancer that stays")
+    return replace(model, pools=tuple(pools.values()), listeners=tuple(listeners.values()))
+
+
+@given(models(), models())
+def test_carrying_the_plan_out_leads_to_what_is_wanted_from_anything(
+    desired: LoadBalancerModel, actual: LoadBalancerModel
+) -> None:
+    unchanged = {each.key for each in desired.listeners if each in actual.listeners}
+    model = actual
+    for operation in operations(changed(desired, observed(actual))):
+        model = apply_to(model, operation)
+        assert unchanged <= {each.key for each in model.listeners}, "an unchanged port never stops"
+
+    assert len(changed(desired, observed(model))) == 0
+    assert {each.name: set(each.members) for each in model.pools} == {
+        each.name: set(each.members) for each in desired.pools
+    }
+
+
+@given(models(), models(), st.integers(0, 20))
+def test_a_plan_broken_off_anywhere_is_finished_by_the_next(
+    desired: LoadBalancerModel, actual: LoadBalancerModel, done: int
+) -> None:
+    model = actual
+    for operation in operations(changed(desired, observed(actual)))[:done]:
+        model = apply_to(model, operation)
+    for operation in operations(changed(desired, observed(model))):
+        model = apply_to(model, operation)
+
+    assert len(changed(desired, observed(model))) == 0

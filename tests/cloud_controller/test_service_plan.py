@@ -1,0 +1,281 @@
+"""The service controller's rules, from objects to plans, without any cluster or cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers import service
+from cloud_controller.controllers.service import ServiceObservation, ServiceOptions
+from cloud_controller.controllers.service_plan import (
+    EXCLUDE_LABEL,
+    FINALIZER,
+    AddFinalizer,
+    RemoveFinalizer,
+    Rules,
+    SetIngress,
+    eligible_nodes,
+    plan_service,
+    wants_load_balancer,
+)
+from cloud_controller.kube import Object
+from cloud_controller.load_balancer import (
+    Built,
+    CreateLoadBalancer,
+    DeleteLoadBalancer,
+    HealthCheck,
+    Ignored,
+    Ingress,
+    LoadBalancerModel,
+    LoadBalancerState,
+    Member,
+    ObservedLoadBalancer,
+    Owner,
+    Pool,
+)
+from cloud_controller.plan import ActionKind, Plan
+
+RULES = Rules("c-1", frozenset({"example.com/ours"}))
+INGRESS = [{"ip": "192.0.2.1"}]
+
+
+class Builder:
+    """A cloud whose load balancers send to every node by its name."""
+
+    catalogue = Catalogue("example", ("example.com/",), ())
+
+    def build(self, service: Object, nodes: Sequence[Object]) -> Built:
+        if "bad" in (service["metadata"].get("annotations") or {}):
+            raise InvalidConfiguration("annotation bad", "'x' is not a value of it", "y")
+        owner = owner_of(service)
+        members = tuple(Member(node["metadata"]["name"], 30080, node["metadata"]["name"]) for node in nodes)
+        pools = (Pool("tcp-80", HealthCheck("TCP"), members),)
+        ignored = (Ignored("spec.loadBalancerIP", "192.0.2.9", "the cloud chooses"),)
+        asked = "loadBalancerIP" in service["spec"]
+        return Built(
+            LoadBalancerModel(owner.load_balancer_name, pools=pools, tags=owner.tags), ignored if asked else ()
+        )
+
+
+def owner_of(service: Object) -> Owner:
+    metadata = service["metadata"]
+    return Owner("c-1", metadata["uid"], metadata["namespace"], metadata["name"])
+
+
+def web(
+    *,
+    name: str = "web",
+    uid: str = "uid-1",
+    finalizers: Sequence[str] = (FINALIZER,),
+    ingress: list[dict[str, str]] | None = None,
+    deleted: bool = False,
+    annotations: dict[str, str] | None = None,
+    **spec: Any,
+) -> Object:
+    metadata: dict[str, Any] = {"namespace": "default", "name": name, "uid": uid, "finalizers": [*finalizers]}
+    if deleted:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return {
+        "metadata": metadata | {"annotations": annotations or {}},
+        "spec": {"type": "LoadBalancer"} | spec,
+        "status": {"loadBalancer": {"ingress": ingress} if ingress else {}},
+    }
+
+
+def node(name: str = "n1", *, labels: dict[str, str] | None = None, ready: str = "True", **spec: Any) -> Object:
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def existing(
+    service: Object, id: str = "lb-1", state: LoadBalancerState = LoadBalancerState.READY
+) -> ObservedLoadBalancer:
+    model = Builder().build(service, [node()]).model
+    return ObservedLoadBalancer(id, state, model, (Ingress(ip="192.0.2.1"),))
+
+
+def planned(service: Object, *observed: ObservedLoadBalancer, nodes: Sequence[Object] = (node(),)) -> Plan:
+    return plan_service(service, observed, nodes, Builder(), RULES).plan
+
+
+def operations(plan: Plan) -> list[type]:
+    return [type(action.operation) for action in plan.changes]
+
+
+def all_planned(services: Sequence[Object], observed: Sequence[ObservedLoadBalancer] = ()) -> Plan:
+    observation = ServiceObservation(services, [node()], observed, Builder(), "c-1", RULES.classes)  # type: ignore[arg-type]
+    return service.plan(observation, ServiceOptions())
+
+
+# ------------------------------------------------------------------------------------------------------ what is ours
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, True),
+        ({"type": "ClusterIP"}, False),
+        ({"loadBalancerClass": "example.com/ours"}, True),
+        ({"loadBalancerClass": "example.com/other"}, False),
+        ({"deleted": True}, False),
+    ],
+)
+def test_a_load_balancer_is_wanted_by_type_and_class(changes: dict[str, Any], wanted: bool) -> None:
+    assert wants_load_balancer(web(**changes), RULES.classes) is wanted
+
+
+def test_a_new_service_gets_its_finalizer_before_its_load_balancer() -> None:
+    assert operations(planned(web(finalizers=()))) == [AddFinalizer, CreateLoadBalancer]
+
+
+def test_a_service_in_order_needs_nothing() -> None:
+    service = web(ingress=INGRESS)
+
+    assert len(planned(service, existing(service))) == 0
+
+
+def test_the_status_is_set_once_the_load_balancer_is_ready() -> None:
+    service = web()
+
+    assert operations(planned(service, existing(service, state=LoadBalancerState.PENDING))) == []
+    (action,) = planned(service, existing(service))
+    assert isinstance(action.operation, SetIngress)
+    assert [str(change) for change in action.changes] == ["status.loadBalancer.ingress: (none) -> 192.0.2.1"]
+
+
+def test_a_deleted_service_keeps_its_finalizer_while_anything_of_it_is_left() -> None:
+    service = web(deleted=True, ingress=INGRESS)
+
+    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
+    assert operations(planned(service, existing(service, state=LoadBalancerState.DELETING))) == []
+    assert operations(planned(service)) == [RemoveFinalizer]
+
+
+def test_a_type_changed_away_also_clears_the_status() -> None:
+    service = web(type="ClusterIP", ingress=INGRESS)
+
+    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
+    assert operations(planned(service)) == [SetIngress, RemoveFinalizer]
+
+
+def test_of_a_service_that_another_implementation_serves_only_what_is_ours_is_removed() -> None:
+    service = web(loadBalancerClass="example.com/other", ingress=INGRESS)
+
+    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
+    assert operations(planned(service)) == []
+
+
+def test_a_deleted_service_of_another_class_is_not_held_by_our_finalizer() -> None:
+    assert operations(planned(web(loadBalancerClass="example.com/other", deleted=True))) == [RemoveFinalizer]
+
+
+def test_a_service_that_never_had_a_load_balancer_is_none_of_ours() -> None:
+    assert operations(planned(web(type="ClusterIP", finalizers=()))) == []
+
+
+def test_what_the_cloud_does_not_offer_is_in_the_plan_with_the_reason() -> None:
+    service = web(loadBalancerIP="192.0.2.9", ingress=INGRESS)
+
+    (action,) = planned(service, existing(service))
+
+    assert (action.kind, action.reason) == (ActionKind.IGNORE, "the cloud chooses")
+
+
+def test_no_node_at_all_still_makes_the_load_balancer_and_warns() -> None:
+    found = plan_service(web(), (), [], Builder(), RULES)
+
+    assert operations(found.plan) == [CreateLoadBalancer]
+    assert [reason for reason, _ in found.warnings] == ["UnAvailableLoadBalancer"]
+
+
+# ------------------------------------------------------------------------------------------------------------- nodes
+
+
+@pytest.mark.parametrize(
+    ("label", "eligible"),
+    [(None, True), ("false", True), ("0", True), ("F", True), ("true", False), ("", False), ("foo", False)],
+)
+def test_the_exclude_label_is_read_as_upstream_reads_it(label: str | None, eligible: bool) -> None:
+    labels = {} if label is None else {EXCLUDE_LABEL: label}
+
+    assert bool(eligible_nodes([node(labels=labels)], RULES)) is eligible
+
+
+def test_nodes_that_go_away_are_no_members() -> None:
+    tainted = node(taints=[{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}])
+    deleted = node()
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert eligible_nodes([tainted, deleted], RULES) == []
+
+
+UNREADY = node("unready", ready="Unknown")
+CORDONED = node("cordoned", unschedulable=True)
+CONTROL_PLANE = node("control-plane", labels={"node-role.kubernetes.io/control-plane": ""})
+WORKER = node("worker")
+
+
+def test_neither_readiness_nor_cordon_nor_role_matter_as_upstream() -> None:
+    names = [n["metadata"]["name"] for n in eligible_nodes([WORKER, UNREADY, CORDONED, CONTROL_PLANE], RULES)]
+
+    assert names == ["control-plane", "cordoned", "unready", "worker"]
+
+
+def test_an_option_brings_the_older_rule_back() -> None:
+    rules = Rules("c-1", backend_nodes="ready-workers")
+
+    assert eligible_nodes([UNREADY, CORDONED, CONTROL_PLANE, WORKER], rules) == [WORKER]
+
+
+# ------------------------------------------------------------------------------------------------------ all together
+
+
+def test_the_plan_of_all_services_is_in_order_and_one_with_a_fault_does_not_stop_the_others() -> None:
+    services = [web(name="c", uid="3"), web(name="b", uid="2", annotations={"bad": "x"}), web(name="a", uid="1")]
+
+    plan = all_planned(services)
+
+    assert [(action.kind, action.target) for action in plan] == [
+        (ActionKind.CREATE, "service/default/a"),
+        (ActionKind.IGNORE, "service/default/b"),
+        (ActionKind.CREATE, "service/default/c"),
+    ]
+    assert "annotation bad: 'x' is not a value of it (allowed: y)" in str(plan)
+
+
+def test_a_load_balancer_whose_service_is_gone_is_deleted() -> None:
+    gone = web(name="gone", uid="uid-9")
+
+    (action,) = all_planned([], [existing(gone)])
+
+    assert (action.kind, action.target) == (ActionKind.DELETE, "service/default/gone")
+    assert action.operation == DeleteLoadBalancer("lb-1")
+
+
+def test_two_services_whose_load_balancers_have_one_name_keep_each_their_own() -> None:
+    first, second = web(name="c", uid="1", ingress=INGRESS), web(name="b-c", uid="2", ingress=INGRESS)
+    first["metadata"]["namespace"], second["metadata"]["namespace"] = "a-b", "a"
+    assert owner_of(first).load_balancer_name == owner_of(second).load_balancer_name
+
+    assert len(all_planned([first, second], [existing(first, "lb-1"), existing(second, "lb-2")])) == 0
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {},
+        {"kubernetes.io/cluster": "c-1"},
+        {"kubernetes.io/cluster": "c-2", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "default/web"},
+    ],
+)
+def test_load_balancers_without_this_clusters_tags_are_never_in_a_plan(tags: dict[str, str]) -> None:
+    foreign = ObservedLoadBalancer("lb-9", LoadBalancerState.READY, LoadBalancerModel("web", tags=tags))
+
+    assert len(all_planned([], [foreign])) == 0
