@@ -18,7 +18,7 @@ import orjson
 
 from cloud_controller import clouds, logs
 from cloud_controller.cli_options import add_common, add_run, kubernetes, manager_options, route_options
-from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES, node, node_lifecycle, route, service
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.manager import Manager
@@ -109,7 +109,10 @@ def _wait_for(kube: Kube, seconds: float) -> None:
 
 
 def _cloud(options: argparse.Namespace) -> Cloud:
-    text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
+    try:
+        text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
+    except UnicodeDecodeError:
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is no text") from None
     return clouds.load(options.cloud, text)
 
 

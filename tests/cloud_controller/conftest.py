@@ -1,0 +1,136 @@
+"""A cloud in memory for the controllers, and a real API server for what only one can show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from cloud_controller.cloud import (
+    Conflict,
+    Instance,
+    InstanceRef,
+    InstanceState,
+    NodeAddress,
+    NotFound,
+    Route,
+    RouteFailure,
+)
+from cloud_controller.kube import Kube
+from local.control_plane.binaries import ensure
+from local.control_plane.components import ALL_PORTS
+from local.control_plane.control_plane import ControlPlane
+from local.ports import unused_address
+
+
+@dataclass
+class FakeCloud:
+    """Machines by node name and a route table; `error` is raised by every call while it is set."""
+
+    machines: dict[str, Instance] = field(default_factory=dict)
+    table: list[Route] = field(default_factory=list)
+    error: Exception | None = None
+    describes: list[int] = field(default_factory=list)
+    refuse_routes_to: set[str] = field(default_factory=set)
+
+    provider_name = "fake"
+    cluster_id = "c-1"
+    load_balancer_classes: frozenset[str] = frozenset()
+    load_balancers = None
+
+    @property
+    def instances(self) -> FakeCloud:
+        return self
+
+    @property
+    def routes(self) -> FakeRoutes:
+        return FakeRoutes(self)
+
+    def machine(self, name: str, **more: object) -> Instance:
+        self.machines[name] = replace(make_instance(name), **more)  # type: ignore[arg-type]
+        return self.machines[name]
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        self.check_access()
+        self.describes.append(len(refs))
+        by_provider_id = {machine.provider_id: machine for machine in self.machines.values()}
+        return {
+            ref: by_provider_id.get(ref.provider_id) if ref.provider_id else self.machines.get(ref.node_name)
+            for ref in refs
+        }
+
+    def check_access(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def cluster_access(self) -> str:
+        raise NotFound("this cloud runs no control plane")
+
+
+class FakeRoutes:
+    """The cloud's route table."""
+
+    def __init__(self, cloud: FakeCloud) -> None:
+        self._cloud = cloud
+
+    def list(self) -> Sequence[Route]:
+        self._cloud.check_access()
+        return [*self._cloud.table]
+
+    def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        self._cloud.check_access()
+        failures = []
+        for route in routes:
+            if route.target_instance in self._cloud.refuse_routes_to:
+                failures.append(RouteFailure(route, Conflict(f"{route.target_instance} takes no routes")))
+            else:
+                self._cloud.table.append(route)
+        return failures
+
+    def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        self._cloud.check_access()
+        gone = {route.destination_cidr for route in routes}
+        self._cloud.table[:] = [route for route in self._cloud.table if route.destination_cidr not in gone]
+        return []
+
+
+def make_instance(name: str) -> Instance:
+    return Instance(
+        id=f"i-{name}",
+        provider_id=f"fake://zone-a/i-{name}",
+        name=name,
+        type="small",
+        zone="zone-a",
+        region="local",
+        state=InstanceState.RUNNING,
+        addresses=(NodeAddress("InternalIP", "10.9.0.1"), NodeAddress("Hostname", name)),
+    )
+
+
+@pytest.fixture
+def cloud() -> FakeCloud:
+    """A cloud without machines."""
+    return FakeCloud()
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane that is ready; tests clean up what they make."""
+    binaries = ensure(lambda line: print(line, file=sys.stderr))
+    directory = tmp_path_factory.mktemp("control-plane")
+    running = ControlPlane(directory, binaries, unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test")
+    running.start()
+    try:
+        running.wait_ready()
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def kube(control_plane: ControlPlane) -> Kube:
+    """A client with all rights."""
+    return Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))

@@ -1,0 +1,141 @@
+"""When a node is deleted, tainted or left alone: the table of ccm-behaviour §1.3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Instance, InstanceRef, InstanceState, InvalidConfiguration, Unavailable
+from cloud_controller.controllers.node_lifecycle import (
+    NodeLifecycleObservation,
+    NodeLifecycleOptions,
+    SetShutdownTaint,
+    observe_nodes,
+    patch_of,
+    plan,
+)
+from cloud_controller.kube import Object
+from cloud_controller.nodes import SHUTDOWN_TAINT
+from cloud_controller.plan import Action, ActionKind
+
+TAINT = {"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}
+
+
+def node(name: str = "a", ready: str | None = "Unknown", *, tainted: bool = False) -> Object:
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"taints": [TAINT]} if tainted else {},
+        "status": {"conditions": [{"type": "Ready", "status": ready}] if ready else []},
+    }
+
+
+def machine(state: InstanceState) -> Instance:
+    return Instance("i-a", "fake://z/i-a", "a", "small", "z", "r", state, ())
+
+
+def actions(node: Object, instances: Mapping[str, Instance | None]) -> list[Action]:
+    return [*plan(NodeLifecycleObservation((node,), instances))]
+
+
+@pytest.mark.parametrize("ready", ["False", "Unknown", None])
+def test_a_node_that_is_not_ready_and_whose_machine_is_gone_is_deleted(ready: str | None) -> None:
+    (action,) = actions(node(ready=ready), {"a": None})
+
+    assert (action.kind, action.target) == (ActionKind.DELETE, "node/a")
+    assert action.reason == "it does not exist in the cloud provider"
+
+
+@pytest.mark.parametrize("ready", ["False", "Unknown", None])
+def test_a_node_whose_machine_is_stopped_gets_the_shutdown_taint(ready: str | None) -> None:
+    (action,) = actions(node(ready=ready), {"a": machine(InstanceState.STOPPED)})
+
+    assert action.kind is ActionKind.UPDATE
+    assert action.operation == SetShutdownTaint(node(ready=ready), True)
+
+
+@pytest.mark.parametrize("state", InstanceState)
+def test_a_tainted_node_keeps_its_taint_until_it_is_ready_again(state: InstanceState) -> None:
+    assert actions(node(tainted=True), {"a": machine(state)}) == []
+
+
+def test_a_ready_node_loses_the_taint() -> None:
+    (action,) = actions(node(ready="True", tainted=True), {})
+
+    assert action.operation == SetShutdownTaint(node(ready="True", tainted=True), False)
+
+
+@pytest.mark.parametrize("state", [InstanceState.RUNNING, InstanceState.PENDING])
+def test_a_node_whose_machine_runs_is_left_alone(state: InstanceState) -> None:
+    assert actions(node(), {"a": machine(state)}) == []
+
+
+def test_an_error_about_a_node_changes_nothing_and_is_reported() -> None:
+    (action,) = plan(NodeLifecycleObservation((node(),), {}, {"a": InvalidConfiguration("node a", "wrong")}))
+
+    assert (action.kind, action.reason) == (ActionKind.IGNORE, "node a: wrong")
+
+
+def test_the_node_of_a_machine_that_is_removed_on_purpose_goes_though_it_is_ready() -> None:
+    observation = NodeLifecycleObservation((node(ready="True"),), {})
+
+    (action,) = plan(observation, NodeLifecycleOptions(removed=frozenset({"a"})))
+
+    assert (action.kind, action.reason) == (ActionKind.DELETE, "its machine is being removed")
+
+
+def test_only_nodes_that_are_not_ready_are_asked_about(cloud: Any) -> None:
+    cloud.machine("b")
+
+    observation = observe_nodes([node("a", "True"), node("b", "False")], cloud)
+
+    assert cloud.describes == [1]
+    assert set(observation.instances) == {"b"}
+
+
+def test_no_node_costs_a_call_while_all_are_ready(cloud: Any) -> None:
+    observe_nodes([node("a", "True"), node("b", "True")], cloud)
+
+    assert cloud.describes == []
+
+
+def test_a_machine_that_the_second_answer_knows_is_not_gone(cloud: Any) -> None:
+    class Late:
+        """Eventually consistent: its first answer lacks the machine."""
+
+        def __init__(self) -> None:
+            self.instances = self
+            self.asked = 0
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            self.asked += 1
+            if self.asked == 2:
+                cloud.machine("a")
+            found: Mapping[InstanceRef, Instance | None] = cloud.describe(refs)
+            return found
+
+    observation = observe_nodes([node("a")], Late())  # type: ignore[arg-type]
+
+    assert len(plan(observation)) == 0
+
+
+def test_a_cloud_that_does_not_answer_deletes_nothing(cloud: Any) -> None:
+    cloud.error = Unavailable("down")
+
+    with pytest.raises(Unavailable):
+        observe_nodes([node("a")], cloud)
+
+
+def test_the_patch_touches_no_other_taint() -> None:
+    current = node()
+    current["spec"]["taints"] = [{"key": "theirs", "effect": "NoExecute"}]
+
+    patch = patch_of(SetShutdownTaint(node(), True), current)
+
+    assert patch == {"spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}, TAINT]}}
+
+
+def test_there_is_no_patch_where_the_taint_is_already_as_wanted() -> None:
+    assert patch_of(SetShutdownTaint(node(), True), node(tainted=True)) is None
+    assert patch_of(SetShutdownTaint(node(), False), node()) is None

@@ -1,0 +1,232 @@
+"""Which routes are written, removed, replaced or only reported, and what nodes then say of their network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloud_controller import apply
+from cloud_controller.cloud import Instance, InstanceState, InvalidConfiguration, Route
+from cloud_controller.controllers.route import RouteObservation, RouteOptions, observe_nodes, plan, plan_teardown
+from cloud_controller.kube import Object
+from cloud_controller.plan import ActionKind, Plan
+
+CLUSTER = RouteOptions(("10.1.0.0/16",))
+DELETE_FOREIGN = RouteOptions(("10.1.0.0/16",), delete_foreign=True)
+AVAILABLE = ("False", "RouteCreated")
+
+
+def node(name: str, *cidrs: str, network: tuple[str, str] | None = AVAILABLE) -> Object:
+    conditions = [{"type": "NetworkUnavailable", "status": network[0], "reason": network[1]}] if network else []
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"podCIDR": cidrs[0], "podCIDRs": [*cidrs]} if cidrs else {},
+        "status": {"conditions": conditions},
+    }
+
+
+def machine(name: str) -> Instance:
+    return Instance(f"i-{name}", f"fake://z/i-{name}", name, "small", "z", "r", InstanceState.RUNNING, ())
+
+
+def observed(nodes: Iterable[Object], routes: Iterable[Route], known: str = "abc") -> RouteObservation:
+    return RouteObservation(tuple(routes), tuple(nodes), {name: machine(name) for name in known})
+
+
+def lines(plan: Plan) -> list[tuple[str, str]]:
+    return [(action.kind.value, action.target) for action in plan]
+
+
+def test_a_node_with_a_pod_range_gets_a_route_and_an_available_network() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24", network=None)], []), CLUSTER)
+
+    assert lines(found) == [("create", "route/10.1.0.0/24"), ("update", "node/a/network-unavailable")]
+    assert found.actions[0].changes[0].after == "i-a"
+
+
+def test_nothing_is_to_do_where_every_route_is_there() -> None:
+    assert len(plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")]), CLUSTER)) == 0
+
+
+def test_a_node_without_a_pod_range_is_left_alone() -> None:
+    assert len(plan(observed([node("a", network=None)], []), CLUSTER)) == 0
+
+
+def test_both_ranges_of_a_dual_stack_node_get_a_route() -> None:
+    options = RouteOptions(("10.1.0.0/16", "fd00::/48"))
+
+    found = plan(observed([node("a", "10.1.0.0/24", "fd00::/64")], []), options)
+
+    assert lines(found) == [("create", "route/10.1.0.0/24"), ("create", "route/fd00::/64")]
+
+
+@pytest.mark.parametrize(
+    "route, why",
+    [
+        (Route("10.1.7.0/24", "i-x"), "it is no node's pod range"),
+        (Route("10.1.7.0/24", "i-x", blackhole=True), "its machine i-x is gone"),
+    ],
+)
+def test_an_owned_route_that_no_node_needs_is_removed(route: Route, why: str) -> None:
+    (action,) = plan(observed([], [route]), CLUSTER)
+
+    assert (action.kind, action.target, action.reason) == (ActionKind.DELETE, "route/10.1.7.0/24", why)
+
+
+@pytest.mark.parametrize("blackhole", [False, True])
+def test_a_route_that_leads_a_nodes_pods_elsewhere_is_replaced(blackhole: bool) -> None:
+    (action,) = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-x", blackhole)]), CLUSTER)
+
+    assert (action.kind, action.target) == (ActionKind.REPLACE, "route/10.1.0.0/24")
+    assert action.changes[0].after == "i-a"
+
+
+def test_a_foreign_route_is_reported_and_stays() -> None:
+    (action,) = plan(observed([], [Route("10.1.7.0/24", "i-x", owned=False)]), CLUSTER)
+
+    assert action.kind is ActionKind.IGNORE
+    assert "--delete-foreign-routes" in str(action.reason)
+
+
+def test_a_foreign_route_is_removed_where_the_option_asks_for_it() -> None:
+    found = plan(observed([], [Route("10.1.7.0/24", "i-x", owned=False)]), DELETE_FOREIGN)
+
+    assert lines(found) == [("delete", "route/10.1.7.0/24")]
+
+
+def test_a_foreign_route_in_the_place_of_a_nodes_makes_its_network_unavailable() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-x", owned=False)]), CLUSTER)
+
+    assert lines(found) == [("ignore", "route/10.1.0.0/24"), ("update", "node/a/network-unavailable")]
+    assert found.actions[1].changes[0].after == "True"
+
+
+@pytest.mark.parametrize("cidr", ["0.0.0.0/0", "10.2.0.0/24", "fd00::/64", "not-a-cidr"])
+def test_a_route_outside_the_clusters_range_is_none_of_ours(cidr: str) -> None:
+    assert len(plan(observed([], [Route(cidr, "i-x")]), DELETE_FOREIGN)) == 0
+
+
+def test_the_route_of_a_node_whose_machine_the_cloud_does_not_know_is_kept() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")], known=""), CLUSTER)
+
+    assert lines(found) == [("update", "node/a/network-unavailable")]
+
+
+def test_the_condition_is_written_over_that_another_component_has_set() -> None:
+    found = plan(
+        observed([node("a", "10.1.0.0/24", network=("False", "CalicoIsUp"))], [Route("10.1.0.0/24", "i-a")]), CLUSTER
+    )
+
+    assert lines(found) == [("update", "node/a/network-unavailable")]
+
+
+def test_the_routes_of_a_machine_that_is_to_go_are_removed_and_not_written_again() -> None:
+    options = RouteOptions(("10.1.0.0/16",), removed=frozenset({"a"}))
+    nodes = [node("a", "10.1.0.0/24"), node("b", "10.1.1.0/24")]
+    routes = [Route("10.1.0.0/24", "i-a"), Route("10.1.1.0/24", "i-b")]
+
+    assert lines(plan(observed(nodes, routes), options)) == [("delete", "route/10.1.0.0/24")]
+
+
+def test_a_declared_machine_that_is_no_node_yet_is_planned_as_assumed() -> None:
+    options = RouteOptions(("10.1.0.0/16",), declared=frozenset({"a", "b"}))
+
+    (action,) = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")]), options)
+
+    assert (action.target, action.assumed) == ("route/pods-of-b", True)
+
+
+def test_removal_of_the_cluster_takes_every_owned_route_and_no_other() -> None:
+    routes = [Route("10.1.0.0/24", "i-a"), Route("10.1.1.0/24", "i-x", owned=False), Route("10.2.0.0/24", "i-a")]
+
+    assert lines(plan_teardown(observed([node("a", "10.1.0.0/24")], routes), CLUSTER)) == [
+        ("delete", "route/10.1.0.0/24")
+    ]
+
+
+@pytest.mark.parametrize("cidrs", [(), ("10.1.0.0/33",), ("10.1.0.1/16",), ("10.1.0.0/16", "10.2.0.0/16"), ("x",)])
+def test_a_wrong_cluster_range_is_refused_by_name(cidrs: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidConfiguration, match="cluster-cidr"):
+        RouteOptions(cidrs)
+
+
+CIDRS = st.integers(0, 9).map("10.1.{}.0/24".format)
+NAMES = st.sampled_from("abcdef")
+
+
+@given(
+    nodes=st.dictionaries(NAMES, CIDRS),
+    routes=st.dictionaries(
+        CIDRS, st.builds(Route, st.just(""), NAMES.map("i-{}".format), st.booleans(), st.booleans())
+    ),
+    delete_foreign=st.booleans(),
+)
+def test_after_a_plan_is_carried_out_nothing_is_left_to_do(
+    nodes: dict[str, str], routes: dict[str, Route], delete_foreign: bool
+) -> None:
+    ranges = dict(zip(nodes.values(), nodes, strict=False))  # A pod range is one node's.
+    present = [node(name, cidr) for cidr, name in ranges.items()]
+    table = {cidr: Route(cidr, r.target_instance, r.blackhole, r.owned) for cidr, r in routes.items()}
+    options = DELETE_FOREIGN if delete_foreign else CLUSTER
+
+    for action in plan(observed(present, table.values(), "abcdef"), options).changes:
+        kind, _, cidr = action.target.partition("/")
+        if kind == "route":
+            table.pop(cidr, None)
+            if action.kind is not ActionKind.DELETE:
+                table[cidr] = action.operation.route  # type: ignore[attr-defined]
+
+    again = plan(observed(present, table.values(), "abcdef"), options)
+    assert [action.target for action in again.changes if action.target.startswith("route/")] == []
+    assert [r for r in routes.values() if not r.owned and not delete_foreign] == [
+        Route("", table[cidr].target_instance, table[cidr].blackhole, False)
+        for cidr, r in routes.items()
+        if not r.owned and not delete_foreign
+    ]
+
+
+def test_the_cloud_is_asked_for_the_machines_of_nodes_with_pod_ranges_only(cloud: Any) -> None:
+    cloud.machine("a")
+
+    observation = observe_nodes([node("a", "10.1.0.0/24"), node("b")], cloud)
+
+    assert cloud.describes == [1]
+    assert set(observation.instances) == {"a"}
+
+
+def test_a_cloud_without_routes_is_refused_by_name() -> None:
+    class Routeless:
+        provider_name = "plain"
+        routes = None
+
+    with pytest.raises(InvalidConfiguration, match="cloud plain has no routes"):
+        observe_nodes([], Routeless())  # type: ignore[arg-type]
+
+
+def test_a_route_that_fails_spoils_neither_the_others_nor_hides(cloud: Any) -> None:
+    cloud.machine("a")
+    cloud.machine("b")
+    cloud.refuse_routes_to = {"i-a"}
+    nodes = [node("a", "10.1.0.0/24", network=("True", "NoRouteCreated")), node("b", "10.1.1.0/24")]
+    told: list[str] = []
+
+    class Events:
+        def warning(self, obj: Object, reason: str, message: str) -> None:
+            told.append(f"{obj['metadata']['name']} {reason}: {message}")
+
+    found = plan(observe_nodes(nodes, cloud), CLUSTER)
+    results = apply.run(
+        Plan.of(action for action in found if action.target.startswith("route/")),
+        kube=None,  # type: ignore[arg-type]
+        cloud=cloud,
+        events=Events(),  # type: ignore[arg-type]
+        controller="route",
+    )
+
+    assert [str(result) for result in results] == ["route/10.1.0.0/24: i-a takes no routes", "route/10.1.1.0/24: done"]
+    assert told == ["a FailedToCreateRoute: Could not create route 10.1.0.0/24: i-a takes no routes"]
+    assert [route.target_instance for route in cloud.table] == ["i-b"]

@@ -1,0 +1,118 @@
+"""A plan is carried out in its order, in parallel within a group, with one result for each change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from cloud_controller import apply
+from cloud_controller.cloud import Conflict
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, ActionKind, Plan
+
+
+@dataclass(frozen=True)
+class Say:
+    word: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    word: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    word: str
+
+
+@dataclass(frozen=True)
+class Meet:
+    barrier: threading.Barrier
+
+
+said: list[str] = []
+
+
+@apply.performs(Say)
+def _say(operation: Say, run: apply.Run) -> None:
+    said.append(f"{operation.word} after {sorted(run.failed)}")
+
+
+@apply.performs(Fail)
+def _fail(operation: Fail, _: apply.Run) -> None:
+    raise Conflict(operation.word)
+
+
+@apply.performs(Meet)
+def _meet(operation: Meet, _: apply.Run) -> None:
+    operation.barrier.wait(timeout=10)
+
+
+@apply.performs_batch(Batch)
+def _batch(operations: Sequence[Batch], _: apply.Run) -> Sequence[apply.ActionError | None]:
+    said.append("+".join(operation.word for operation in operations))
+    return [Conflict("no") if operation.word == "bad" else None for operation in operations]
+
+
+def action(operation: object, target: str = "t", kind: ActionKind = ActionKind.CREATE) -> Action:
+    return Action(kind, target, "do", reason="because" if kind is ActionKind.IGNORE else None, operation=operation)
+
+
+def carried_out(*actions: Action, metrics: Metrics | None = None) -> list[apply.ActionResult]:
+    said.clear()
+    nothing: Any = None
+    return apply.run(Plan.of(actions), nothing, nothing, events=nothing, controller="test", metrics=metrics, workers=4)
+
+
+def test_results_come_in_the_plans_order_with_their_errors() -> None:
+    results = carried_out(action(Say("x"), "a"), action(Fail("broken"), "b"), action(Say("y"), "c"))
+
+    assert [str(result) for result in results] == ["a: done", "b: broken", "c: done"]
+    assert [result.ok for result in results] == [True, False, True]
+
+
+def test_a_later_action_knows_which_earlier_ones_failed() -> None:
+    carried_out(action(Fail("broken"), "b"), action(Say("y"), "c"))
+
+    assert said == ["y after ['b']"]
+
+
+def test_neighbours_of_one_type_are_carried_out_at_once() -> None:
+    barrier = threading.Barrier(3)
+
+    results = carried_out(*(action(Meet(barrier), str(number)) for number in range(3)))
+
+    assert all(result.ok for result in results)
+
+
+def test_a_batch_is_one_call_with_an_error_each() -> None:
+    results = carried_out(action(Batch("a"), "a"), action(Batch("bad"), "b"), action(Batch("c"), "c"))
+
+    assert said == ["a+bad+c"]
+    assert [result.ok for result in results] == [True, False, True]
+
+
+def test_ignored_differences_are_left_alone() -> None:
+    assert carried_out(action(Say("x"), kind=ActionKind.IGNORE)) == []
+    assert said == []
+
+
+def test_an_action_that_nothing_performs_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"t: nothing performs a NoneType; is the action an assumed one\?"):
+        carried_out(action(None))
+
+
+def test_actions_are_counted_by_kind_and_result() -> None:
+    metrics = Metrics()
+
+    carried_out(action(Say("x")), action(Fail("y")), action(None, kind=ActionKind.IGNORE), metrics=metrics)
+
+    text = metrics.render().decode()
+    assert 'cloud_controller_actions_total{controller="test",kind="create",result="done"} 1.0' in text
+    assert 'cloud_controller_actions_total{controller="test",kind="create",result="failed"} 1.0' in text
+    assert 'cloud_controller_ignored_differences{controller="test"} 1.0' in text

@@ -1,0 +1,38 @@
+"""Which controllers a --controllers list means."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.leader import LeaseTimes
+from cloud_controller.options import controllers
+
+ALL = ("node", "node-lifecycle", "service", "route")
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        ("*", ALL),
+        ("route,node", ("node", "route")),
+        ("*,-route", ("node", "node-lifecycle", "service")),
+        ("-route,*", ("node", "node-lifecycle", "service")),
+        ("cloud-node,cloud-node-lifecycle-controller", ("node", "node-lifecycle")),
+        (" node , route ", ("node", "route")),
+    ],
+)
+def test_a_list_of_names_means_these_controllers_in_their_order(given: str, meant: tuple[str, ...]) -> None:
+    assert controllers(given.split(",")) == meant
+
+
+@pytest.mark.parametrize("given", ["nodes", "*,-nodes", "", "-node"])
+def test_a_list_with_an_unknown_name_or_with_nothing_left_is_refused(given: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="controllers"):
+        controllers(given.split(","))
+
+
+@pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
+def test_lease_times_that_let_two_lead_are_refused(times: tuple[float, float, float]) -> None:
+    with pytest.raises(InvalidConfiguration, match="leader election"):
+        LeaseTimes(*times)

@@ -1,0 +1,69 @@
+"""The daemon's rights are those of its controllers, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers import NAMES
+from cloud_controller.rbac import PolicyRule, rules
+
+
+def verbs(*controllers: str) -> dict[str, set[str]]:
+    return {rule.resources[0]: set(rule.verbs) for rule in rules(controllers).cluster}
+
+
+def test_reading_nodes_and_writing_events_is_all_that_every_controller_needs() -> None:
+    for name in NAMES:
+        assert verbs(name)["nodes"] >= {"get", "list", "watch"}
+        assert verbs(name)["events"] == {"create", "patch"}
+
+
+@pytest.mark.parametrize("controllers", [["node"], ["route"], ["service"], ["node", "route", "service"]])
+def test_only_the_node_lifecycle_controller_may_delete_nodes(controllers: list[str]) -> None:
+    assert "delete" not in verbs(*controllers)["nodes"]
+    assert "delete" in verbs(*controllers, "node-lifecycle")["nodes"]
+
+
+def test_services_are_out_of_reach_without_the_service_controller() -> None:
+    assert "services" not in verbs("node", "node-lifecycle", "route")
+    assert verbs("service")["services"] == {"get", "list", "watch", "patch"}
+
+
+def test_the_route_controller_may_write_the_status_of_nodes_but_not_the_nodes() -> None:
+    assert verbs("route") == {
+        "nodes": {"get", "list", "watch"},
+        "nodes/status": {"patch"},
+        "events": {"create", "patch"},
+    }
+
+
+def test_nothing_gives_access_to_secrets_or_to_everything() -> None:
+    found = rules(NAMES)
+    for rule in (*found.cluster, *found.namespaced):
+        assert not {"secrets", "serviceaccounts", "*"} & {*rule.resources, *rule.verbs, *rule.api_groups}
+
+
+def test_only_the_one_lease_may_be_read_and_written() -> None:
+    assert rules(["node"]).namespaced == (
+        PolicyRule(("coordination.k8s.io",), ("leases",), ("create",)),
+        PolicyRule(("coordination.k8s.io",), ("leases",), ("get", "update"), ("cloud-controller-manager",)),
+    )
+
+
+def test_upstreams_names_mean_the_same() -> None:
+    assert rules(["cloud-node-controller", "node-route-controller"]) == rules(["node", "route"])
+
+
+def test_an_unknown_controller_is_refused_by_name() -> None:
+    with pytest.raises(InvalidConfiguration, match="'nodes' is no controller"):
+        rules(["nodes"])
+
+
+def test_a_rule_is_written_as_kubernetes_reads_it() -> None:
+    assert rules(["node"]).namespaced[1].to_json() == {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "update"],
+        "resourceNames": ["cloud-controller-manager"],
+    }
