@@ -11,18 +11,18 @@ stop     stop the site's processes and keep everything; `up` goes on from there
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from local.engine.secrets import SecretsError
+from local.engine.state import StateError
 from local.site import Site, SiteError
 from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
+from local.stack_state import is_in_use, masked_outputs
 from local.status_text import addresses, render
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -40,11 +40,8 @@ class Run:
     site: Site
     stack: str
     json: bool
+    stack_file: Path
     engine_options: tuple[str, ...] = ()
-
-    @property
-    def stack_file(self) -> Path:
-        return PROJECT / "stacks" / f"Pulumi.{self.stack}.yaml"
 
     @property
     def stack_dir(self) -> Path:
@@ -56,12 +53,13 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     state = Path(options.state or os.environ.get(STATE_VARIABLE) or PROJECT / ".state")
     engine_options = [flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)]
-    run = Run(Site(state), options.stack, options.json, tuple(engine_options))
+    stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
+    run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options))
     try:
         return _COMMANDS[options.command](run)
     except StackFileError as error:
         return _fail(error, USAGE)
-    except (SiteError, SecretsError) as error:
+    except (SiteError, SecretsError, StateError) as error:
         return _fail(error, FAILED)
 
 
@@ -89,15 +87,15 @@ def _refresh(run: Run) -> int:
 
 
 def _down(run: Run) -> int:
-    if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or _has_state(run.stack_dir)):
+    if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or is_in_use(run.stack_dir)):
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
-    if _has_state(run.stack_dir):
+    if is_in_use(run.stack_dir):
         _engine_ready(run)
         code = _engine(run, "destroy")
         if code != OK:
             return code
-    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and _has_state(each))
+    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
     if others:
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
         return OK
@@ -108,7 +106,7 @@ def _down(run: Run) -> int:
 
 def _status(run: Run) -> int:
     status = run.site.status()
-    outputs = _outputs(run) if status["up"] or "endpoint" in status else {}
+    outputs = masked_outputs(run.stack_dir)
     print(json.dumps({**status, "outputs": outputs}, indent=2) if run.json else render(status, outputs))
     return OK
 
@@ -146,7 +144,7 @@ def _engine(run: Run, command: str, *more: str) -> int:
 
 
 def _where(run: Run) -> list[str]:
-    copy = run.stack_dir / run.stack_file.name
+    copy = run.stack_dir / f"Pulumi.{run.stack}.yaml"
     return [
         *("--stack", run.stack),
         *("--state", str(run.site.folder.root)),
@@ -159,22 +157,6 @@ def _policies() -> list[str]:
     return ["--policy-pack", str(PROJECT / "policy")]
 
 
-def _outputs(run: Run) -> dict[str, Any]:
-    """The stack's outputs, secrets masked; none before its first `up`."""
-    if not _has_state(run.stack_dir):
-        return {}
-    from local.engine import cli
-
-    text = io.StringIO()
-    if cli.main(["stack", "output", "--json", *_where(run)], text) != OK:
-        return {}
-    return dict(json.loads(text.getvalue()))
-
-
-def _has_state(stack_dir: Path) -> bool:
-    return (stack_dir / "state.json").exists()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m local", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -183,6 +165,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stack", "-s", default="local", help="the stack's name (default: local)")
     parser.add_argument(
         "--state", metavar="DIR", help=f"the site's state folder (default: ${STATE_VARIABLE}, else .state)"
+    )
+    parser.add_argument(
+        "--config-file", metavar="FILE", help="the stack's configuration (default: stacks/Pulumi.STACK.yaml)"
     )
     parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
     parser.add_argument("--diff", action="store_true", help="show the properties of what is created, too")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
@@ -16,6 +17,9 @@ from local.mycloud.endpoints import admin, balancing, compute, networking
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models import ErrorAnswer
+
+_PREFIX = "/v1"
+_ROUTERS = (networking.router, compute.router, balancing.router, admin.router)
 
 
 class MethodNotAllowed(ApiError):
@@ -36,16 +40,22 @@ def create_app(context: Context, lifespan: Lifespan[FastAPI] | None = None) -> F
         lifespan=lifespan,
     )
     app.state.context = context
-    for router in (networking.router, compute.router, balancing.router, admin.router):
-        app.include_router(router, prefix="/v1")
+    for router in _ROUTERS:
+        app.include_router(router, prefix=_PREFIX)
     app.include_router(admin.data_plane)
     app.add_api_route("/healthz", _healthz, methods=["GET"], tags=["admin"])
     app.add_exception_handler(ApiError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_parameters)
     app.add_exception_handler(HTTPException, _refuse_path)
-    app.add_middleware(Gate, api=app, token=context.token, faults=context.faults, calls=context.calls)
+    app.add_middleware(Gate, operations=_operations(), token=context.token, faults=context.faults, calls=context.calls)
     context.store.observe(context.board.ring)
     return app
+
+
+def _operations() -> list[str]:
+    """Every operation as `METHOD /route/{template}`."""
+    routes = [route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    return [f"{method} {_PREFIX}{route.path}" for route in routes for method in sorted(route.methods or ())]
 
 
 def _healthz() -> dict[str, str]:

@@ -244,17 +244,17 @@ def _validate(
                 field="port",
                 allowed=f"{first_port}-65535",
             )
-    known = (
-        {_key(backend): backend.machine_id for each in before.backend_sets for backend in each.backends}
-        if before
-        else {}
-    )
+    known = {
+        (each.name, *_key(backend)): backend.machine_id
+        for each in (before.backend_sets if before else [])
+        for backend in each.backends
+    }
     for backend_set in balancer.backend_sets:
         field = f"backend_sets.{backend_set.name}.backends"
         _require_unique([f"{each.address}:{each.port}" for each in backend_set.backends], field, "address and port")
         for backend in backend_set.backends:
             # What was accepted once may stay when its machine is gone: health checks take it out.
-            if known.get(_key(backend)) != backend.machine_id:
+            if known.get((backend_set.name, *_key(backend))) != backend.machine_id:
                 _require_machine(session, balancer, backend, field)
 
 

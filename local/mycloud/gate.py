@@ -11,9 +11,9 @@ import hmac
 import re
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -110,9 +110,9 @@ class AbortableProtocol(H11Protocol):
 class Gate:
     """The middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, *, api: FastAPI, token: str, faults: Faults, calls: Calls) -> None:
+    def __init__(self, app: ASGIApp, *, operations: Iterable[str], token: str, faults: Faults, calls: Calls) -> None:
         self._app = app
-        self._templates = _templates(api)
+        self._patterns = _patterns(operations)
         self._token = token.encode()
         self._faults = faults
         self._calls = calls
@@ -142,7 +142,7 @@ class Gate:
         return kind.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
 
     def _template(self, operation: str) -> str:
-        for pattern, template in self._templates:
+        for pattern, template in self._patterns:
             if pattern.fullmatch(operation):
                 return template
         return "(no such operation)"
@@ -168,10 +168,7 @@ def error_answer(error: ApiError) -> JSONResponse:
     return JSONResponse({"error": error.detail.model_dump(exclude_none=True)}, error.status, headers)
 
 
-def _templates(api: FastAPI) -> list[tuple[re.Pattern[str], str]]:
-    """Every documented operation as a pattern over "METHOD PATH", with its template; the literal ones first."""
-    operations = sorted(
-        (f"{method.upper()} {path}" for path, methods in api.openapi()["paths"].items() for method in methods),
-        key=lambda operation: operation.count("{"),
-    )
-    return [(re.compile(re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(each))), each) for each in operations]
+def _patterns(operations: Iterable[str]) -> list[tuple[re.Pattern[str], str]]:
+    """Each operation ("METHOD /route/{template}") as a pattern over "METHOD PATH"; the literal ones first."""
+    literal_first = sorted(operations, key=lambda operation: operation.count("{"))
+    return [(re.compile(re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(each))), each) for each in literal_first]

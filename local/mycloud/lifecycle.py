@@ -42,10 +42,18 @@ _MACHINES_AT_REST = (State.RUNNING.value, State.TERMINATED.value)
 class Lifecycle:
     """The reconciler of one site. `start` and `stop` are called once."""
 
-    def __init__(self, store: Store, machinery: Machinery, *, tick_seconds: float = TICK_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        machinery: Machinery,
+        *,
+        tick_seconds: float = TICK_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self._store = store
         self._machinery = machinery
         self._tick_seconds = tick_seconds
+        self._retry_seconds = retry_seconds
         self._pool = ThreadPoolExecutor(WORKERS, "lifecycle")
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
         self._bell = threading.Event()
@@ -117,7 +125,7 @@ class Lifecycle:
             self._busy.discard(id)
             self._not_before.pop(id, None)
             if error is not None:
-                self._not_before[id] = monotonic() + RETRY_SECONDS
+                self._not_before[id] = monotonic() + self._retry_seconds
         if isinstance(error, MachineryError):
             log.warning("%s: %s; trying again", id, error)
         elif error is not None:

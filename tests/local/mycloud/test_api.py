@@ -268,27 +268,27 @@ def test_a_machines_name_is_a_dns_label_and_unique_in_its_network(api: TestClien
 def test_a_machine_can_be_stopped_started_and_rebooted_until_it_is_terminated(
     api: TestClient, context: Context
 ) -> None:
-    id = post(api, "machines", machine_body(place(api)))["id"]
-    refused(api.post(f"/v1/machines/{id}/reboot"), 409, "Conflict")
+    made = post(api, "machines", machine_body(place(api)))["id"]
+    refused(api.post(f"/v1/machines/{made}/reboot"), 409, "Conflict")
 
-    assert api.post(f"/v1/machines/{id}/stop").json()["state"] == "stopping"
-    set_state(context, id, State.STOPPED)
-    assert api.post(f"/v1/machines/{id}/start").json()["state"] == "creating"
-    set_state(context, id, State.RUNNING)
-    assert api.post(f"/v1/machines/{id}/reboot").json()["state"] == "running"
-    assert api.delete(f"/v1/machines/{id}").json()["state"] == "stopping"
-    refused(api.post(f"/v1/machines/{id}/start"), 409, "Conflict")
+    assert api.post(f"/v1/machines/{made}/stop").json()["state"] == "stopping"
+    set_state(context, made, State.STOPPED)
+    assert api.post(f"/v1/machines/{made}/start").json()["state"] == "creating"
+    set_state(context, made, State.RUNNING)
+    assert api.post(f"/v1/machines/{made}/reboot").json()["state"] == "running"
+    assert api.delete(f"/v1/machines/{made}").json()["state"] == "stopping"
+    refused(api.post(f"/v1/machines/{made}/start"), 409, "Conflict")
 
 
 def test_kubeconfigs_are_issued_once_the_cluster_is_available(api: TestClient, context: Context) -> None:
-    id = place(api)["cluster"]["id"]
-    refused(api.get(f"/v1/clusters/{id}/kubeconfig"), 503, "Unavailable")
+    made = place(api)["cluster"]["id"]
+    refused(api.get(f"/v1/clusters/{made}/kubeconfig"), 503, "Unavailable")
     with context.store.write() as session:
-        session.save(session.get(Cluster, id).model_copy(update={"state": State.AVAILABLE}))
+        session.save(session.get(Cluster, made).model_copy(update={"state": State.AVAILABLE}))
 
-    answer = api.post(f"/v1/clusters/{id}/credentials", json={"ttl_seconds": 600})
+    answer = api.post(f"/v1/clusters/{made}/credentials", json={"ttl_seconds": 600})
 
-    assert answer.json() == {"kubeconfig": f"kubeconfig of {id} for 600 s"}
+    assert answer.json() == {"kubeconfig": f"kubeconfig of {made} for 600 s"}
 
 
 # ------------------------------------------------------------------------------------------------------ dependencies
@@ -355,14 +355,14 @@ def test_routes_are_written_in_batches_and_each_says_what_is_wrong_with_it(api: 
 def test_a_route_to_a_terminated_machine_is_a_blackhole_that_can_be_deleted(api: TestClient, context: Context) -> None:
     where = place(api)
     table = f"route_tables/{where['table']}/routes"
-    id = post(api, "machines", machine_body(where))["id"]
-    post(api, f"{table}:batch_create", {"routes": [{"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": id}]})
+    made = post(api, "machines", machine_body(where))["id"]
+    post(api, f"{table}:batch_create", {"routes": [{"destination_cidr": "10.36.0.0/24", "next_hop_machine_id": made}]})
 
-    set_state(context, id, State.TERMINATED)
+    set_state(context, made, State.TERMINATED)
 
     assert get(api, table)["items"][0] == {
         "destination_cidr": "10.36.0.0/24",
-        "next_hop_machine_id": id,
+        "next_hop_machine_id": made,
         "state": "blackhole",
     }
     deleted = post(api, f"{table}:batch_delete", {"destination_cidrs": ["10.36.0.0/24", "10.36.9.0/24"]})["results"]
@@ -423,9 +423,9 @@ def test_faults_can_be_switched_off(api: TestClient) -> None:
 
 
 def test_calls_are_counted_by_route_template(api: TestClient) -> None:
-    id = network(api)["id"]
-    get(api, f"networks/{id}")
-    get(api, f"networks/{id}")
+    made = network(api)["id"]
+    get(api, f"networks/{made}")
+    get(api, f"networks/{made}")
 
     assert get(api, "admin/calls")["calls"] == {
         "POST /v1/networks": 1,

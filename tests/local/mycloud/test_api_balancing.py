@@ -1,0 +1,329 @@
+"""The API's load balancers: what a caller sees, and what the data plane gets and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from local.addresses import AddressBlock
+from local.mycloud.api import create_app
+from local.mycloud.context import Context
+from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.privileged_ports import first_bindable_port
+from local.mycloud.store import Store
+
+Json = dict[str, Any]
+
+
+class NoKubeconfigs:
+    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
+        raise AssertionError(f"nobody asks for {cluster.id} ({ttl})")
+
+
+class Api:
+    """A client with a network and one machine in it."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.http = TestClient(create_app(context), headers={"Authorization": f"Bearer {context.token}"})
+        self.network = self.post("networks", {"name": "n"})["id"]
+        subnet = self.post("subnets", {"name": "s", "network_id": self.network, "zone": "zone-a"})["id"]
+        cluster = self.post("clusters", {"name": "c", "network_id": self.network})["id"]
+        body = {"name": "m", "subnet_id": subnet, "cluster_id": cluster, "type": "m1.small", "role": "worker"}
+        self.machine = self.post("machines", body)
+
+    def post(self, path: str, body: Json) -> Json:
+        return answered(self.http.post(f"/v1/{path}", json=body))
+
+    def get(self, path: str) -> Json:
+        return answered(self.http.get(f"/v1/{path}"))
+
+    def put(self, path: str, body: Json) -> Json:
+        return answered(self.http.put(f"/v1/{path}", json=body))
+
+    def backend(self, port: int = 30080, **more: Any) -> Json:
+        return {"machine_id": self.machine["id"], "address": self.machine["private_ips"][0], "port": port, **more}
+
+    def balancer(self, **more: Any) -> Json:
+        body: Json = {
+            "name": "lb",
+            "network_id": self.network,
+            "listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}],
+            "backend_sets": [{"name": "web", "backends": [self.backend()]}],
+            **more,
+        }
+        return self.post("load_balancers", body)
+
+    def changes(self, since: int = 0) -> Json:
+        return answered(self.http.get("/internal/balancer/config", params={"since": since}))
+
+    def report(self, id: str, generation: int, **more: Any) -> None:
+        answer = self.http.post("/internal/balancer/reports", json=[{"id": id, "generation": generation, **more}])
+        assert answer.status_code == 204, answer.text
+
+    def carry_out(self, **more: Any) -> None:
+        """Do as the data plane does: take the latest configuration and say that it is done."""
+        for config in self.changes()["load_balancers"]:
+            self.report(config["id"], config["generation"], **more)
+
+    def state(self, id: str) -> tuple[str, str | None]:
+        found = self.get(f"load_balancers/{id}")
+        return found["state"], found["state_reason"]
+
+
+def answered(answer: Any) -> Json:
+    assert answer.status_code < 300, answer.text
+    return dict(answer.json())
+
+
+def refused(answer: Any, status: int) -> Json:
+    assert answer.status_code == status, answer.text
+    return dict(answer.json()["error"])
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    store = Store(tmp_path / "mycloud.db")
+    yield Api(Context(AddressBlock(32), store, "token", NoKubeconfigs(), first_port=1024))
+    store.close()
+
+
+def test_a_load_balancer_has_an_address_of_its_own_and_every_default_spelt_out(api: Api) -> None:
+    one, two = api.balancer(), api.balancer()
+
+    assert (one["address"], two["address"]) == ("127.35.0.10", "127.35.0.11")
+    assert one["listeners"] == [
+        {"protocol": "TCP", "port": 8080, "backend_set": "web", "max_qps": None, "idle_timeout_seconds": 60}
+    ]
+    (backend_set,) = one["backend_sets"]
+    assert (backend_set["scheduler"], backend_set["health_check"]) == (
+        "round_robin",
+        {
+            "protocol": "TCP",
+            "port": None,
+            "path": "/",
+            "interval_seconds": 2,
+            "timeout_seconds": 1,
+            "healthy_threshold": 2,
+            "unhealthy_threshold": 2,
+        },
+    )
+
+
+def test_the_backends_of_a_udp_listener_are_not_checked_by_default(api: Api) -> None:
+    made = api.balancer(listeners=[{"protocol": "UDP", "port": 8053, "backend_set": "web"}])
+
+    assert made["backend_sets"][0]["health_check"]["protocol"] == "NONE"
+
+
+def test_it_is_available_once_the_data_plane_says_so_and_failed_with_its_reason(api: Api) -> None:
+    lb = api.balancer()["id"]
+    assert api.state(lb) == ("creating", None)
+
+    api.carry_out(failures=["listener TCP 8080: Address already in use"])
+    assert api.state(lb) == ("failed", "listener TCP 8080: Address already in use")
+
+    api.carry_out()
+    assert api.state(lb) == ("available", None)
+
+
+def test_a_report_of_an_older_configuration_does_not_make_it_available(api: Api) -> None:
+    lb = api.balancer()["id"]
+    old = api.changes()["load_balancers"][0]["generation"]
+    api.put(f"load_balancers/{lb}/listeners/TCP/8081", {"backend_set": "web"})
+
+    api.report(lb, old)
+
+    assert api.state(lb)[0] == "creating"
+
+
+def test_a_changed_listener_makes_it_updating_and_changed_backends_do_not(api: Api) -> None:
+    lb = api.balancer()["id"]
+    api.carry_out()
+
+    api.put(f"load_balancers/{lb}/backend_sets/web", {"backends": []})
+    assert api.state(lb)[0] == "available"
+
+    api.put(f"load_balancers/{lb}/listeners/TCP/8081", {"backend_set": "web", "max_qps": 7})
+    assert api.state(lb)[0] == "updating"
+    api.carry_out()
+    assert api.state(lb)[0] == "available"
+    assert [each["port"] for each in api.get(f"load_balancers/{lb}")["listeners"]] == [8080, 8081]
+
+    assert api.http.delete(f"/v1/load_balancers/{lb}/listeners/TCP/8080").status_code == 200
+    refused(api.http.delete(f"/v1/load_balancers/{lb}/listeners/TCP/8080"), 404)
+
+
+def test_a_change_that_changes_nothing_is_no_work_for_the_data_plane(api: Api) -> None:
+    lb = api.balancer()["id"]
+    api.carry_out()
+    version = api.changes()["version"]
+
+    api.put(f"load_balancers/{lb}/listeners/TCP/8080", {"backend_set": "web"})
+
+    assert api.changes(version)["load_balancers"] == []
+    assert api.state(lb)[0] == "available"
+
+
+def test_a_backend_set_keeps_its_backends_unless_new_ones_are_given(api: Api) -> None:
+    lb = api.balancer()["id"]
+
+    changed = api.put(f"load_balancers/{lb}/backend_sets/web", {"scheduler": "least_connections"})
+
+    (backend_set,) = changed["backend_sets"]
+    assert backend_set["scheduler"] == "least_connections"
+    assert [backend["port"] for backend in backend_set["backends"]] == [30080]
+
+
+def test_a_backend_set_in_use_stays_and_an_unused_one_can_go(api: Api) -> None:
+    lb = api.balancer()["id"]
+    api.put(f"load_balancers/{lb}/backend_sets/spare", {})
+
+    assert "TCP 8080" in refused(api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/web"), 409)["message"]
+    assert api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/spare").status_code == 200
+
+
+def test_backends_come_and_go_in_batches_that_say_what_is_wrong_with_each(api: Api) -> None:
+    lb = api.balancer()["id"]
+    path = f"load_balancers/{lb}/backend_sets/web/backends"
+
+    results = api.post(
+        f"{path}:batch_register",
+        {
+            "backends": [
+                api.backend(30080, weight=5),
+                api.backend(30081),
+                {**api.backend(), "machine_id": "i-000000000000"},
+                {**api.backend(), "address": "10.33.0.99"},
+            ]
+        },
+    )["results"]
+
+    assert [result["error"] and result["error"]["code"] for result in results] == [
+        None,
+        None,
+        "InvalidParameter",
+        "InvalidParameter",
+    ]
+    address = api.backend()["address"]
+    gone = api.post(
+        f"{path}:batch_deregister",
+        {"backends": [{"address": address, "port": 30081}, {"address": address, "port": 1}]},
+    )
+    assert [result["error"] and result["error"]["code"] for result in gone["results"]] == [None, "NotFound"]
+    assert api.get(f"load_balancers/{lb}")["backend_sets"][0]["backends"] == [api.backend(30080, weight=5)]
+
+
+def test_more_than_forty_backends_in_one_call_are_refused(api: Api) -> None:
+    lb = api.balancer()["id"]
+    body = {"backends": [api.backend(port) for port in range(1, 42)]}
+
+    answer = api.http.post(f"/v1/load_balancers/{lb}/backend_sets/web/backends:batch_register", json=body)
+
+    assert refused(answer, 400)["field"] == "backends"
+
+
+def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api) -> None:
+    lb = api.balancer()["id"]
+    with api.context.store.write() as session:
+        machine = session.get(MachineRecord, api.machine["id"])
+        session.save(machine.model_copy(update={"state": State.TERMINATED}))
+
+    api.put(f"load_balancers/{lb}/listeners/TCP/8081", {"backend_set": "web"})
+    answer = api.http.put(f"/v1/load_balancers/{lb}/backend_sets/new", json={"backends": [api.backend()]})
+
+    assert "no machine" in refused(answer, 400)["message"]
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"listeners": [{"protocol": "TCP", "port": 80, "backend_set": "web"}]}, "port"),
+        ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "nope"}]}, "listeners.0.backend_set"),
+        ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}] * 2}, "listeners"),
+        ({"listeners": [{"protocol": "SCTP", "port": 8080, "backend_set": "web"}]}, "listeners.0.protocol"),
+        ({"backend_sets": [{"name": "web"}] * 2}, "backend_sets"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 256}, "name"),
+        ({"network_id": "net-000000000000"}, "network_id"),
+    ],
+)
+def test_a_bad_load_balancer_is_refused_naming_the_field_and_nothing_is_made(api: Api, more: Json, field: str) -> None:
+    good: Json = {
+        "name": "lb",
+        "network_id": api.network,
+        "listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}],
+        "backend_sets": [{"name": "web"}],
+    }
+
+    error = refused(api.http.post("/v1/load_balancers", json={**good, **more}), 400)
+
+    assert error["field"] == field
+    assert api.get("load_balancers")["items"] == []
+
+
+def test_a_low_port_is_refused_saying_why_and_which_are_allowed(api: Api) -> None:
+    lb = api.balancer()["id"]
+
+    error = refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/80", json={"backend_set": "web"}), 400)
+
+    assert error["field"] == "port"
+    assert "may not bind" in error["message"]
+    assert error["allowed"] == "1024-65535"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "start", "first"), [("0000000000000000", 1024, 1024), ("0000000000000400", 1024, 1), ("0", 0, 1)]
+)
+def test_which_ports_may_be_bound_is_the_kernels_word(
+    tmp_path: Path, capabilities: str, start: int, first: int
+) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "status").write_text(f"Name:\tx\nCapInh:\t0000000000000400\nCapEff:\t{capabilities}\n")
+    ipv4 = tmp_path / "sys" / "net" / "ipv4"
+    ipv4.mkdir(parents=True)
+    (ipv4 / "ip_unprivileged_port_start").write_text(f"{start}\n")
+
+    assert first_bindable_port(tmp_path) == first
+
+
+def test_health_and_counters_are_what_the_data_plane_reported(api: Api) -> None:
+    lb = api.balancer()["id"]
+    key = {"backend_set": "web", "address": api.backend()["address"], "port": 30080}
+    zero = {"protocol": "TCP", "port": 8080, "connections": 0, "bytes_in": 0, "bytes_out": 0, "rejected_qps": 0}
+    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": None}]
+    assert api.get(f"load_balancers/{lb}/counters")["items"] == [zero]
+
+    api.carry_out(health=[{**key, "healthy": True}], counters=[{**zero, "connections": 3}])
+
+    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": True}]
+    assert api.get(f"load_balancers/{lb}/counters")["items"] == [{**zero, "connections": 3}]
+
+
+def test_a_deleted_load_balancer_is_gone_when_the_data_plane_has_closed_it(api: Api) -> None:
+    lb = api.balancer()["id"]
+    api.carry_out()
+
+    assert api.http.delete(f"/v1/load_balancers/{lb}").json()["state"] == "deleting"
+    refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/1", json={"backend_set": "web"}), 409)
+    (config,) = api.changes()["load_balancers"]
+    assert config["state"] == "deleting"
+    api.report(lb, config["generation"], closed=True)
+
+    refused(api.http.get(f"/v1/load_balancers/{lb}"), 404)
+
+
+def test_the_data_plane_gets_only_what_changed_since_it_asked(api: Api) -> None:
+    one, two = api.balancer()["id"], api.balancer()["id"]
+    version = api.changes()["version"]
+    assert api.changes(version)["load_balancers"] == []
+
+    api.put(f"load_balancers/{two}/listeners/TCP/9090", {"backend_set": "web"})
+
+    assert [each["id"] for each in api.changes(version)["load_balancers"]] == [two]
+    assert one not in str(api.changes(version))
