@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast preview refresh down stop status check format bench lock set-up binaries clean
+.PHONY: help up test test-fast preview refresh down stop status docs check format bench lock set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -49,6 +49,10 @@ check: set-up ## Run the linter, the formatter's check, the type checker and the
 format: set-up ## Format the code and mend what the linter can mend
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
+
+docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema
+	@$(PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
+	@$(PYTHON) -m components.stack_config > stacks/.new && mv stacks/.new stacks/schema.json
 
 bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
 	@$(PYTHON) -m benchmarks $(NAME)

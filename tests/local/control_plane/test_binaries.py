@@ -1,0 +1,152 @@
+"""Binaries are taken from where they fit, and a cache never serves another pin's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from local.control_plane import binaries, build, toolchain
+from local.control_plane.build import BuildError
+from local.control_plane.components import API_SERVER, COMPONENTS, ETCD
+
+VERSIONS = {
+    ETCD: "etcd Version: 3.6.16\nGit SHA: none",
+    **{name: "Kubernetes v1.36.1" for name in COMPONENTS if name != ETCD},
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No binary anywhere, and a build that would need one fails."""
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(binaries, "TOOLS", tools(tmp_path / "tools"))
+
+
+def test_the_users_assets_are_used_when_their_version_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assets = offer(tmp_path / "assets", VERSIONS)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+
+    found = binaries.ensure(pytest.fail)
+
+    assert {name: found.path(name) for name in COMPONENTS} == {name: assets / name for name in COMPONENTS}
+
+
+def test_binaries_on_path_are_used_when_their_version_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(offer(tmp_path / "bin", VERSIONS)))
+
+    assert binaries.ensure(pytest.fail).path(ETCD) == tmp_path / "bin" / ETCD
+
+
+@pytest.mark.parametrize(
+    "other", ["Kubernetes v1.36.10", "Kubernetes v1.36.0", "Kubernetes v11.36.1", "", "v1.36.1-rc.1"]
+)
+def test_another_version_is_passed_over_for_the_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str
+) -> None:
+    cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), VERSIONS)
+    assets = offer(tmp_path / "assets", VERSIONS | {API_SERVER: other})
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+
+    found = binaries.ensure(pytest.fail)
+
+    assert found.path(API_SERVER) == cached / API_SERVER
+    assert found.path(ETCD) == assets / ETCD
+
+
+def test_the_cache_is_keyed_by_the_modules(tmp_path: Path) -> None:
+    before = binaries.cache_key()
+    (tmp_path / "tools" / "go.sum").write_text("another sum")
+
+    assert binaries.cache_key() != before
+    assert len(before) == 16
+
+
+def test_a_build_that_fails_leaves_nothing_and_says_what_the_compiler_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'echo no space left on device >&2; exit 1')}:/usr/bin:/bin")
+
+    with pytest.raises(BuildError, match=r"etcd v3\.6\.16 failed:\nno space left on device"):
+        binaries.ensure(lambda _: None)
+
+    cache = binaries.cache_directory() / "control-plane" / binaries.cache_key()
+    assert [path.name for path in cache.iterdir()] == ["lock"]
+
+
+def test_what_is_missing_is_built_once_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    record_arguments = (
+        f'echo "$@" >> {tmp_path / "calls"}; while [ "$1" != -o ]; do shift; done; echo built > "$2"; chmod +x "$2"'
+    )
+    monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', record_arguments)}:/usr/bin:/bin")
+    told: list[str] = []
+
+    first = binaries.ensure(told.append)
+    second = binaries.ensure(pytest.fail)
+
+    assert first == second
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [call.split()[-1] for call in calls] == [build.PACKAGES[name] for name in COMPONENTS]
+    assert "-X k8s.io/component-base/version.gitVersion=v1.36.1" in calls[1]
+    assert any("kube-apiserver v1.36.1: built in" in line for line in told)
+
+
+def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), {ETCD: VERSIONS[ETCD]})
+    monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'exit 1')}:/usr/bin:/bin")
+
+    with pytest.raises(BuildError, match="kube-apiserver"):
+        binaries.ensure(lambda _: None)
+
+    assert (cached / ETCD).exists()
+
+
+@pytest.mark.parametrize(
+    "version, fits", [("go1.26.0", True), ("go1.27rc1", True), ("go1.25.9", False), ("devel", False)]
+)
+def test_gos_version_decides_whether_it_builds(tmp_path: Path, version: str, fits: bool) -> None:
+    go = fake_go(tmp_path / "go", "", version) / "go"
+
+    found = toolchain.go_version(go)
+
+    assert (found is not None and found >= toolchain.required_go(tmp_path / "tools" / "go.mod")) is fits
+
+
+def test_the_pinned_versions_of_this_checkout_are_read() -> None:
+    assert toolchain.pinned_go(Path(__file__).parents[3] / "tools")
+
+
+def tools(directory: Path) -> Path:
+    """A folder like tools/ of the checkout."""
+    (directory / "etcd").mkdir(parents=True)
+    (directory / "go.mod").write_text(
+        "module a\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.1 // indirect\n)\n"
+    )
+    (directory / "go.sum").write_text("sum")
+    (directory / "etcd" / "go.mod").write_text("module b\n\nrequire go.etcd.io/etcd/server/v3 v3.6.16\n")
+    (directory / "etcd" / "go.sum").write_text("sum")
+    return directory
+
+
+def offer(directory: Path, versions: dict[str, str]) -> Path:
+    """A folder of programs that only say their version."""
+    directory.mkdir(parents=True)
+    for name, text in versions.items():
+        script(directory / name, f"printf '%s\\n' '{text}'")
+    return directory
+
+
+def fake_go(directory: Path, build_script: str, version: str = "go1.26.8") -> Path:
+    directory.mkdir()
+    script(
+        directory / "go",
+        f'if [ "$1" = version ]; then echo "go version {version} linux/amd64"; exit; fi\n{build_script}',
+    )
+    return directory
+
+
+def script(path: Path, body: str) -> None:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
