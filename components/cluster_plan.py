@@ -136,6 +136,7 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
     nodes = tuple(world.kube.list(NODES).items)
     seen = node.observe_nodes(nodes, world.cloud)
     steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=target.names)), target, nodes)
+    steps += _foreign_nodes(nodes, target)
     if world.cloud.routes is not None:
         table = route.observe_nodes(nodes, world.cloud)
         options = route.RouteOptions((target.cluster_cidr,), declared=target.names, removed=target.removed)
@@ -189,6 +190,19 @@ def tear_down(cloud: Cloud, target: Target) -> int:
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         raise NotConverged(f"route {first.route.destination_cidr} could not be removed: {first.error}{more}")
     return len(operations)
+
+
+def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:
+    """Nodes that have a declared machine's name and another machine's provider ID, which is immutable."""
+    declared = {machine.name: machine.provider_id for machine in target.machines if machine.provider_id}
+    steps = []
+    for each in nodes:
+        wanted, found = declared.get(name(each)), each["spec"].get("providerID")
+        if wanted and found and found != wanted:
+            summary = f"must be deleted, so that {wanted} registers anew: it is the node of {found}"
+            action = Action(ActionKind.DELETE, f"node/{name(each)}", summary)
+            steps.append(Step(action, node_lifecycle.NAME, DAEMON, awaited=True))
+    return steps
 
 
 def _without_nulls(value: Any) -> Any:

@@ -290,6 +290,31 @@ class MachineProvider(MycloudProvider):
     deadline = 120.0
     replaces_by_deleting_first = True
 
+    def create(self, props: Properties) -> CreateResult:
+        self._remove_leftover_node(props["cluster_id"], props["name"])
+        return super().create(props)
+
+    def _remove_leftover_node(self, cluster_id: str, name: str) -> None:
+        """Delete a node of this name that an earlier, dead machine left behind.
+
+        A kubelet takes over a node of its name that exists, provider ID and addresses included. Nobody else could
+        delete it in time: the node-lifecycle controller waits until it is not ready, and may have run on that machine.
+        """
+        from cloud_controller.kube import NODES, Kube, NotFoundError, uid
+
+        credentials = self._client.post(f"clusters/{cluster_id}/credentials", {"ttl_seconds": 600}, idempotent=True)
+        kube = Kube.from_kubeconfig(credentials["kubeconfig"])
+        try:
+            node = kube.get(NODES, name)
+        except NotFoundError:
+            return
+        machines = self._client.list(self.collection, name=name, cluster_id=cluster_id)
+        if all(machine["state"] in _GONE for machine in machines):
+            try:
+                kube.delete(NODES, name, uid=uid(node))
+            except NotFoundError:
+                return
+
     def _wait_until_gone(self, id: str) -> None:
         # A terminated machine stays listed for an hour.
         self._client.wait_for_state(self.collection, id, {"terminated"}, self.deadline)
