@@ -1,0 +1,152 @@
+"""A stack from an empty site to traffic, driven as a user drives it: through `python -m local`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.kube import Kube
+from local.processes import Process, find_all
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+"""Seconds that a condition may take; it is usually true within a few."""
+
+
+@dataclass(frozen=True)
+class LocalStack:
+    """Stack `local` in a state folder of its own, with a stack file that a test may change."""
+
+    state: Path
+    stack_file: Path
+
+    def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
+        """Run `python -m local VERB`; the test fails with everything printed when the exit code differs."""
+        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(self.stack_file)]
+        command = [sys.executable, "-m", "local", verb, *where]
+        done = subprocess.run(
+            [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+        )
+        assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def configure(self, key: str, value: Any) -> None:
+        """Set one key of the stack's configuration, as a user edits the file."""
+        settings = yaml.safe_load(self.stack_file.read_text())
+        settings["config"][f"cloud-controller:{key}"] = value
+        self.stack_file.write_text(yaml.safe_dump(settings))
+
+    def scale_workers(self, count: int) -> None:
+        """Set the machine count of the pool `workers`."""
+        settings = yaml.safe_load(self.stack_file.read_text())
+        for pool in settings["config"]["cloud-controller:nodePools"]:
+            if pool["name"] == "workers":
+                pool["count"] = count
+        self.stack_file.write_text(yaml.safe_dump(settings))
+
+    def changes(self, verb: str, *arguments: str) -> dict[str, int]:
+        """The operations that the run counts, `same` left out: from Pulumi's summary event."""
+        for line in self.run(verb, "--json", *arguments).splitlines():
+            event = json.loads(line)
+            if "summaryEvent" in event:
+                return {op: n for op, n in event["summaryEvent"]["resourceChanges"].items() if op != "same" and n}
+        raise AssertionError(f"{verb} --json printed no summary event")
+
+    def engine(self, *command: str) -> str:
+        """Run the engine's own command line on the stack, as `python -m local` left it."""
+        copy = self.state / "stacks" / "local" / "Pulumi.local.yaml"
+        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(copy)]
+        done = subprocess.run(
+            [sys.executable, "-m", "local.engine", *command, *where],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secrets masked."""
+        outputs: dict[str, Any] = json.loads(self.engine("stack", "output", "--json"))
+        return outputs
+
+    @property
+    def cloud(self) -> Client:
+        """mycloud's API, as the stack uses it."""
+        site = json.loads((self.state / "site.json").read_text())
+        return Client(site["endpoint"], (self.state / "mycloud" / "token").read_text().strip())
+
+    @property
+    def kube(self) -> Kube:
+        """The cluster, as its administrator."""
+        (cluster,) = self.cloud.list("clusters")
+        answer = self.cloud.get_path(f"clusters/{cluster['id']}/kubeconfig")
+        return Kube.from_kubeconfig(answer["kubeconfig"])
+
+    def processes(self) -> list[Process]:
+        """Every process that the site has a record of."""
+        return [p for folder in self.state.rglob("processes") if folder.is_dir() for p in find_all(folder)]
+
+    def running(self, processes: list[Process]) -> list[str]:
+        """The names of those that still run."""
+        return [p.name for p in processes if p.is_running()]
+
+    def kill(self, name: str) -> None:
+        """SIGKILL the one process with this name."""
+        (process,) = [p for p in self.processes() if p.name == name]
+        process.signal(signal.SIGKILL)
+
+
+def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    """Wait until the condition is true and give its value; the last value stands in the failure."""
+    deadline = time.monotonic() + patience
+    value = condition()
+    while not value:
+        assert time.monotonic() < deadline, f"not within {patience:.0f} s: {what}; last seen: {value!r}"
+        time.sleep(0.25)
+        value = condition()
+    return value
+
+
+def http_get(url: str) -> dict[str, Any]:
+    """The JSON that the web workload answers; loopback only, so no proxy is asked."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=5) as response:
+        body: dict[str, Any] = json.loads(response.read())
+    return body
+
+
+def answers(url: str) -> bool:
+    """Whether the web workload answers just now; a refused or reset connection says no."""
+    try:
+        return bool(http_get(url)["pod"])
+    except OSError:
+        return False
+
+
+def udp_echo(host: str, port: int, message: bytes) -> bytes:
+    """What comes back for one datagram; it is sent again when it is lost, as UDP may lose it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(1)
+        for _ in range(10):
+            client.sendto(message, (host, port))
+            try:
+                return client.recv(2048)
+            except (TimeoutError, ConnectionRefusedError):
+                continue
+    raise AssertionError(f"no datagram came back from {host}:{port}")

@@ -1,0 +1,80 @@
+"""The same stack with every controller run by the daemon, as production stacks do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cloud_controller.kube import NODES
+from tests.e2e.local_stack import LocalStack, eventually, http_get, udp_echo
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack, brought up once for the module."""
+    daemon = dict.fromkeys(("node", "node-lifecycle", "service", "route"), "daemon")
+    empty_stack.configure("executors", daemon)
+    empty_stack.scale_workers(2)
+    empty_stack.run("up")
+    yield empty_stack
+
+
+def routes(stack: LocalStack) -> dict[str, str]:
+    (network,) = stack.cloud.list("networks")
+    found = stack.cloud.list(f"route_tables/{network['route_table_id']}/routes")
+    return {r["destination_cidr"]: r["next_hop_machine_id"] for r in found}
+
+
+def test_every_node_is_initialised_and_has_a_route(stack: LocalStack) -> None:
+    machines = {m["name"]: m["id"] for m in stack.cloud.list("machines")}
+
+    nodes = stack.kube.list(NODES).items
+
+    assert {n["metadata"]["name"] for n in nodes} == set(machines)
+    taints = [t["key"] for n in nodes for t in n["spec"].get("taints", [])]
+    assert "node.cloudprovider.kubernetes.io/uninitialized" not in taints
+    wanted = {n["spec"]["podCIDR"]: machines[n["metadata"]["name"]] for n in nodes}
+    eventually(lambda: routes(stack) == wanted, "every node's pods have a route")
+
+
+def test_both_load_balancers_answer(stack: LocalStack) -> None:
+    assert http_get(stack.outputs["webUrl"])["pod"]
+    assert b"ping" in udp_echo(stack.outputs["echoAddress"], 8053, b"ping")
+
+
+def test_a_route_deleted_by_hand_is_mended_by_the_daemon(stack: LocalStack) -> None:
+    before = routes(stack)
+    (network,) = stack.cloud.list("networks")
+
+    stack.cloud.post(
+        f"route_tables/{network['route_table_id']}/routes:batch_delete",
+        {"destination_cidrs": [sorted(before)[0]]},
+    )
+
+    eventually(lambda: routes(stack) == before, "the daemon writes the route again")
+
+
+def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
+    assert stack.changes("up") == {}
+
+
+def test_the_cloud_api_killed_is_found_again_by_the_next_up_and_nothing_is_made_twice(stack: LocalStack) -> None:
+    before = {c: sorted(o["id"] for o in stack.cloud.list(c)) for c in ("machines", "load_balancers", "clusters")}
+
+    stack.kill("api")
+    stack.run("up")
+
+    after = {c: sorted(o["id"] for o in stack.cloud.list(c)) for c in before}
+    assert after == before
+
+
+def test_down_stops_every_process_of_the_site(stack: LocalStack) -> None:
+    processes = stack.processes()
+    assert stack.running(processes)
+
+    stack.run("down")
+
+    assert stack.running(processes) == []

@@ -1,0 +1,219 @@
+"""Stack `local`, from nothing to traffic and back to nothing. The tests share one site and run in this order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from cloud_controller.kube import NODES, SERVICES, NotFoundError
+from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+
+
+@pytest.fixture(scope="module")
+def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack, brought up once for the module."""
+    empty_stack.run("up")
+    yield empty_stack
+
+
+def running_machines(stack: LocalStack) -> dict[str, dict[str, object]]:
+    return {m["name"]: m for m in stack.cloud.list("machines") if m["state"] == "running"}
+
+
+def route_targets(stack: LocalStack) -> dict[str, str]:
+    (network,) = stack.cloud.list("networks")
+    routes = stack.cloud.list(f"route_tables/{network['route_table_id']}/routes")
+    return {r["destination_cidr"]: r["next_hop_machine_id"] for r in routes}
+
+
+def load_balancer(stack: LocalStack, service: str) -> dict[str, object]:
+    (found,) = [b for b in stack.cloud.list("load_balancers") if b["name"].endswith(f"-default-{service}")]
+    return found
+
+
+def members(stack: LocalStack, service: str) -> set[str]:
+    balancer = load_balancer(stack, service)
+    sets = balancer["backend_sets"]
+    assert isinstance(sets, list)
+    return {b["machine_id"] for s in sets for b in s["backends"]}
+
+
+def test_every_node_is_initialised(stack: LocalStack) -> None:
+    machines = running_machines(stack)
+
+    nodes = {n["metadata"]["name"]: n for n in stack.kube.list(NODES).items}
+
+    assert set(nodes) == set(machines)
+    for name, node in nodes.items():
+        machine = machines[name]
+        labels = node["metadata"]["labels"]
+        assert UNINITIALIZED not in [t["key"] for t in node["spec"].get("taints", [])], name
+        assert node["spec"]["providerID"] == f"mycloud://local/{machine['zone']}/{machine['id']}"
+        assert labels["topology.kubernetes.io/zone"] == machine["zone"]
+        assert labels["topology.kubernetes.io/region"] == "local"
+        assert labels["node.kubernetes.io/instance-type"] == machine["type"]
+        addresses = [(a["type"], a["address"]) for a in node["status"]["addresses"]]
+        assert ("InternalIP", machine["private_ips"][0]) in addresses  # type: ignore[index]
+
+
+def test_every_node_has_a_pod_route(stack: LocalStack) -> None:
+    machines = running_machines(stack)
+
+    nodes = stack.kube.list(NODES).items
+
+    wanted = {n["spec"]["podCIDR"]: machines[n["metadata"]["name"]]["id"] for n in nodes}
+    assert route_targets(stack) == wanted
+
+
+def test_http_through_the_load_balancer_reaches_every_pod(stack: LocalStack) -> None:
+    url = stack.outputs["webUrl"]
+
+    def both_answered() -> bool:
+        seen.add(http_get(url)["pod"])
+        return len(seen) == 2
+
+    seen: set[str] = set()
+    eventually(both_answered, "both web pods answer through the load balancer")
+
+
+def test_udp_through_the_load_balancer_comes_back(stack: LocalStack) -> None:
+    assert b"hello" in udp_echo(stack.outputs["echoAddress"], 8053, b"hello")
+
+
+def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
+    assert stack.changes("up") == {}
+
+
+def test_a_preview_of_an_unchanged_stack_shows_no_change(stack: LocalStack) -> None:
+    assert stack.changes("preview") == {}
+
+
+def test_no_secret_is_printed_or_stored_in_plain_text(stack: LocalStack) -> None:
+    token = (stack.state / "mycloud" / "token").read_text().strip()
+
+    shown = stack.run("preview", "--diff") + stack.run("status")
+
+    assert token not in shown
+    for file in (stack.state / "stacks").rglob("*"):
+        if file.is_file():
+            assert token.encode() not in file.read_bytes(), file
+
+
+def test_a_route_deleted_by_hand_shows_in_preview_and_is_mended_by_up(stack: LocalStack) -> None:
+    (network,) = stack.cloud.list("networks")
+    before = route_targets(stack)
+    lost = sorted(before)[0]
+    stack.cloud.post(f"route_tables/{network['route_table_id']}/routes:batch_delete", {"destination_cidrs": [lost]})
+
+    shown = stack.run("preview")
+    stack.run("up")
+
+    assert f"route/{lost}" in shown
+    assert route_targets(stack) == before
+
+
+def test_a_misspelt_annotation_is_an_event_that_names_the_nearest_one(stack: LocalStack) -> None:
+    kube = stack.kube
+    kube.create(
+        SERVICES,
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "misspelt",
+                "annotations": {"service.beta.kubernetes.io/dlb-listener-maxpqs": "10"},
+            },
+            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 8090}]},
+        },
+        "default",
+    )
+
+    def complaint() -> list[str]:
+        events = kube.list(kube.resource("v1", "Event"), "default").items
+        return [e["message"] for e in events if e["involvedObject"]["name"] == "misspelt" and e["type"] == "Warning"]
+
+    messages = eventually(complaint, "a Warning event on Service misspelt")
+    kube.delete(SERVICES, "misspelt", "default")
+
+    assert "dlb-listener-maxqps" in messages[0]
+    assert not [b for b in stack.cloud.list("load_balancers") if b["name"].endswith("-misspelt")]
+    eventually(lambda: not service_exists(stack, "misspelt"), "the Service goes, without a stuck finalizer")
+
+
+def service_exists(stack: LocalStack, name: str) -> bool:
+    try:
+        stack.kube.get(SERVICES, name, "default")
+    except NotFoundError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("count", [4, 2])
+def test_nodes_routes_and_members_follow_the_number_of_workers(stack: LocalStack, count: int) -> None:
+    stack.scale_workers(count)
+
+    stack.run("up")
+
+    machines = running_machines(stack)
+    workers = {str(m["id"]) for m in machines.values() if m["role"] == "worker"}
+    assert len(workers) == count
+    eventually(
+        lambda: {n["metadata"]["name"] for n in stack.kube.list(NODES).items} == set(machines),
+        "exactly the machines are nodes",
+    )
+    assert set(route_targets(stack).values()) == {m["id"] for m in machines.values()}
+    eventually(lambda: members(stack, "web") == workers, "exactly the workers are members of the load balancer")
+    url = stack.outputs["webUrl"]
+    eventually(lambda: answers(url), "the load balancer answers")
+
+
+def test_a_terminated_machine_loses_its_node_and_its_membership(stack: LocalStack) -> None:
+    victim = next(m for m in running_machines(stack).values() if m["role"] == "worker")
+
+    stack.cloud.delete("machines", str(victim["id"]))
+
+    eventually(
+        lambda: victim["name"] not in {n["metadata"]["name"] for n in stack.kube.list(NODES).items},
+        "the node of the terminated machine is deleted",
+    )
+    eventually(lambda: victim["id"] not in members(stack, "web"), "it is no member any more")
+    url = stack.outputs["webUrl"]
+    eventually(lambda: answers(url), "the load balancer answers again")
+
+
+def test_a_preview_says_what_to_run_when_a_declared_machine_is_gone(stack: LocalStack) -> None:
+    shown = stack.run("preview", expect=1)
+
+    assert "refresh" in shown
+
+
+def test_refresh_and_up_replace_the_machine_that_is_gone(stack: LocalStack) -> None:
+    stack.run("refresh")
+
+    stack.run("up")
+
+    machines = running_machines(stack)
+    assert len([m for m in machines.values() if m["role"] == "worker"]) == 2
+    assert {n["metadata"]["name"] for n in stack.kube.list(NODES).items} == set(machines)
+    assert set(route_targets(stack).values()) == {m["id"] for m in machines.values()}
+
+
+def test_status_tells_what_runs(stack: LocalStack) -> None:
+    told = json.loads(stack.run("status", "--json"))
+
+    assert {m["name"] for m in told["machines"] if m["state"] == "running"} == set(running_machines(stack))
+
+
+def test_destroy_leaves_the_cloud_empty(stack: LocalStack) -> None:
+    stack.engine("destroy")
+
+    cloud = stack.cloud
+    left = {c: cloud.list(c) for c in ("networks", "subnets", "clusters", "load_balancers", "route_tables")}
+    assert left == {c: [] for c in left}
+    assert [m for m in cloud.list("machines") if m["state"] != "terminated"] == []
