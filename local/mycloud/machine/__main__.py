@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ def main() -> None:
     except (ConfigError, KubeconfigError) as error:
         raise SystemExit(str(error)) from None
     asyncio.run(_run(directory, config, kubelet, proxier))
+    # Requests that hang, on threads that Python would wait for, must not keep a machine from stopping.
+    logging.shutdown()
+    os._exit(0)
 
 
 async def _run(directory: Path, config: MachineConfig, kubelet: Kube, proxier: Kube) -> None:

@@ -52,7 +52,7 @@ class Container:
         self.state = state
         self.grace_seconds: float = 30.0
         self._pod = pod
-        self._retried: tuple[type[Exception], ...] = (MissingSourceError, processes.LaunchError, *errors)
+        self._retried: tuple[type[Exception], ...] = (MissingSourceError, processes.LaunchError, OSError, *errors)
         self._process: processes.ContainerProcess | None = None
 
     async def run(self) -> None:
@@ -77,6 +77,11 @@ class Container:
         if image_changed and self._process is not None:
             self._pod.emit("Normal", "Killing", f"Container {self.state.name} definition changed, will be restarted")
             self._process.terminate()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process now."""
+        return self._process is not None
 
     def kill(self) -> None:
         """End the process at once."""

@@ -17,9 +17,9 @@ class Image:
 
 
 _CATALOGUE = {
-    "cloud-controller": Image((sys.executable, "-m", "cloud_controller.cli")),
-    "web": Image((sys.executable, "-m", "local.mycloud.machine.workloads.web")),
-    "echo-udp": Image((sys.executable, "-m", "local.mycloud.machine.workloads.echo_udp")),
+    "cloud-controller": Image((sys.executable, "-P", "-m", "cloud_controller.cli")),
+    "web": Image((sys.executable, "-P", "-m", "local.mycloud.machine.workloads.web")),
+    "echo-udp": Image((sys.executable, "-P", "-m", "local.mycloud.machine.workloads.echo_udp")),
 }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from cloud_controller.kube import NODES, PODS, EventType, Informer, Kube
@@ -20,11 +21,12 @@ from local.mycloud.machine.pod_addresses import PodAddresses
 from local.mycloud.machine.processes import can_mount, kill_leftovers
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-SHUTDOWN_GRACE_SECONDS = 5.0
-"""At most so long do pods have to end when their machine stops."""
+SHUTDOWN_GRACE_SECONDS = 4.0
+"""At most so long do pods have to end when their machine stops: less than a machine that is terminated is given."""
 
 
 class Kubelet:
@@ -57,33 +59,46 @@ class Kubelet:
         killed = await asyncio.to_thread(kill_leftovers, self._directory)
         if killed:
             _log.warning("an earlier run left %d processes: killed", killed)
-        # What lies in volumes is made anew; it would only be old secrets.
-        await asyncio.to_thread(shutil.rmtree, self._directory / "pods", ignore_errors=True)
-        (self._directory / "pods").mkdir(mode=0o700)
+        (self._directory / "pods").mkdir(mode=0o700, exist_ok=True)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run())
                 self._take_node(await self._agent.register())
                 group.create_task(self._agent.run())
                 self._watch()
+                group.create_task(self._sweep())
         finally:
             await self._shut_down()
 
     def _watch(self) -> None:
         def on_node(_type: EventType, _old: Object | None, node: Object | None) -> None:
             if node is not None:
-                self._loop.call_soon_threadsafe(self._take_node, node)
+                self._soon(self._take_node, node)
 
         def on_pod(_type: EventType, old: Object | None, pod: Object | None) -> None:
             if pod is not None:
-                self._loop.call_soon_threadsafe(self._take_pod, pod)
+                self._soon(self._take_pod, pod)
             elif old is not None:
-                self._loop.call_soon_threadsafe(self._lose_pod, old["metadata"]["uid"])
+                self._soon(self._lose_pod, old["metadata"]["uid"])
 
         self._node_informer.add_handler(on_node)
         self._pod_informer.add_handler(on_pod)
         self._node_informer.start()
         self._pod_informer.start()
+
+    def _soon(self, function: Callable[[T], None], argument: T) -> None:
+        """Hand over from an informer's thread to the loop."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, argument)
+
+    async def _sweep(self) -> None:
+        """Remove what is left of pods that were deleted while this machine was off."""
+        while not self._pod_informer.synced:
+            await asyncio.sleep(1)
+        kept = {pod["metadata"]["uid"] for pod in self._pod_informer.items()} | self._pods.keys()
+        for directory in (self._directory / "pods").iterdir():
+            if directory.name not in kept:
+                await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
     def _take_node(self, node: Object) -> None:
         self._agent.node_changed(node)

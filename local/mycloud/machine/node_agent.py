@@ -13,7 +13,7 @@ from cloud_controller.kube import AlreadyExistsError, ApiError, ConflictError
 from local.mycloud.machine.api import LEASE_NAMESPACE, NodeApi
 from local.mycloud.machine.backoff import Backoff
 from local.mycloud.machine.config import MachineConfig
-from local.mycloud.machine.node_object import new_node, node_labels, node_status, registration_patch, status_differs
+from local.mycloud.machine.node_object import new_node, node_labels, node_status, registration_patch, status_patch
 from local.mycloud.machine.pod_status import micro_timestamp, timestamp
 
 Object = dict[str, Any]
@@ -127,14 +127,16 @@ class NodeAgent:
 
     async def _post_status(self) -> None:
         """Post when the node says something else than this machine, and now and then in any case."""
-        posted = -STATUS_REPORT_SECONDS
+        posted = time.monotonic()  # by the registration, or else there is a difference
         while True:
             self._node_changed.clear()
             status = node_status(self._config, self._node, timestamp(time.time()))
-            due = time.monotonic() - posted >= STATUS_REPORT_SECONDS
-            if due or status_differs(self._node, status):
+            patch = status_patch(self._node, status)
+            if time.monotonic() - posted >= STATUS_REPORT_SECONDS:
+                patch["conditions"] = status["conditions"]
+            if patch:
                 try:
-                    self._node = await self._api.post_node_status(self._config.node_name, status)
+                    self._node = await self._api.post_node_status(self._config.node_name, patch)
                     posted = time.monotonic()
                 except ApiError as error:
                     _log.warning("node status not posted node=%s error=%r", self._config.node_name, str(error))

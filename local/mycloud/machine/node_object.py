@@ -111,14 +111,21 @@ def node_status(config: MachineConfig, node: Object, now: str) -> Object:
     }
 
 
-def status_differs(node: Object, wanted: Object) -> bool:
-    """Whether `wanted` says something new, heartbeat times aside: they are the Lease's business."""
+def status_patch(node: Object, wanted: Object) -> Object:
+    """The part of `wanted` that the Node does not say: what is not named cannot undo what others write meanwhile.
+
+    Empty if nothing is new; heartbeat times alone are not, they are the Lease's business.
+    """
     status = node.get("status") or {}
-    plain = ("capacity", "allocatable", "addresses", "nodeInfo")
-    if any(status.get(key) != wanted[key] and not _includes(status.get(key), wanted[key]) for key in plain):
-        return True
+    patch = {
+        key: wanted[key]
+        for key in ("capacity", "allocatable", "addresses", "nodeInfo")
+        if status.get(key) != wanted[key] and not _includes(status.get(key), wanted[key])
+    }
     actual = {c["type"]: (c.get("status"), c.get("reason"), c.get("message")) for c in status.get("conditions") or []}
-    return any(actual.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted["conditions"])
+    if any(actual.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted["conditions"]):
+        patch["conditions"] = wanted["conditions"]
+    return patch
 
 
 def _conditions(previous: list[Object], now: str) -> list[Object]:

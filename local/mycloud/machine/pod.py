@@ -16,22 +16,22 @@ from local.mycloud.machine import processes
 from local.mycloud.machine.api import NodeApi
 from local.mycloud.machine.backoff import Backoff
 from local.mycloud.machine.container import Container
-from local.mycloud.machine.environment import ApiServer, PodContext, arguments, environment, rewrite_paths
+from local.mycloud.machine.environment import ApiServer, PodContext, arguments, environment
 from local.mycloud.machine.events import EventRecorder
 from local.mycloud.machine.images import Image
+from local.mycloud.machine.placing import rotate, without_mounts
 from local.mycloud.machine.pod_addresses import OutOfAddressesError, PodAddresses
 from local.mycloud.machine.pod_status import ContainerState, is_reported, pod_status, status_patch, timestamp
 from local.mycloud.machine.pod_volumes import PodVolumes
 from local.mycloud.machine.sources import MissingSourceError, references
 from local.mycloud.machine.unsupported import not_honoured, refusals
-from local.mycloud.machine.volumes import Mount, mounts_of
+from local.mycloud.machine.volumes import mounts_of
 
 Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
-SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
-LOG_ROTATE_BYTES = 4 * 1024 * 1024
+HOUSEKEEPING_SECONDS = 60.0
 _STATUS_DEBOUNCE = 0.05
 _DEFAULT_GRACE = 30.0
 
@@ -107,14 +107,13 @@ class PodRunner:
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait([living, stopping], return_when=asyncio.FIRST_COMPLETED)
+            self._say_what_failed(living)
             await stopping  # a pod that completed stays until it is deleted
         finally:
             self._set_grace()
             for task in (living, reporting, stopping):
                 task.cancel()
             await asyncio.wait([living, reporting, stopping])
-        if not living.cancelled() and (problem := living.exception()) is not None:
-            _log.error("pod failed pod=%s", self._name, exc_info=problem)
         await self._remove()
 
     def changed(self) -> None:
@@ -136,14 +135,15 @@ class PodRunner:
                 if mount.read_only:
                     raise MissingSourceError(f"{mount.target}: {mount.source.name} does not exist in its volume")
                 mount.source.mkdir(parents=True)  # a subPath of an emptyDir
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = self._directory / f"{container['name']}.log"
-        _rotate(log)
+        rotate(log)
         cwd = container.get("workingDir")
         if await self._around.can_mount():
             root = self._directory / "root"
             root.mkdir(exist_ok=True)
             return processes.Command(argv, env, cwd or "/", log, mounts, root)
-        return _without_mounts(processes.Command(argv, env, cwd, log), mounts)
+        return without_mounts(processes.Command(argv, env, cwd, log), mounts)
 
     async def launch(self, command: processes.Command) -> processes.ContainerProcess:
         """Start a process of this pod. Raises LaunchError."""
@@ -160,13 +160,24 @@ class PodRunner:
                       f"{', '.join(ignored)}")  # fmt: skip
         await self._get_address()
         await self._prepare_volumes()
-        refreshing = asyncio.ensure_future(self._volumes.keep_fresh(lambda: self.pod, self.emit))
+        refreshing = asyncio.ensure_future(self._keep_house())
         try:
             async with asyncio.TaskGroup() as group:
                 for container in self._containers:
                     group.create_task(container.run())
         finally:
             refreshing.cancel()
+
+    async def _keep_house(self) -> None:
+        """Rotate logs and refresh volumes, tokens among them, until cancelled; what fails leaves them as they are."""
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_SECONDS)
+            for log in self._directory.glob("*.log"):
+                rotate(log)
+            try:
+                await self._volumes.refresh(self.pod)
+            except (MissingSourceError, ApiError, OSError) as error:
+                self.emit("Warning", "FailedMount", f"a volume could not be brought up to date: {error}")
 
     def _refuse(self, why: str) -> None:
         for container in self._containers:
@@ -198,6 +209,12 @@ class PodRunner:
             except (MissingSourceError, ApiError, OSError) as error:
                 self.emit("Warning", "FailedMount", f"MountVolume.SetUp failed: {error}")
                 await asyncio.sleep(backoff.next())
+
+    def _say_what_failed(self, living: asyncio.Future[None]) -> None:
+        """A pod whose task ended by an error of ours is not left without a word."""
+        if living.done() and not living.cancelled() and (problem := living.exception()) is not None:
+            _log.error("pod failed pod=%s", self._name, exc_info=problem)
+            self.emit("Warning", "Failed", f"This machine cannot run the pod: {problem!r}")
 
     def _set_grace(self) -> None:
         metadata = self.pod["metadata"]
@@ -296,21 +313,3 @@ def _lost(known: Object) -> Object:
     started = (known["state"].get("running") or {}).get("startedAt")
     details = {"exitCode": 255, "reason": "Unknown", "finishedAt": timestamp(time.time())}
     return {"terminated": {**details, "startedAt": started} if started else details}
-
-
-def _without_mounts(command: processes.Command, mounts: list[Mount]) -> processes.Command:
-    """The command with the mount paths in its arguments and environment replaced by where the volumes are."""
-    places = {mount.target: str(mount.source) for mount in mounts}
-    argv = [rewrite_paths(word, places) for word in command.argv]
-    env = {name: rewrite_paths(value, places) for name, value in command.env.items()}
-    if SERVICE_ACCOUNT_DIRECTORY in places:  # clients hard-code it; ours takes it from here
-        env["KUBERNETES_SERVICE_ACCOUNT_DIR"] = places[SERVICE_ACCOUNT_DIRECTORY]
-    return processes.Command(argv, env, command.cwd, command.log)
-
-
-def _rotate(log: Path) -> None:
-    """Keep a log and one older: its writer appends, so emptying the file in place loses nothing that comes."""
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if log.exists() and log.stat().st_size > LOG_ROTATE_BYTES:
-        shutil.copyfile(log, log.with_name(log.name + ".1"))
-        log.write_bytes(b"")

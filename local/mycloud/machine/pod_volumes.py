@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cloud_controller.kube import ApiError
 from local.mycloud.machine.api import NodeApi
-from local.mycloud.machine.sources import MissingSourceError, TokenWish, references
+from local.mycloud.machine.sources import TokenWish, references
 from local.mycloud.machine.volumes import volume_files, write_volume
 
 Object = dict[str, Any]
 
-REFRESH_SECONDS = 60.0
 _RENEW_AT = 0.8
 """The share of its lifetime after which a token is renewed, as a kubelet does."""
 
@@ -58,14 +54,3 @@ class PodVolumes:
                 write_volume(place, files)
             elif "emptyDir" in volume:
                 place.mkdir(exist_ok=True)
-
-    async def keep_fresh(self, pod: Callable[[], Object], emit: Callable[[str, str, str], None]) -> None:
-        """Refresh from time to time until cancelled; what fails meanwhile leaves the volumes as they are."""
-        if not pod()["spec"].get("volumes"):
-            return
-        while True:
-            await asyncio.sleep(REFRESH_SECONDS)
-            try:
-                await self.refresh(pod())
-            except (MissingSourceError, ApiError, OSError) as error:
-                emit("Warning", "FailedMount", f"a volume could not be brought up to date: {error}")

@@ -79,7 +79,6 @@ class Proxier:
         self._slices = Informer(kube, ENDPOINT_SLICES)
         self._dirty = asyncio.Event()
         self._active: dict[Listener, Forwarding] = {}
-        self._ended: list[Forwarding] = []
         self._skipped: set[Listener] = set()
         self._updated = time.time()
 
@@ -98,7 +97,7 @@ class Proxier:
                     await self.sync()
         finally:
             health.close()
-            for forwarding in (*self._active.values(), *self._ended):
+            for forwarding in self._active.values():
                 forwarding.close()
 
     async def sync(self) -> None:
