@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -190,6 +191,8 @@ class _Watching:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         self._watch.close()
+        # A closed watch gives its connection back when it is read to its end, which comes at once.
+        collections.deque(self._watch, maxlen=0)
 
 
 def pod_problems(pod: Object) -> list[str]:
