@@ -138,8 +138,6 @@ def _etcd(layout: Layout) -> dict[str, object]:
                 "client-cert-auth": "true",
             }.items()
         },
-        "auto-compaction-mode": "periodic",
-        "auto-compaction-retention": "1h",
         "log-level": "warn",
     }
 

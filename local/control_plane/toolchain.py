@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -49,7 +50,7 @@ def go_version(go: Path) -> tuple[int, ...] | None:
             capture_output=True,
             text=True,
             check=False,
-            env={"GOTOOLCHAIN": "local", "HOME": str(Path.home()), "PATH": "/usr/bin:/bin"},
+            env={**os.environ, "GOTOOLCHAIN": "local"},
         )
     except OSError:
         return None
