@@ -35,6 +35,7 @@ API = "api"
 
 HEALTHY_SECONDS = 30.0
 STOP_GRACE_SECONDS = 10.0
+PROBE_SECONDS = 2.0
 MACHINE_GRACE_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
@@ -54,7 +55,7 @@ class Site:
 
     def __init__(self, state_dir: Path, *, registry: Path | None = None) -> None:
         self.folder = StateFolder(state_dir.absolute())
-        self._registry = BlockRegistry(registry or default_registry())
+        self.registry = BlockRegistry(registry or default_registry())
 
     @property
     def block(self) -> AddressBlock:
@@ -124,7 +125,7 @@ class Site:
                 return
             shutil.rmtree(self.folder.mycloud, ignore_errors=True)
             self.folder.site_file.unlink(missing_ok=True)
-            self._registry.release(self.folder.root)
+            self.registry.release(self.folder.root)
 
     def status(self) -> dict[str, Any]:
         """What runs where, as JSON has it."""
@@ -155,25 +156,25 @@ class Site:
         if self.folder.site_file.exists():
             block = self.folder.block()
             try:
-                self._registry.reserve(block, root)
+                self.registry.reserve(block, root)
                 require_free(block.api_address, API_PORT, "mycloud's API")
             except (NoBlockError, PortBusyError) as error:
                 raise SiteError(f"{error}; the data of {root} need these addresses") from None
             return block
         busy = []
-        for block in self._registry.free_blocks(root):
+        for block in self.registry.free_blocks(root):
             try:
-                self._registry.reserve(block, root)
+                self.registry.reserve(block, root)
                 require_free(block.api_address, API_PORT, "mycloud's API")
             except NoBlockError:
                 continue  # another site was quicker
             except PortBusyError as error:
-                self._registry.release(root)
+                self.registry.release(root)
                 busy.append(str(error))
                 continue
             self.folder.write_site(block)
             return block
-        raise SiteError(f"no block of addresses is free: {self._registry.describe()} {'; '.join(busy)}".strip())
+        raise SiteError(f"no block of addresses is free: {self.registry.describe()} {'; '.join(busy)}".strip())
 
     def _start_api(self, block: AddressBlock) -> None:
         try:
@@ -264,7 +265,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def _healthz(url: str) -> bool:
-    with urllib3.PoolManager(retries=False, timeout=2) as pool:
+    with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
         try:
             return pool.request("GET", f"{url}/healthz").status == 200
         except urllib3.exceptions.HTTPError:

@@ -25,7 +25,8 @@ from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 
-SHUTDOWN_SECONDS = 3
+SHUTDOWN_SECONDS = 1
+"""For open requests; only the data plane's wait for changes ever lasts longer, and it asks again."""
 
 
 def serve(state_dir: Path) -> None:

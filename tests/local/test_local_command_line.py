@@ -1,0 +1,284 @@
+"""`python -m local`: the site, the stack's copy and the engine in the right order; errors that name what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import local.__main__ as command_line
+from local import stack_copy
+from local.engine import cli
+from local.engine.secrets import SecretsError, open_crypter
+from local.site import Site
+from local.stack_copy import StackFileError, write_stack_copy
+from local.status_text import addresses, render
+
+ENDPOINT = "http://127.32.0.1:7070"
+
+
+class Fakes:
+    """A project of its own, a site that only notes what is asked of it, an engine that returns `engine_code`."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.state = directory / "state"
+        self.calls: list[str] = []
+        self.engine_arguments: list[str] = []
+        self.engine_code = 0
+        (directory / "stacks").mkdir()
+        self.stack_file = directory / "stacks" / "Pulumi.local.yaml"
+        self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
+        monkeypatch.setattr(command_line, "PROJECT", directory)
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
+        monkeypatch.setattr(cli, "main", self._engine)
+        monkeypatch.setattr(Site, "up", lambda site: self._up(site))
+        monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
+        monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
+        monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
+        monkeypatch.setattr(Site, "status", lambda site: {**STATUS, "state_folder": str(site.folder.root)})
+
+    def _up(self, site: Site) -> None:
+        self.calls.append("up")
+        site.folder.mycloud.mkdir(parents=True, exist_ok=True)
+        site.folder.site_file.write_text(json.dumps({"block": 32, "endpoint": ENDPOINT}))
+        site.folder.ensure_token()
+
+    def _engine(self, arguments: list[str]) -> int:
+        self.calls.append(f"engine {arguments[0]}")
+        self.engine_arguments = arguments
+        return self.engine_code
+
+    def run(self, *arguments: str) -> int:
+        return command_line.main([*arguments, "--state", str(self.state)])
+
+    def pretend_state(self, stack: str = "local") -> None:
+        directory = self.state / "stacks" / stack
+        directory.mkdir(parents=True, exist_ok=True)
+        resource = {"urn": f"urn:pulumi:{stack}::p::pulumi:pulumi:Stack::p-{stack}", "type": "pulumi:pulumi:Stack"}
+        outputs = {"webUrl": "http://127.35.0.10:8080/"}
+        deployment = {"resources": [{**resource, "custom": False, "outputs": outputs}]}
+        (directory / "state.json").write_text(json.dumps({"version": 3, "deployment": deployment}))
+
+
+STATUS: dict[str, Any] = {
+    "up": True,
+    "block": 32,
+    "endpoint": ENDPOINT,
+    "processes": [{"name": "mycloud's API", "pid": 7, "log": "x"}],
+    "clusters": [],
+    "machines": [],
+    "load_balancers": [
+        {
+            "id": "lb-1",
+            "name": "web",
+            "state": "available",
+            "state_reason": None,
+            "address": "127.35.0.10",
+            "listeners": [{"protocol": "TCP", "port": 8080}, {"protocol": "UDP", "port": 53}],
+            "backends": [{"backend_set": "a", "address": "10.33.0.10", "port": 1, "healthy": True}],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    return Fakes(tmp_path, monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _quick_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
+    monkeypatch.setattr("local.engine.secrets.ITERATIONS", 10)
+    yield
+
+
+def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policies(
+    fakes: Fakes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fakes.run("up") == 0
+
+    copy = fakes.state / "stacks" / "local" / "Pulumi.local.yaml"
+    assert fakes.calls == ["up", "engine up"]
+    assert fakes.engine_arguments == [
+        *("up", "--stack", "local", "--state", str(fakes.state), "--config-file", str(copy)),
+        *("--cwd", str(tmp_path), "--policy-pack", str(tmp_path / "policy")),
+    ]
+    out = capsys.readouterr().out
+    assert "curl http://127.35.0.10:8080/" in out
+    assert "nc -u -w 1 127.35.0.10 53" in out
+
+
+def test_a_failed_engine_run_is_a_failed_up(fakes: Fakes) -> None:
+    fakes.engine_code = 1
+
+    assert fakes.run("up") == 1
+
+
+def test_preview_and_refresh_run_the_engine_and_pass_json_on(fakes: Fakes) -> None:
+    assert fakes.run("preview", "--json") == 0
+    assert "--json" in fakes.engine_arguments
+    assert fakes.run("refresh") == 0
+
+    assert fakes.calls == ["up", "engine preview", "up", "engine refresh"]
+
+
+def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+
+    assert fakes.run("down") == 0
+
+    assert fakes.calls == ["up", "engine destroy", "down False"]
+
+
+def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.pretend_state("other")
+    fakes.engine_code = 1
+    assert fakes.run("down") == 1
+
+    fakes.engine_code = 0
+    assert fakes.run("down") == 0
+
+    assert "down False" not in fakes.calls
+
+
+def test_down_without_a_site_does_nothing_and_is_fine(fakes: Fakes) -> None:
+    assert fakes.run("down") == 0
+
+    assert fakes.calls == []
+
+
+def test_stop_keeps_the_data(fakes: Fakes) -> None:
+    assert fakes.run("stop") == 0
+
+    assert fakes.calls == ["down True"]
+
+
+def test_status_is_for_people_or_json_with_the_stacks_outputs(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    fakes.pretend_state()
+
+    assert fakes.run("status") == 0
+    text = capsys.readouterr().out
+    assert fakes.run("status", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert "1 of 1 backends healthy" in text
+    assert "http://127.35.0.10:8080/" in text
+    assert document["outputs"] == {"webUrl": "http://127.35.0.10:8080/"}
+    assert document["load_balancers"] == STATUS["load_balancers"]
+
+
+def test_an_unknown_stack_is_named_with_those_that_there_are_and_nothing_is_started(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fakes.run("up", "--stack", "lokal") == 2
+
+    assert "'lokal'" in capsys.readouterr().err
+    assert fakes.calls == []
+
+
+def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.stack_file.write_text("config:\n  cloud-controller:cloud: aws\n")
+
+    assert fakes.run("up") == 2
+
+    assert "'aws'" in capsys.readouterr().err
+    assert fakes.calls == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["explode"], ["up", "--nope"]])
+def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        command_line.main(arguments)
+
+    assert raised.value.code == 2
+
+
+# ---------------------------------------------------------------------------------------------------- the stack's copy
+
+
+def test_the_copy_adds_endpoint_and_encrypted_token_and_keeps_the_rest(fakes: Fakes, tmp_path: Path) -> None:
+    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "the-token")
+
+    text = copy.read_text()
+    stack = yaml.safe_load(text)
+    passphrase = (tmp_path / "dir" / "passphrase").read_text().strip()
+    token = stack["config"]["cloud-controller:mycloudToken"]["secure"]
+    assert "the-token" not in text
+    assert stack["config"]["cloud-controller:cloud"] == "mycloud"
+    assert stack["config"]["cloud-controller:mycloud"] == {"endpoint": ENDPOINT}
+    assert open_crypter(passphrase, stack["encryptionsalt"]).decrypt(token) == "the-token"
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "dir" / "passphrase").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:
+    first = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a").read_text())
+    second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "b").read_text())
+
+    assert first["encryptionsalt"] == second["encryptionsalt"]
+
+
+def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
+    fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "right")
+    write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    assert not (tmp_path / "dir" / "passphrase").exists()
+
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
+
+    with pytest.raises(SecretsError, match="does not fit"):
+        write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+
+
+def test_a_lost_passphrase_is_an_error_that_says_where_it_belongs(fakes: Fakes, tmp_path: Path) -> None:
+    write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    (tmp_path / "dir" / "passphrase").unlink()
+
+    with pytest.raises(SecretsError, match="PULUMI_CONFIG_PASSPHRASE"):
+        write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+
+
+@pytest.mark.parametrize("text", ["config: [", "config: 3", "other: {}", ""])
+def test_a_stack_file_that_is_none_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "Pulumi.local.yaml"
+    source.write_text(text)
+
+    with pytest.raises(StackFileError, match=r"Pulumi\.local\.yaml"):
+        stack_copy.read_stack_file(source)
+
+
+# ------------------------------------------------------------------------------------------------------ status as text
+
+
+def test_a_site_that_is_not_up_is_said_to_be_so() -> None:
+    assert render({"state_folder": "/x", "up": False}, {}) == "There is no site in /x."
+
+
+def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
+    balancer = {**STATUS["load_balancers"][0], "state": "failed", "state_reason": "in use", "backends": None}
+
+    text = render({**STATUS, "up": False, "load_balancers": [balancer]}, {})
+
+    assert "does not answer" in text
+    assert "failed: in use" in text
+    assert "health unknown" in text
+
+
+def test_every_listener_has_a_command_that_shows_it() -> None:
+    assert addresses(STATUS["load_balancers"]) == [
+        "curl http://127.35.0.10:8080/",
+        "echo hello | nc -u -w 1 127.35.0.10 53",
+    ]

@@ -1,0 +1,251 @@
+"""The site goes up, is found again whatever was killed, and goes down; blocks of addresses are shared out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from local import processes
+from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
+from local.blocks import BlockRegistry, NoBlockError
+from local.mycloud.state_folder import StateFolder
+from local.site import API, Site, SiteError, server_environment, wait_until
+
+BALANCER = "balancer"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A site of a test's own, not up."""
+    site = Site(tmp_path / "state", registry=tmp_path / "blocks")
+    yield site
+    site.down()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site for tests that bring it up whatever the one before did to it."""
+    directory = tmp_path_factory.mktemp("shared")
+    site = Site(directory / "state", registry=directory / "blocks")
+    yield site
+    site.down()
+
+
+def pid(site: Site, name: str) -> int | None:
+    process = processes.find(site.folder.process_record(name))
+    return None if process is None else process.pid
+
+
+def kill(site: Site, name: str) -> None:
+    process = processes.find(site.folder.process_record(name))
+    assert process is not None
+    process.signal(signal.SIGKILL)
+    assert process.wait(10)
+
+
+def balancer_runs(site: Site) -> bool:
+    return wait_until(lambda: pid(site, BALANCER) is not None, 10)
+
+
+def call(site: Site, method: str, path: str, token: str | None = None) -> int:
+    with urllib3.PoolManager(retries=False, timeout=5) as pool:
+        headers = {"Authorization": f"Bearer {token or site.token}"}
+        return pool.request(method, f"{site.endpoint}{path}", headers=headers).status
+
+
+def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site) -> None:
+    shared.up()
+    api, endpoint, token = pid(shared, API), shared.endpoint, shared.token
+
+    shared.up()
+
+    assert call(shared, "GET", "/v1/zones") == 200
+    assert (pid(shared, API), shared.endpoint, shared.token) == (api, endpoint, token)
+    assert shared.status()["up"] is True
+
+
+def test_a_killed_balancer_is_started_again(shared: Site) -> None:
+    shared.up()
+    assert balancer_runs(shared)
+    before = pid(shared, BALANCER)
+
+    kill(shared, BALANCER)
+
+    assert wait_until(lambda: pid(shared, BALANCER) not in (None, before), 10)
+
+
+def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared: Site) -> None:
+    shared.up()
+    assert balancer_runs(shared)
+    balancer, token = pid(shared, BALANCER), shared.token
+    kill(shared, API)
+    assert shared.status()["up"] is False
+
+    shared.up()
+
+    assert call(shared, "GET", "/v1/zones") == 200
+    assert shared.token == token
+    assert pid(shared, BALANCER) == balancer
+
+
+def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("local.site.STOP_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("local.site.PROBE_SECONDS", 0.5)
+    shared.up()
+    hanging = processes.find(shared.folder.process_record(API))
+    assert hanging is not None
+    hanging.signal(signal.SIGSTOP)
+
+    shared.up()
+
+    assert not hanging.is_running()
+    assert call(shared, "GET", "/v1/zones") == 200
+
+
+def test_two_sites_run_side_by_side_and_down_ends_one_alone(shared: Site, tmp_path: Path) -> None:
+    shared.up()
+    other = Site(tmp_path / "state", registry=shared.registry.directory)
+    other.up()
+    try:
+        assert balancer_runs(other)
+        assert shared.block != other.block
+        assert call(other, "GET", "/v1/networks") == 200
+        assert call(other, "GET", "/v1/networks", shared.token) == 401
+        records = list(other.folder.process_record(API).parent.glob("*.json"))
+        running = [process for process in map(processes.load, records) if process is not None]
+        block = other.block
+    finally:
+        other.down()
+
+    assert len(running) == 2
+    assert not any(process.is_running() for process in running)
+    assert not other.folder.mycloud.exists()
+    assert shared.registry.owner(block) is None
+    assert other.status()["up"] is False
+    assert call(shared, "GET", "/v1/networks") == 200
+
+
+def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_somebody_listens_there(shared: Site) -> None:
+    shared.up()
+    endpoint, token = shared.endpoint, shared.token
+
+    shared.down(keep_data=True)
+    assert pid(shared, API) is None
+    with (
+        socket.create_server((shared.block.api_address, API_PORT)),
+        pytest.raises(SiteError, match=f"pid {os.getpid()}"),
+    ):
+        shared.up()
+    shared.up()
+
+    assert (shared.endpoint, shared.token) == (endpoint, token)
+
+
+def test_a_block_whose_address_somebody_else_listens_on_is_passed_over(site: Site) -> None:
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken = first_bindable(stranger)
+        stranger.listen()
+
+        site.up()
+
+        assert site.block.base != taken
+
+
+def first_bindable(sock: socket.socket) -> int:
+    for base in BLOCK_BASES:
+        try:
+            sock.bind((AddressBlock(base).api_address, API_PORT))
+        except OSError:
+            continue
+        return base
+    pytest.skip("every block of addresses of this computer is in use")
+
+
+def test_what_is_asked_of_a_site_that_is_not_up_says_so(tmp_path: Path) -> None:
+    site = Site(tmp_path / "state", registry=tmp_path / "blocks")
+
+    with pytest.raises(SiteError, match="bring one up first"):
+        _ = site.endpoint
+    assert site.status() == {"state_folder": str(tmp_path / "state"), "up": False}
+    site.down()
+    assert not (tmp_path / "state").exists()
+
+
+def test_other_systems_are_told_what_is_missing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("local.site.sys.platform", "darwin")
+
+    with pytest.raises(SiteError, match="needs Linux"):
+        site.up()
+
+
+def test_servers_get_no_secret_of_the_environment() -> None:
+    environment = {"PATH": "/bin", "PULUMI_CONFIG_PASSPHRASE": "s", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/h"}
+
+    assert server_environment(environment) == {"PATH": "/bin", "HOME": "/h"}
+
+
+# -------------------------------------------------------------------------------------------------------- reservations
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def test_a_reserved_block_is_nobody_elses_until_it_is_released(tmp_path: Path) -> None:
+    registry = BlockRegistry(tmp_path / "blocks")
+    one, two = folder(tmp_path / "one"), folder(tmp_path / "two")
+    block = AddressBlock(32)
+    registry.reserve(block, one)
+    registry.reserve(block, one)
+
+    with pytest.raises(NoBlockError, match=str(one)):
+        registry.reserve(block, two)
+    registry.release(two)
+    assert registry.owner(block) == one
+    registry.release(one)
+    registry.reserve(block, two)
+
+
+def test_a_reservation_ends_with_its_state_folder(tmp_path: Path) -> None:
+    registry = BlockRegistry(tmp_path / "blocks")
+    one, two = folder(tmp_path / "one"), folder(tmp_path / "two")
+    registry.reserve(AddressBlock(48), one)
+
+    shutil.rmtree(one)
+
+    registry.reserve(AddressBlock(48), two)
+    assert registry.owner(AddressBlock(48)) == two
+
+
+def test_a_site_tries_the_block_that_it_has_first(tmp_path: Path) -> None:
+    registry = BlockRegistry(tmp_path / "blocks")
+    one, two = folder(tmp_path / "one"), folder(tmp_path / "two")
+    registry.reserve(AddressBlock(16), two)
+    registry.reserve(AddressBlock(64), one)
+
+    tried = [block.base for block in registry.free_blocks(one)]
+
+    assert tried == [64, *(base for base in BLOCK_BASES if base not in (16, 64))]
+
+
+# -------------------------------------------------------------------------------------------------------- state folder
+
+
+def test_the_token_is_made_once_and_private(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    state.prepare()
+
+    token = state.ensure_token()
+
+    assert state.ensure_token() == token
+    assert len(token) >= 32
+    assert state.token_file.stat().st_mode & 0o777 == 0o600
