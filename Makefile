@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 STACK ?= local
 NAME ?=
-PYTHON := .venv/bin/python
+VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
 
 # A newer pip is of no interest here, and no setting of the user's may turn a hash-checked install into another one.
@@ -17,28 +17,28 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 up: set-up binaries ## Bring the stack up, from nothing to a load balancer that answers
-	@$(PYTHON) -m local up --stack $(STACK)
+	@$(VENV_PYTHON) -m local up --stack $(STACK)
 
 preview: set-up ## Show what `make up` would change, and change nothing
-	@$(PYTHON) -m local preview --stack $(STACK)
+	@$(VENV_PYTHON) -m local preview --stack $(STACK)
 
 refresh: set-up ## Read back what is really there into the stack's state
-	@$(PYTHON) -m local refresh --stack $(STACK)
+	@$(VENV_PYTHON) -m local refresh --stack $(STACK)
 
 down: set-up ## Destroy the stack, then stop the local site
-	@$(PYTHON) -m local down --stack $(STACK)
+	@$(VENV_PYTHON) -m local down --stack $(STACK)
 
 stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
-	@$(PYTHON) -m local stop --stack $(STACK)
+	@$(VENV_PYTHON) -m local stop --stack $(STACK)
 
 status: set-up ## Show what runs: the site, its clusters, machines and load balancers
-	@$(PYTHON) -m local status --stack $(STACK)
+	@$(VENV_PYTHON) -m local status --stack $(STACK)
 
-test: set-up binaries check ## Run the checks and every test
-	@$(PYTHON) -m pytest
+test: set-up check binaries ## Run the checks and every test
+	@$(VENV_PYTHON) -m pytest
 
 test-fast: set-up ## Run the tests that need no control plane (no Go build)
-	@$(PYTHON) -m pytest -m "not control_plane and not e2e"
+	@$(VENV_PYTHON) -m pytest -m "not control_plane and not e2e"
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check
@@ -51,11 +51,11 @@ format: set-up ## Format the code and mend what the linter can mend
 	@.venv/bin/ruff check --fix
 
 docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema
-	@$(PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
-	@$(PYTHON) -m components.stack_config > stacks/.new && mv stacks/.new stacks/schema.json
+	@$(VENV_PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
+	@$(VENV_PYTHON) -m components.stack_config > stacks/.new && mv stacks/.new stacks/schema.json
 
 bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
-	@$(PYTHON) -m benchmarks $(NAME)
+	@$(VENV_PYTHON) -m benchmarks $(NAME)
 
 lock: set-up ## Resolve the dependencies again into the locked requirements (UPGRADE=1 for newer ones)
 	@tools/lock $(if $(UPGRADE),--upgrade)
@@ -69,7 +69,7 @@ $(SET_UP): requirements.txt pyproject.toml tools/set-up
 	@touch $@
 
 binaries: set-up ## Build the control plane if no one has yet (minutes, once a machine)
-	@$(PYTHON) -m local.control_plane build
+	@$(VENV_PYTHON) -m local.control_plane build
 
 clean: ## Remove .venv and the tools' caches; neither a running site nor its state
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info
