@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
             name, type=_duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
         )
     serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz and /metrics, over plain HTTP")
-    serving.add_argument("--bind-address", default="127.0.0.1", metavar="IP", help="default: 127.0.0.1")
+    serving.add_argument("--bind-address", type=_address, default="127.0.0.1", metavar="IP", help="default: 127.0.0.1")
     serving.add_argument("--secure-port", type=int, default=10258, metavar="PORT", help="0: none; default: 10258")
 
 
@@ -159,6 +160,13 @@ def _duration(text: str) -> float:
     if seconds <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
     return seconds
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
 
 
 def _positive(text: str) -> int:

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 
 from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controllers import Controller
@@ -135,7 +136,9 @@ class Manager:
         options = self._options
         if not options.leader_elect:
             return None
-        return LeaderElector(self._kube, options.lease_namespace, options.lease_name, times=options.lease_times)
+        # Its calls must fail in time for the holder to end before another may lead.
+        kube = self._kube.with_timeout(options.lease_times.retry_period)
+        return LeaderElector(kube, options.lease_namespace, options.lease_name, times=options.lease_times)
 
     @contextmanager
     def _health(self) -> Iterator[None]:
@@ -149,6 +152,10 @@ class Manager:
         }
         server = HealthServer(options.bind_address, options.port, live, ready, self._metrics.render)
         server.start()
+        if not ip_address(options.bind_address).is_loopback:
+            _log.warning(
+                "metrics are served without encryption or login to all who reach address=%s", options.bind_address
+            )
         _log.info("serving address=%s port=%d", options.bind_address, server.port)
         try:
             yield

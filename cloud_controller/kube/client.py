@@ -30,10 +30,10 @@ class Kube:
         connection: config.Connection,
         *,
         rate_limit: RateLimit | None = None,
-        connect_timeout: float = 5.0,
-        read_timeout: float = 30.0,
+        transport: Transport | None = None,
     ) -> None:
-        self._transport = Transport(connection, rate_limit, connect_timeout, read_timeout)
+        self._connection = connection
+        self._transport = transport or Transport(connection, rate_limit)
         self._discovered: dict[str, dict[str, Resource]] = {}
         self._discovery_lock = threading.Lock()
 
@@ -55,6 +55,11 @@ class Kube:
     def in_cluster(cls, service_account_dir: Path | None = None, *, rate_limit: RateLimit | None = None) -> Kube:
         """As the service account of the pod that this process runs in; its token is read again as it rotates."""
         return cls(config.in_cluster(service_account_dir), rate_limit=rate_limit)
+
+    def with_timeout(self, seconds: float) -> Kube:
+        """The same server and identity, but each call is made once, without rate limit, and given so many seconds."""
+        transport = Transport(self._connection, connect_timeout=seconds, read_timeout=seconds, attempts=1)
+        return Kube(self._connection, transport=transport)
 
     @property
     def server(self) -> str:

@@ -96,7 +96,10 @@ class Informer:
             raise TimeoutError(f"{self.resource.plural} could not be listed within {timeout:g} s{why}")
 
     def wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until `condition()`, looked at after every change, holds; False after `timeout` seconds or `stop`."""
+        """Wait until `condition()` holds; it is looked at whenever handlers were told of a change.
+
+        False after `timeout` seconds or `stop`.
+        """
         deadline = time.monotonic() + timeout
         with self._changed:
             while not condition():
@@ -202,12 +205,13 @@ class Informer:
             else:
                 new["metadata"].pop("managedFields", None)
                 self._objects[k] = new
-            self._changed.notify_all()
         for handler in self._handlers:
             try:
                 handler(type, old, new)
             except Exception:  # noqa: BLE001 - a handler's bug must not end the copy that the other handlers live on
                 _log.exception("handler failed resource=%s key=%s", self.resource.plural, k)
+        with self._changed:
+            self._changed.notify_all()
 
     def _fail(self, error: ApiError) -> None:
         with self._changed:

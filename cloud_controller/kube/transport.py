@@ -18,7 +18,6 @@ from cloud_controller.kube.config import Connection
 from cloud_controller.kube.rate_limit import RateLimit
 
 _POOL_SIZE = 32
-_ATTEMPTS = 4
 _LONGEST_RETRY_AFTER = 30.0
 _USER_AGENT = "cloud-controller/0.1"
 
@@ -41,12 +40,19 @@ class Transport:
     """
 
     def __init__(
-        self, connection: Connection, rate_limit: RateLimit | None, connect_timeout: float, read_timeout: float
+        self,
+        connection: Connection,
+        rate_limit: RateLimit | None = None,
+        *,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 30.0,
+        attempts: int = 4,
     ) -> None:
         self._connection = connection
         self._rate_limit = rate_limit
         self._timeout = urllib3.Timeout(connect=connect_timeout, read=read_timeout)
         self._connect_timeout = connect_timeout
+        self._attempts = attempts
         self._pool = _pool(connection)
 
     @property
@@ -89,8 +95,8 @@ class Transport:
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
         url = f"{path}?{urlencode(query)}" if query else path
-        for attempt in range(1, _ATTEMPTS + 1):
-            last = attempt == _ATTEMPTS
+        for attempt in range(1, self._attempts + 1):
+            last = attempt == self._attempts
             if self._rate_limit is not None:
                 self._rate_limit.wait()
             try:

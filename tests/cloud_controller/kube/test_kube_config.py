@@ -173,7 +173,7 @@ def test_a_token_is_read_again_after_a_minute(account: Path, monkeypatch: pytest
 
 
 def test_outside_a_pod_one_is_told_to_give_a_kubeconfig(account: Path) -> None:
-    with pytest.raises(KubeconfigError, match="KUBERNETES_SERVICE_HOST is not set.*give a kubeconfig"):
+    with pytest.raises(KubeconfigError, match=r"KUBERNETES_SERVICE_HOST is not set.*give a kubeconfig"):
         in_cluster(account, {})
 
 

@@ -1,0 +1,162 @@
+"""When a controller looks again, and what for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Throttled, Unavailable
+from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.kube import EventType, Object
+from cloud_controller.metrics import Metrics
+
+PATIENCE = 10.0
+
+
+def node(name: str, beat: int = 0) -> Object:
+    return {"metadata": {"name": name}, "beat": beat}
+
+
+class Nodes:
+    """An informer whose events the test makes."""
+
+    def add_handler(self, handler: Any) -> None:
+        self.tell = handler
+
+
+@dataclass
+class Passes:
+    """The keys of each pass, and what the pass shall do then."""
+
+    seen: list[frozenset[str] | None] = field(default_factory=list)
+    outcomes: list[Exception | list[str]] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def wait(self, count: int) -> list[frozenset[str] | None]:
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.seen) >= count, PATIENCE), self.seen
+            return self.seen
+
+
+class Recording(LoopController):
+    name = "test"
+
+    def __init__(self, context: ControllerContext, passes: Passes, period: float = 1000.0) -> None:
+        super().__init__(context, "test-controller", period=period, window=0.01)
+        self.passes = passes
+
+    def concerns(self, old: Object | None, new: Object | None) -> bool:
+        return old is None or new is None or old["beat"] == new["beat"]
+
+    def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
+        with self.passes.changed:
+            self.passes.seen.append(keys)
+            outcome = self.passes.outcomes.pop(0) if self.passes.outcomes else []
+            self.passes.changed.notify()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@dataclass
+class Bench:
+    nodes: Any
+    passes: Passes
+    metrics: Metrics
+    controller: Recording
+    stop: threading.Event
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr("cloud_controller.controllers.loop._FIRST_RETRY", 0.001)
+    nothing: Any = None
+    nodes: Any = Nodes()
+    metrics, passes, stop = Metrics(), Passes(), threading.Event()
+    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics), passes)
+    yield Bench(nodes, passes, metrics, controller, stop)
+    stop.set()
+    assert controller.join(PATIENCE)
+
+
+def test_the_first_pass_looks_at_everything(bench: Bench) -> None:
+    bench.controller.start(bench.stop)
+
+    assert bench.passes.wait(1) == [None]
+
+
+def test_what_changes_together_is_one_pass(bench: Bench) -> None:
+    bench.controller.start(bench.stop)
+    bench.passes.wait(1)
+
+    for name in "abc":
+        bench.nodes.tell(EventType.ADDED, None, node(name))
+
+    seen: set[str] = set()
+    passes = 1
+    while seen != {"a", "b", "c"}:
+        passes += 1
+        seen |= bench.passes.wait(passes)[-1] or frozenset()
+    assert passes <= 4
+
+
+def test_a_change_that_does_not_concern_it_is_no_pass(bench: Bench) -> None:
+    bench.controller.start(bench.stop)
+    bench.passes.wait(1)
+
+    bench.nodes.tell(EventType.MODIFIED, node("heartbeat", 1), node("heartbeat", 2))
+    bench.nodes.tell(EventType.DELETED, node("gone"), None)
+
+    assert bench.passes.wait(2) == [None, frozenset({"gone"})]
+
+
+def test_a_pass_that_fails_is_repeated_for_the_same_keys(bench: Bench) -> None:
+    bench.passes.outcomes = [Unavailable("down"), Throttled("later", 0.001), []]
+    bench.controller.start(bench.stop)
+
+    assert bench.passes.wait(3) == [None, None, None]
+    assert 'cloud_controller_reconcile_errors_total{controller="test",error="Unavailable"} 1.0' in text(bench)
+
+
+def test_trouble_is_told_while_it_lasts(bench: Bench) -> None:
+    told: list[str | None] = []
+    bench.passes.outcomes = [Unavailable("down"), []]
+    reconcile = bench.controller.reconcile
+
+    def watched(keys: frozenset[str] | None) -> Iterable[str]:
+        told.append(bench.controller.trouble())
+        return reconcile(keys)
+
+    bench.controller.reconcile = watched  # type: ignore[method-assign]
+    bench.controller.start(bench.stop)
+    bench.passes.wait(2)
+    bench.nodes.tell(EventType.ADDED, None, node("a"))
+    bench.passes.wait(3)
+
+    assert told == [None, "Unavailable: down", None]
+
+
+def test_keys_that_a_pass_asks_for_come_back_and_no_others(bench: Bench) -> None:
+    bench.passes.outcomes = [["a"], []]
+    bench.controller.start(bench.stop)
+
+    assert bench.passes.wait(2) == [None, frozenset({"a"})]
+
+
+def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    died = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
+    bench.passes.outcomes = [KeyError("bug")]
+    bench.controller.start(bench.stop)
+
+    assert died.wait(PATIENCE)
+    assert bench.controller.join(PATIENCE)
+    assert bench.controller.trouble() == "its thread has ended"
+
+
+def text(bench: Bench) -> str:
+    return bench.metrics.render().decode()

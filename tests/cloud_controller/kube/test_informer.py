@@ -1,0 +1,200 @@
+"""An informer's copy follows the server through restarts, forgotten versions and errors, and misses nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import NODES, EventType, Informer, Object
+from tests.cloud_controller.kube.scripted_server import Answer, Call, ScriptedServer
+
+PATIENCE = 10.0
+
+
+def node(name: str, version: str, uid: str = "u") -> Object:
+    return {"metadata": {"name": name, "uid": uid, "resourceVersion": version, "managedFields": [{}]}}
+
+
+def listed(version: str, *nodes: Object) -> Answer:
+    return Answer({"metadata": {"resourceVersion": version}, "items": [*nodes]})
+
+
+def event(type: str, obj: Object) -> dict[str, Any]:
+    return {"type": type, "object": obj}
+
+
+GONE = event("ERROR", {"code": 410, "reason": "Expired", "message": "too old"})
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backoffs are as short as can be."""
+    monkeypatch.setattr("cloud_controller.kube.informer._FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("cloud_controller.kube.informer._LONGEST_BACKOFF", 0.001)
+
+
+class Told:
+    """What the handlers heard."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str]] = []
+
+    def __call__(self, type: EventType, old: Object | None, new: Object | None) -> None:
+        obj = new or old
+        assert obj is not None
+        assert (old is None) == (type is EventType.ADDED)
+        assert (new is None) == (type is EventType.DELETED)
+        self.events.append((type.value, obj["metadata"]["name"]))
+
+
+@pytest.fixture
+def hang() -> Iterator[threading.Event]:
+    """A watch that stays open until the test ends."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def run(server: ScriptedServer, *answers: Answer, until: int) -> tuple[Informer, Told]:
+    """Play the answers, wait until so many events were told, and stop."""
+    server.script(*answers)
+    informer, told = Informer(server.kube, NODES), Told()
+    informer.add_handler(told)
+    informer.start()
+    try:
+        informer.wait_synced(PATIENCE)
+        arrived = informer.wait_until(lambda: len(told.events) >= until, PATIENCE)
+    finally:
+        informer.stop()
+    assert arrived or len(told.events) >= until, told.events
+    return informer, told
+
+
+def watches(calls: list[Call]) -> list[str]:
+    return [call.query["resourceVersion"] for call in calls if "watch" in call.query]
+
+
+def test_it_lists_and_then_follows_what_changes(server: ScriptedServer, hang: threading.Event) -> None:
+    lines = [event("MODIFIED", node("a", "6")), event("ADDED", node("b", "7")), event("DELETED", node("a", "8"))]
+
+    informer, told = run(
+        server, listed("5", node("a", "4")), Answer(lines=[*lines, event("ADDED", node("c", "9"))], hang=hang), until=5
+    )
+
+    assert told.events == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a"), ("ADDED", "c")]
+    assert sorted(each["metadata"]["name"] for each in informer.items()) == ["b", "c"]
+    assert informer.get("a") is None
+
+
+def test_objects_carry_no_managed_fields(server: ScriptedServer, hang: threading.Event) -> None:
+    informer, _ = run(server, listed("5", node("a", "4")), Answer(lines=[], hang=hang), until=1)
+
+    found = informer.get("a")
+    assert found is not None
+    assert "managedFields" not in found["metadata"]
+
+
+def test_an_ended_watch_goes_on_where_it_was_and_bookmarks_count(server: ScriptedServer, hang: threading.Event) -> None:
+    bookmark = event("BOOKMARK", {"metadata": {"resourceVersion": "90"}})
+
+    run(
+        server,
+        listed("5", node("a", "4")),
+        Answer(lines=[bookmark]),
+        Answer(lines=[event("ADDED", node("b", "91"))], hang=hang),
+        until=2,
+    )
+
+    assert watches(server.calls) == ["5", "90"]
+
+
+def test_what_was_deleted_while_nobody_looked_is_told_after_the_next_list(
+    server: ScriptedServer, hang: threading.Event
+) -> None:
+    _, told = run(
+        server,
+        listed("5", node("a", "1"), node("b", "2"), node("c", "3")),
+        Answer(lines=[GONE]),
+        listed("50", node("b", "2"), node("c", "40"), node("d", "41")),
+        Answer(lines=[], hang=hang),
+        until=6,
+    )
+
+    assert sorted(told.events[3:]) == [("ADDED", "d"), ("DELETED", "a"), ("MODIFIED", "c")]
+    assert watches(server.calls)[:2] == ["5", "50"]
+
+
+def test_an_object_that_was_made_anew_under_its_name_is_told_as_deleted_and_added(
+    server: ScriptedServer, hang: threading.Event
+) -> None:
+    _, told = run(
+        server,
+        listed("5", node("a", "1", "first")),
+        Answer(lines=[GONE]),
+        listed("50", node("a", "40", "second")),
+        Answer(lines=[], hang=hang),
+        until=3,
+    )
+
+    assert told.events == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+
+
+def test_it_comes_through_errors_of_list_and_watch(server: ScriptedServer, hang: threading.Event) -> None:
+    broken = Answer({"message": "etcd is slow"}, 500)
+
+    _, told = run(
+        server,
+        broken,
+        listed("5", node("a", "4")),
+        broken,
+        Answer(lines=[event("ADDED", node("b", "6"))], hang=hang),
+        until=2,
+    )
+
+    assert told.events == [("ADDED", "a"), ("ADDED", "b")]
+    assert watches(server.calls) == ["5", "5"]
+
+
+def test_a_list_that_never_works_is_told_with_its_reason(server: ScriptedServer) -> None:
+    server.answer = lambda _: Answer({"message": "etcd is down"}, 500)
+    informer = Informer(server.kube, NODES)
+    informer.start()
+    try:
+        informer.wait_until(lambda: informer.error is not None, PATIENCE)
+        with pytest.raises(TimeoutError, match=r"nodes could not be listed within 0 s: .*etcd is down"):
+            informer.wait_synced(0)
+    finally:
+        informer.stop()
+
+
+def test_a_handlers_bug_spoils_neither_the_copy_nor_other_handlers(
+    server: ScriptedServer, hang: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script(listed("5", node("a", "4")), Answer(lines=[], hang=hang))
+    informer, told = Informer(server.kube, NODES), Told()
+
+    def buggy(*_: object) -> None:
+        raise KeyError("oops")
+
+    informer.add_handler(buggy)
+    informer.add_handler(told)
+    informer.start()
+    informer.wait_synced(PATIENCE)
+    informer.stop()
+
+    assert told.events == [("ADDED", "a")]
+    assert "handler failed resource=nodes key=a" in caplog.text
+
+
+def test_handlers_come_before_the_start(server: ScriptedServer) -> None:
+    server.script(listed("5"))
+    informer = Informer(server.kube, NODES)
+    informer.start()
+    try:
+        with pytest.raises(RuntimeError, match="add handlers before start"):
+            informer.add_handler(Told())
+    finally:
+        informer.stop()

@@ -1,0 +1,286 @@
+"""The daemon with a real API server, with no other rights than those that its controllers are said to need."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from cloud_controller import clouds, rbac
+from cloud_controller.cli import main
+from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    EVENTS,
+    LEASES,
+    NODES,
+    ROLE_BINDINGS,
+    ROLES,
+    Kube,
+    NotFoundError,
+    Object,
+    PatchType,
+    name,
+)
+from cloud_controller.leader import LeaseTimes
+from cloud_controller.manager import Manager
+from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from cloud_controller.options import ManagerOptions
+from local.control_plane.control_plane import ControlPlane
+from tests.cloud_controller.conftest import FakeCloud
+
+pytestmark = pytest.mark.control_plane
+PATIENCE = 60.0
+CONTROLLERS = ("node", "node-lifecycle", "route")
+USER = "the-daemon"
+OPTIONS = ManagerOptions(
+    controllers=CONTROLLERS,
+    route=RouteOptions(("10.1.0.0/16",)),
+    lease_times=LeaseTimes(4, 3, 0.2),
+    port=0,
+    node_monitor_period=0.5,
+    route_reconciliation_period=1.0,
+)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not happen: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
+    """A client as the daemon's user."""
+    rules = rbac.rules(CONTROLLERS)
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
+    space = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}
+    for resource, obj in (
+        (CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": [rule.to_json() for rule in rules.cluster]}),
+        (
+            CLUSTER_ROLE_BINDINGS,
+            {"metadata": {"name": USER}, "roleRef": role | {"kind": "ClusterRole"}, "subjects": subjects},
+        ),
+        (ROLES, {"metadata": space, "rules": [rule.to_json() for rule in rules.namespaced]}),
+        (ROLE_BINDINGS, {"metadata": space, "roleRef": role | {"kind": "Role"}, "subjects": subjects}),
+    ):
+        kube.create(resource, {"apiVersion": resource.api_version, "kind": resource.kind, **obj})
+    yield Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+
+
+@dataclass
+class Daemon:
+    """A daemon in a thread of the test."""
+
+    kube: Kube
+    cloud: FakeCloud
+    options: ManagerOptions = OPTIONS
+    code: int | None = None
+
+    def __post_init__(self) -> None:
+        self.stop = threading.Event()
+        self.manager = Manager(self.kube, self.cloud, self.options)
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        self.code = self.manager.run(self.stop)
+
+    def end(self) -> int | None:
+        self.stop.set()
+        self.thread.join(PATIENCE)
+        return self.code
+
+
+@pytest.fixture
+def start(daemon_kube: Kube, kube: Kube, cloud: FakeCloud) -> Iterator[Callable[[], Daemon]]:
+    started: list[Daemon] = []
+
+    def start() -> Daemon:
+        started.append(Daemon(daemon_kube, cloud))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        daemon.end()
+    for node in kube.list(NODES).items:
+        kube.delete(NODES, name(node))
+
+
+def register(kube: Kube, node: str) -> None:
+    """What a kubelet with an external cloud does first."""
+    taint = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+    kube.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {"taints": [taint]}})
+
+
+def report(kube: Kube, node: str, ready: str) -> None:
+    """What a kubelet says of its node."""
+    patch = {"status": {"conditions": [{"type": "Ready", "status": ready, "reason": "Test", "message": "test"}]}}
+    kube.patch(NODES, node, patch, type=PatchType.STRATEGIC, subresource="status")
+
+
+def exists(kube: Kube, node: str) -> bool:
+    try:
+        kube.get(NODES, node)
+    except NotFoundError:
+        return False
+    return True
+
+
+def lease_holder(kube: Kube) -> str:
+    return str(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["spec"]["holderIdentity"])
+
+
+def told(kube: Kube, node: str) -> set[str]:
+    events = kube.list(EVENTS, "default").items
+    return {event["reason"] for event in events if event["involvedObject"]["name"] == node}
+
+
+def initialised(kube: Kube, node: str) -> Object | None:
+    found = kube.get(NODES, node)
+    network = condition(found, "NetworkUnavailable")
+    done = not has_taint(found, UNINITIALIZED_TAINT) and network is not None and network["status"] == "False"
+    return found if done else None
+
+
+def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
+    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon], caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon = start()
+    cloud.machine("n1")
+    register(kube, "n1")
+    until(lambda: initialised(kube, "n1"), "n1 is initialised and has a route")
+
+    node = kube.get(NODES, "n1")
+    assert node["spec"]["providerID"] == "fake://zone-a/i-n1"
+    assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": "10.9.0.1"}
+    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-a"
+    assert [(route.destination_cidr, route.target_instance) for route in cloud.table] == [(*pod_cidrs(node), "i-n1")]
+
+    del cloud.machines["n1"]
+    until(lambda: not exists(kube, "n1"), "n1 is deleted")
+    until(lambda: not cloud.table, "its route is removed")
+    until(lambda: {"Synced", "DeletingNode"} <= told(kube, "n1"), "both are told")
+
+    assert daemon.end() == 0
+    assert "orbidden" not in caplog.text
+
+
+def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
+    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+) -> None:
+    cloud.machine("n2", state=InstanceState.STOPPED)
+    register(kube, "n2")
+    report(kube, "n2", "False")
+    start()
+    until(lambda: has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "n2 is tainted")
+
+    cloud.machine("n2")
+    report(kube, "n2", "True")
+
+    until(lambda: not has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "the taint is gone")
+
+
+def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
+    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+) -> None:
+    cloud.error = Unavailable("the cloud is down")
+    register(kube, "n3")
+    report(kube, "n3", "False")
+    daemon = start()
+    until(lambda: all(each.trouble() for each in daemon.manager._controllers), "all controllers have tried")
+
+    assert exists(kube, "n3")
+    cloud.machine("n3")
+    cloud.error = None
+    until(lambda: initialised(kube, "n3"), "n3 is initialised")
+
+
+def test_what_was_left_undone_by_one_daemon_is_done_by_the_next(
+    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+) -> None:
+    cloud.machine("n4")
+    register(kube, "n4")
+    first = start()
+    until(lambda: initialised(kube, "n4"), "n4 is initialised")
+    assert first.end() == 0
+    cloud.table.clear()
+    cloud.machines["n4"] = replace(cloud.machines["n4"], type="large")
+
+    start()
+
+    until(lambda: cloud.table, "the route is written again")
+    until(
+        lambda: kube.get(NODES, "n4")["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "large",
+        "the label follows",
+    )
+
+
+def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
+    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+) -> None:
+    first = start()
+    until(lambda: lease_holder(kube), "the first leads")
+    leader = lease_holder(kube)
+    second = start()
+    cloud.machine("n5")
+    register(kube, "n5")
+    until(lambda: initialised(kube, "n5"), "the first works")
+    assert lease_holder(kube) == leader
+
+    assert first.end() == 0
+    until(lambda: lease_holder(kube) not in ("", leader), "the second leads")
+
+    cloud.machine("n6")
+    register(kube, "n6")
+    until(lambda: initialised(kube, "n6"), "the second works")
+    assert second.end() == 0
+    assert lease_holder(kube) == ""
+
+
+def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[[], Daemon]) -> None:
+    daemon = start()
+    until(lambda: lease_holder(kube), "it leads")
+
+    def take(lease: Object) -> None:
+        spec = {**lease["spec"], "holderIdentity": "another", "leaseDurationSeconds": 1}
+        kube.patch(LEASES, rbac.LEASE_NAME, {"spec": spec}, rbac.LEASE_NAMESPACE, type=PatchType.MERGE)
+
+    take(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE))
+    daemon.thread.join(PATIENCE)
+
+    assert daemon.code == 1
+
+
+@pytest.mark.usefixtures("start")
+def test_the_command_line_shows_the_plan_and_changes_nothing(
+    kube: Kube,
+    control_plane: ControlPlane,
+    cloud: FakeCloud,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(clouds._factories, "fake", lambda _: cloud)
+    kubeconfig = tmp_path_factory.mktemp("plan") / "kubeconfig"
+    kubeconfig.write_text(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    cloud.machine("n7")
+    register(kube, "n7")
+    before = kube.get(NODES, "n7")["metadata"]["uid"]
+
+    code = main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--log-level=error"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[:2] == ["node: 1 to update", "  ~  node/n7: initialise as small in zone-a"]
+    assert "       spec.providerID: (none) -> fake://zone-a/i-n7" in lines
+    node = kube.get(NODES, "n7")
+    assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)

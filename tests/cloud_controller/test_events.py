@@ -1,0 +1,115 @@
+"""Events tell people what happened, once each with a count, and never get in a controller's way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import ForbiddenError, NotFoundError, Object
+
+NODE: Object = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a", "uid": "u"}}
+SERVICE: Object = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "s", "namespace": "ns", "uid": "v"}}
+
+
+class Kube:
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.events: dict[tuple[str, str], Object] = {}
+        self.forbidden = False
+
+    def create(self, _: object, event: Object) -> None:
+        if self.forbidden:
+            raise ForbiddenError(403, "Forbidden", "may not")
+        self.events[event["metadata"]["namespace"], event["metadata"]["name"]] = event
+
+    def patch(self, _: object, name: str, patch: Object, namespace: str, **__: object) -> None:
+        if (namespace, name) not in self.events:
+            raise NotFoundError(404, "NotFound", "expired")
+        self.events[namespace, name] |= patch
+
+
+def recorder(kube: Kube) -> EventRecorder:
+    client: Any = kube
+    return EventRecorder(client, "test-controller", now=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+
+def test_an_event_names_object_reason_and_source() -> None:
+    kube = Kube()
+    events = recorder(kube)
+
+    events.warning(SERVICE, "Failed", "It failed")
+    assert events.close()
+
+    (event,) = kube.events.values()
+    assert event["involvedObject"] == {
+        "apiVersion": "v1", "kind": "Service", "name": "s", "namespace": "ns", "uid": "v",
+    }  # fmt: skip
+    assert (event["type"], event["reason"], event["message"], event["count"]) == ("Warning", "Failed", "It failed", 1)
+    assert event["metadata"]["namespace"] == "ns"
+    assert event["source"] == {"component": "test-controller"}
+    assert event["firstTimestamp"] == "2026-01-02T03:04:05Z"
+
+
+def test_an_event_of_a_cluster_wide_object_is_kept_in_the_default_namespace() -> None:
+    kube = Kube()
+    events = recorder(kube)
+
+    events.normal(NODE, "Synced", "done")
+    events.close()
+
+    assert [namespace for namespace, _ in kube.events] == ["default"]
+
+
+def test_the_same_event_again_raises_its_count() -> None:
+    kube = Kube()
+    events = recorder(kube)
+
+    for _ in range(3):
+        events.normal(NODE, "Synced", "done")
+    events.normal(NODE, "Synced", "something else")
+    events.close()
+
+    assert sorted(event["count"] for event in kube.events.values()) == [1, 3]
+
+
+def test_an_event_that_has_expired_is_written_anew() -> None:
+    class Forgetful(Kube):
+        def patch(self, *_: object, **__: object) -> None:
+            self.events.clear()
+            raise NotFoundError(404, "NotFound", "expired")
+
+    kube = Forgetful()
+    events = recorder(kube)
+    events.normal(NODE, "Synced", "done")
+    events.normal(NODE, "Synced", "done")
+    events.close()
+
+    assert [event["count"] for event in kube.events.values()] == [1]
+
+
+def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(caplog: pytest.LogCaptureFixture) -> None:
+    kube = Kube()
+    kube.forbidden = True
+    events = recorder(kube)
+
+    events.normal(NODE, "One", "1")
+    events.normal(NODE, "Two", "2")
+    assert events.close()
+
+    assert "reason=One" in caplog.text
+    assert "reason=Two" in caplog.text
+
+
+def test_a_long_message_is_cut_to_what_the_api_server_takes() -> None:
+    kube = Kube()
+    events = recorder(kube)
+
+    events.normal(NODE, "Long", "x" * 5000)
+    events.close()
+
+    (event,) = kube.events.values()
+    assert len(event["message"]) == 1024

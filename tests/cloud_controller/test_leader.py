@@ -1,0 +1,188 @@
+"""One of several candidates leads, and another takes over only when it may."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import AlreadyExistsError, ConflictError, NotFoundError, Object, UnreachableError
+from cloud_controller.leader import LeaderElector, LeaseTimes
+
+TIMES = LeaseTimes(15, 10, 2)
+
+
+class Leases:
+    """One Lease as the API server keeps it: writes need the resource version that was read."""
+
+    def __init__(self) -> None:
+        self.lease: Object | None = None
+        self.down = False
+        self.before_write: Any = None
+
+    def get(self, *_: object) -> Object:
+        if self.down:
+            raise UnreachableError("down")
+        if self.lease is None:
+            raise NotFoundError(404, "NotFound", "no lease")
+        return copy.deepcopy(self.lease)
+
+    def create(self, _: object, lease: Object) -> None:
+        if self.lease is not None:
+            raise AlreadyExistsError(409, "AlreadyExists", "exists")
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": 1}}
+
+    def replace(self, _: object, lease: Object) -> None:
+        assert self.lease is not None
+        if self.before_write is not None:
+            meddle, self.before_write = self.before_write, None
+            meddle()
+        if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise ConflictError(409, "Conflict", "changed")
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": self.version + 1}}
+
+    @property
+    def version(self) -> int:
+        assert self.lease is not None
+        return int(self.lease["metadata"]["resourceVersion"])
+
+    @property
+    def holder(self) -> str:
+        assert self.lease is not None
+        return str(self.lease["spec"]["holderIdentity"])
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def leases() -> Leases:
+    return Leases()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def candidate(name: str, leases: Leases, clock: Clock) -> LeaderElector:
+    kube: Any = leases
+    return LeaderElector(kube, "kube-system", "lease", identity=name, times=TIMES, clock=clock)
+
+
+def test_the_first_candidate_leads_and_the_second_waits(leases: Leases, clock: Clock) -> None:
+    assert candidate("a", leases, clock).try_once()
+    assert not candidate("b", leases, clock).try_once()
+    assert leases.holder == "a"
+
+
+def test_a_lease_that_is_renewed_is_never_taken(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    for _ in range(20):
+        assert a.try_once()
+        assert not b.try_once()
+        clock.now += 10
+
+    assert leases.holder == "a"
+
+
+def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+
+    clock.now += 100  # Before b first saw it: nothing follows from that.
+    assert not b.try_once()
+    clock.now += 14.9
+    assert not b.try_once()
+    clock.now += 0.1
+    assert b.try_once()
+
+    assert leases.holder == "b"
+    assert leases.lease is not None
+    assert leases.lease["spec"]["leaseTransitions"] == 1
+    assert not a.try_once()
+
+
+def test_a_released_lease_is_taken_at_once(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+
+    a.release()
+
+    assert b.try_once()
+
+
+def test_only_its_holder_releases_a_lease(leases: Leases, clock: Clock) -> None:
+    candidate("a", leases, clock).try_once()
+
+    candidate("b", leases, clock).release()
+
+    assert leases.holder == "a"
+
+
+def test_of_two_that_take_a_free_lease_at_once_only_one_leads(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    a.release()
+    leases.before_write = b.try_once
+
+    assert not a.try_once()
+    assert leases.holder == "b"
+
+
+def test_a_holder_that_loses_its_lease_stops_holding(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    assert leases.lease is not None
+    leases.lease["spec"]["holderIdentity"] = "b"
+
+    assert a.hold(Stop(clock)) is False
+
+
+def test_a_holder_that_can_not_renew_gives_up_before_another_may_take_over(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    leases.down = True
+
+    assert a.hold(Stop(clock)) is False
+    assert TIMES.renew_deadline <= clock.now < TIMES.lease_duration
+
+
+def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    def outage(tick: int) -> bool:
+        leases.down = 2 <= tick < 6
+        return tick == 20
+
+    assert a.hold(Stop(clock, outage)) is True
+
+
+def test_whoever_is_told_to_stop_does_not_wait_for_the_lease(leases: Leases, clock: Clock) -> None:
+    stop = threading.Event()
+    stop.set()
+
+    assert candidate("a", leases, clock).acquire(stop) is False
+
+
+class Stop(threading.Event):
+    """Passes time on the test's clock instead of waiting; `end` says at which tick it is set."""
+
+    def __init__(self, clock: Clock, end: Any = lambda _: False) -> None:
+        super().__init__()
+        self._clock = clock
+        self._end = end
+        self._tick = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.now += timeout or 0
+        self._tick += 1
+        assert self._tick < 1000
+        return bool(self._end(self._tick))
