@@ -15,6 +15,7 @@ from cloud_controller.kube import (
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    ForbiddenError,
     Kube,
     NotFoundError,
     PatchType,
@@ -27,6 +28,7 @@ T = TypeVar("T")
 
 LEASE_NAMESPACE = "kube-node-lease"
 _THREADS = 4
+_UNTIL_AUTHORISED = (0.1, 0.2, 0.4, 0.8)
 
 
 class NodeApi:
@@ -39,6 +41,19 @@ class NodeApi:
     async def call(self, function: Callable[[], T]) -> T:
         """Run a blocking function on one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+    async def call_for_pod(self, function: Callable[[], T]) -> T:
+        """As `call`, for what a node may read only because of a pod that is bound to it.
+
+        The node authoriser learns of a binding by a watch of its own, perhaps a moment after us: what it forbids is
+        asked again for a second and a half.
+        """
+        for delay in _UNTIL_AUTHORISED:
+            try:
+                return await self.call(function)
+            except ForbiddenError:
+                await asyncio.sleep(delay)
+        return await self.call(function)
 
     def close(self) -> None:
         """Give up what waits for a thread."""
@@ -100,7 +115,7 @@ class NodeApi:
             found = {name: _or_none(self.kube, resource, name, namespace) for name in sorted(names)}
             return {name: obj for name, obj in found.items() if obj is not None}
 
-        return await self.call(
+        return await self.call_for_pod(
             lambda: Sources(get_all(SECRETS, needed.secrets), get_all(CONFIG_MAPS, needed.config_maps))
         )
 
@@ -113,7 +128,7 @@ class NodeApi:
             spec["audiences"] = [wish.audience]
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         account = pod["spec"].get("serviceAccountName") or "default"
-        answer = await self.call(
+        answer = await self.call_for_pod(
             lambda: self.kube.create(
                 SERVICE_ACCOUNTS, request, metadata["namespace"], name=account, subresource="token"
             )

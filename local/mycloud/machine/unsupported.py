@@ -10,6 +10,7 @@ from local.mycloud.machine.volumes import unsupported_volume
 Object = dict[str, Any]
 
 _NAMESPACES = ("hostPID", "hostIPC", "shareProcessNamespace")
+_POD_SECURITY = ("fsGroup", "sysctls", "seLinuxOptions", "seccompProfile", "appArmorProfile")
 _CONTAINER_SECURITY = ("capabilities", "seLinuxOptions", "seccompProfile", "appArmorProfile", "readOnlyRootFilesystem")
 
 
@@ -26,12 +27,11 @@ def not_honoured(pod: Object) -> list[str]:
     """Fields that are ignored although the pod runs."""
     spec = pod["spec"]
     ignored = [f"spec.{name}" for name in _NAMESPACES if spec.get(name)]
-    ignored += _security(spec.get("securityContext") or {}, "spec.securityContext")
+    ignored += _security(spec.get("securityContext") or {}, "spec.securityContext", _POD_SECURITY)
     for container in spec["containers"]:
         where = f"container {container['name']}: "
         security = container.get("securityContext") or {}
-        ignored += _security(security, f"{where}securityContext")
-        ignored += [f"{where}securityContext.{name}" for name in _CONTAINER_SECURITY if security.get(name)]
+        ignored += _security(security, f"{where}securityContext", _CONTAINER_SECURITY)
         if (container.get("resources") or {}).get("limits"):
             ignored.append(f"{where}resources.limits")
         ignored += [f"{where}lifecycle.{hook}" for hook in container.get("lifecycle") or {}]
@@ -39,13 +39,13 @@ def not_honoured(pod: Object) -> list[str]:
     return ignored
 
 
-def _security(context: Object, where: str) -> list[str]:
-    """Users and groups other than those that this machine's processes have anyway."""
+def _security(context: Object, where: str, fields: tuple[str, ...]) -> list[str]:
+    """These fields where they are set, and users and groups other than those that processes here have anyway."""
     wanted = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()}
     ignored = [f"{where}.{name}" for name, own in wanted.items() if context.get(name) not in (None, own)]
     if context.get("runAsNonRoot") and os.getuid() == 0:
         ignored.append(f"{where}.runAsNonRoot")
-    return ignored + [f"{where}.{name}" for name in ("fsGroup", "sysctls") if context.get(name)]
+    return ignored + [f"{where}.{name}" for name in fields if context.get(name)]
 
 
 def _redirects(port: Object, spec: Object) -> bool:
