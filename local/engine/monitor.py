@@ -72,6 +72,8 @@ class Monitor:
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self._run = deployment.run
+        self.crash: BaseException | None = None
+        """What went wrong in the engine itself while it answered; the run is over."""
 
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""
@@ -100,7 +102,7 @@ class Monitor:
 
     def RegisterResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
-        with _answering():
+        with self._answering():
             self._refuse_unknown_options(request)
             state = self._deployment.register(_goal(request, self._run.project_root))
             # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
@@ -114,13 +116,13 @@ class Monitor:
 
     def RegisterResourceOutputs(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
-        with _answering():
+        with self._answering():
             self._deployment.register_outputs(request.urn, from_struct(request.outputs))
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
-        with _answering():
+        with self._answering():
             if request.tok != "pulumi:pulumi:getResource":
                 raise StackError(f"invoke {request.tok}: functions of providers are not in the embedded engine")
             found = self._deployment.lookup(from_struct(request.args)["urn"])
@@ -183,6 +185,19 @@ class Monitor:
         del request, context
         return engine_pb2.RequirePulumiVersionResponse()
 
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except (StackError, WireError, PathError, ValueError) as error:
+            raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from error
+        except BaseException as error:
+            # A fault of the engine or of a provider in this process. The program would wait forever for the answer; so
+            # it gets one, and whoever runs it raises the fault again.
+            self._run.failed = True
+            self.crash = self.crash or error
+            raise MonitorError(grpc.StatusCode.UNAVAILABLE, "the engine failed") from error
+
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
         if not request.aliasURNs and all(self._names_nothing(alias, request) for alias in request.aliases):
@@ -208,14 +223,6 @@ class Monitor:
 
 def _unimplemented(what: str) -> MonitorError:
     return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"{what}: not in the embedded engine; Pulumi's CLI has it")
-
-
-@contextmanager
-def _answering() -> Iterator[None]:
-    try:
-        yield
-    except (StackError, WireError, PathError, ValueError) as error:
-        raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from error
 
 
 def _goal(request: Any, root: str) -> Goal:

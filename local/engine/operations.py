@@ -101,7 +101,10 @@ def _run_program(request: Request, options: Options, emit: Sink, name: str, *, d
         pending.resolve(run)
         deployment = Deployment(run, policies)
         program = ProgramRun(session.project.name, request.stack, session.config, session.project.main, dry_run)
-        failure = options.run_program(program, Monitor(deployment), partial(_line, emit))
+        monitor = Monitor(deployment)
+        failure = options.run_program(program, monitor, partial(_line, emit))
+        if monitor.crash is not None:
+            raise monitor.crash
         # A registration that failed fails the program, too: that was told already.
         if failure is not None and not run.failed:
             run.fail(failure)

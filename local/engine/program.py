@@ -107,9 +107,20 @@ def _run(
     finally:
         os.chdir(before)
         sys.path.remove(str(program.directory))
+        _wind_up(loop)
         executor.shutdown(wait=True)
         loop.close()
     return None
+
+
+def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    """End what a failed program left waiting. Its first failure was told; asyncio would print all that followed."""
+    loop.set_exception_handler(lambda _loop, _context: None)
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks))
 
 
 def _execute(body: Callable[[], object] | None, entry: Path) -> None:

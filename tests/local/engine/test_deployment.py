@@ -1,4 +1,4 @@
-"""Programs through the engine in process, against a cloud in memory: what is made, changed, replaced, deleted, refused."""
+"""Programs through the engine in process, against a cloud in memory: what is made, changed, replaced, deleted."""
 
 from __future__ import annotations
 

@@ -1,0 +1,238 @@
+"""Runs that are killed in the middle: nothing is lost, nothing is made twice, the next run finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pulumi
+import pytest
+from pulumi import ResourceOptions
+
+from local.engine.lock import LockedError, StackLock
+
+pytestmark = pytest.mark.engine
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def program(kit: Any) -> Any:
+    def run() -> None:
+        a = kit.Thing("a", token=pulumi.Output.secret("hunter2"))
+        kit.Thing("b", size=1, net=a.address)
+
+    return run
+
+
+def test_a_create_that_nobody_knows_the_end_of_is_pending_and_the_next_up_finishes_it(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    pending = stack.open().store.snapshot.pending
+    assert [(str(p.operation), p.resource.name) for p in pending.values()] == [("creating", "b")]
+    assert stack.open().store.export()["deployment"]["pending_operations"][0]["type"] == "creating"
+
+    outcome = stack.up(program(kit))
+
+    assert outcome.ok and "interrupted" in outcome.warnings[0]
+    assert sorted(stack.cloud.objects) == ["a-a", "b-a"]
+    assert stack.cloud.asked("create") == ["create a", "create b", "create b"]
+    assert not stack.open().store.snapshot.pending
+    assert stack.up(program(kit)).counts == {"same": 3}
+
+
+def test_a_create_killed_before_it_happened_is_made_by_the_next_run(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults.clear()
+
+    assert stack.refresh().ok
+    assert sorted(stack.cloud.objects) == ["a-a", "b-a"] and stack.resources()["b"].id == "b-a"
+
+
+def test_destroy_after_a_kill_leaves_nothing_behind(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+
+    assert stack.destroy().ok
+    assert stack.cloud.objects == {}
+
+
+def test_a_pending_create_that_the_program_no_longer_wants_is_deleted(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+
+    assert stack.up(lambda: kit.Thing("a", token=pulumi.Output.secret("hunter2"))).ok
+    assert list(stack.cloud.objects) == ["a-a"]
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(lambda: kit.Thing("a", size=1))
+    getattr(stack.cloud, moment)["update a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=2))
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).counts == {"same": 1, "update": 1}
+    assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_an_interrupted_delete_is_finished(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(lambda: kit.Thing("a"))
+    getattr(stack.cloud, moment)["delete a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: None)
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: None).ok
+    assert stack.cloud.objects == {} and "a" not in stack.resources()
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+@pytest.mark.parametrize("moment", ["faults", "after"])
+@pytest.mark.parametrize("delete_first", [True, False])
+def test_an_interrupted_replacement_leaves_exactly_one(
+    stack: Any, kit: Any, verb: str, moment: str, delete_first: bool
+) -> None:
+    opts = ResourceOptions(delete_before_replace=delete_first)
+    stack.up(lambda: kit.Thing("a", opts, kind="x"))
+    getattr(stack.cloud, moment)[f"{verb} a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", opts, kind="y"))
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: kit.Thing("a", opts, kind="y")).ok
+    assert list(stack.cloud.objects) == ["a-y"]
+    assert stack.up(lambda: kit.Thing("a", opts, kind="y")).counts == {"same": 2}
+
+
+def test_a_preview_after_a_kill_only_tells_of_it(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    before = stack.files()
+
+    outcome = stack.preview(program(kit))
+
+    assert outcome.ok and "creating" in outcome.warnings[0]
+    assert stack.files() == before
+
+
+def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults["create b"] = kit.ProviderError("the cloud is down")
+
+    outcome = stack.refresh()
+
+    assert not outcome.ok and "creating" in outcome.errors[-1]
+    assert stack.open().store.snapshot.pending
+
+
+def test_a_line_that_was_being_written_when_the_run_was_killed_is_not_read(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    with (stack.stack_dir / "journal.jsonl").open("a") as journal:
+        journal.write('{"op":"put","resource":{"urn":"urn:pul')
+
+    assert stack.up(program(kit)).ok
+
+
+def test_the_lock_of_a_dead_run_is_taken_over_and_that_of_a_live_one_is_not(stack: Any, kit: Any) -> None:
+    lock = stack.stack_dir / "lock.json"
+    with StackLock(stack.stack_dir), pytest.raises(LockedError, match=str(os.getpid())):
+        stack.up(program(kit))
+
+    # The same process id, but another process had it.
+    lock.write_text(json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time() - 100}))
+    outcome = stack.up(program(kit))
+    assert outcome.ok and "took over" in outcome.warnings[0] and not lock.exists()
+
+
+def test_a_preview_needs_no_lock(stack: Any, kit: Any) -> None:
+    with StackLock(stack.stack_dir):
+        assert stack.preview(program(kit)).ok
+
+
+PROVIDER = """
+import pathlib, time
+import pulumi
+from pulumi.dynamic import CreateResult, Resource, ResourceProvider
+
+HERE = pathlib.Path(__file__).parent
+
+
+class FileProvider(ResourceProvider):
+    def create(self, props):
+        with (HERE / "created").open("a") as log:
+            log.write(props["name"] + "\\n")
+        (HERE / "objects" / props["name"]).touch()
+        while props["name"] == "slow" and not (HERE / "go").exists():
+            time.sleep(0.02)
+        return CreateResult(props["name"], dict(props))
+
+    def delete(self, id, props):
+        (HERE / "objects" / id).unlink(missing_ok=True)
+
+
+class File(Resource):
+    def __init__(self, name, opts=None):
+        super().__init__(FileProvider(), name, {"name": name}, opts)
+"""
+
+
+def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
+    (tmp_path / "files.py").write_text(PROVIDER)
+    (tmp_path / "__main__.py").write_text("from files import File\nFile('quick')\nFile('slow')\n")
+    (tmp_path / "objects").mkdir()
+    state = tmp_path / "state"
+    command = [sys.executable, "-m", "local.engine", "up", "-s", "dev", "-C", str(tmp_path), "--state", str(state)]
+    journal = state / "stacks" / "dev" / "journal.jsonl"
+
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    until(lambda: {p.name for p in (tmp_path / "objects").iterdir()} == {"quick", "slow"})
+    until(lambda: journal.read_text().count('"op":"put"') >= 3)
+    servers = psutil.Process(first.pid).children(recursive=True)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    until(lambda: not any(s.is_running() and s.status() != psutil.STATUS_ZOMBIE for s in servers))
+
+    (tmp_path / "go").touch()
+    second = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "interrupted while creating" in second.stdout
+    assert (tmp_path / "created").read_text().split().count("quick") == 1
+    document = json.loads((state / "stacks" / "dev" / "state.json").read_text())["deployment"]
+    assert {r["id"] for r in document["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
+    assert "pending_operations" not in document and not journal.exists()
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if condition():
+                return
+        except FileNotFoundError:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("did not happen within 60 s")
