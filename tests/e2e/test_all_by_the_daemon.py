@@ -64,7 +64,7 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
 def test_the_cloud_api_killed_is_found_again_by_the_next_up_and_nothing_is_made_twice(stack: LocalStack) -> None:
     before = {c: sorted(o["id"] for o in stack.cloud.list(c)) for c in ("machines", "load_balancers", "clusters")}
 
-    stack.kill("api")
+    stack.kill("mycloud's API")
     stack.run("up")
 
     after = {c: sorted(o["id"] for o in stack.cloud.list(c)) for c in before}
