@@ -98,6 +98,8 @@ class Step:
     def to_json(self) -> Entry:
         """The form that stands in the resource's `plan`."""
         entry: Entry = {**_without_nulls(self.action.to_json()), "executor": self.executor}
+        if self.executor == DAEMON:
+            entry["summary"] += ", by the daemon"
         return {**entry, "awaited": True} if self.awaited else entry
 
 

@@ -1,0 +1,260 @@
+"""The dynamic resource CloudController: what its provider tells the engine in each situation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.dynamic import CheckResult
+from pulumi.dynamic.config import Config
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.output import UNKNOWN
+
+from cloud_controller.cloud import AccessDenied, NotFound
+from cloud_controller.kube import UnreachableError
+from cloud_controller.plan import Action, ActionKind
+from components import cluster_plan
+from components.cloud_controller import CloudController, CloudControllerProvider
+from components.cluster_plan import Machine, Step, Target, World
+from components.placeholder import PLACEHOLDER
+from local.engine.dynamic import DynamicProvider, DynamicServer
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-that-nobody-may-see"
+MISSING = Step(Action(ActionKind.CREATE, "route/10.20.1.0/24", "lead the pods of a to it"), "route", "pulumi")
+
+
+def inputs(*names: str, **more: Any) -> dict[str, Any]:
+    return {
+        "cloud": "mycloud",
+        "cluster_id": "c-1",
+        "network_id": "net-1",
+        "cluster_cidr": "10.20.0.0/16",
+        "machines": [{"name": name, "provider_id": f"mycloud://local/zone-a/i-{name}"} for name in names or ("a",)],
+        "executors": {"node": "pulumi", "route": "pulumi"},
+        "deadline": 60.0,
+        **more,
+    }
+
+
+def provider(token: str = TOKEN) -> CloudControllerProvider:
+    """A configured provider, as the plugin has it."""
+    config = {"p:mycloud": '{"endpoint": "http://127.16.0.1:7070"}', "p:mycloudToken": token}
+    made = CloudControllerProvider()
+    request: Any = SimpleNamespace(config=Config(config, "p"))
+    made.configure(request)
+    return made
+
+
+class Cluster:
+    """What `cluster_plan` would find and do; the provider under test opens it instead of a real one."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.gone: list[str] = []
+        self.error: Exception | None = None
+        self.configs: list[str] = []
+        self.targets: list[Target] = []
+
+    def open(self, _cloud: str, config: str) -> Any:
+        self.configs.append(config)
+        if self.error:
+            raise self.error
+        return SimpleNamespace(kube=None, cloud=None)
+
+    def observe_and_plan(self, _world: World, target: Target) -> list[Step]:
+        self.targets.append(target)
+        return self.steps
+
+    def find_gone(self, _world: World, machines: list[Machine]) -> list[Machine]:
+        return [machine for machine in machines if machine.name in self.gone]
+
+    def converge(self, _world: World, target: Target, _deadline: float) -> list[str]:
+        self.targets.append(target)
+        done, self.steps = [str(step.action) for step in self.steps], []
+        return done
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster()
+    monkeypatch.setattr(World, "open", made.open)
+    monkeypatch.setattr(cluster_plan, "observe_and_plan", made.observe_and_plan)
+    monkeypatch.setattr(cluster_plan, "gone", made.find_gone)
+    monkeypatch.setattr(cluster_plan, "converge", made.converge)
+    return made
+
+
+def failures(result: CheckResult) -> list[tuple[str, str]]:
+    return [(failure.property, failure.reason) for failure in result.failures]
+
+
+def test_the_plan_is_an_input_of_its_own_so_that_previews_and_policies_see_it(cluster: Cluster) -> None:
+    cluster.steps = [MISSING]
+
+    result = provider().check({}, inputs())
+
+    assert failures(result) == []
+    assert result.inputs["plan"] == [MISSING.to_json()]
+
+
+def test_a_cluster_that_is_not_made_yet_is_planned_without_asking_anybody(cluster: Cluster) -> None:
+    unknown = {"cluster_id": UNKNOWN, "network_id": UNKNOWN, "cluster_cidr": UNKNOWN}
+    machines = [{"name": "a", "provider_id": UNKNOWN}]
+
+    plan = provider().check({}, inputs(**unknown, machines=machines)).inputs["plan"]
+
+    assert [entry["target"] for entry in plan] == ["node/a", "route/pods-of-a"]
+    assert all(entry["assumed"] for entry in plan)
+    assert cluster.configs == []
+
+
+def test_a_run_with_placeholder_secrets_says_that_it_cannot_look(cluster: Cluster) -> None:
+    [entry] = provider(PLACEHOLDER).check({}, inputs()).inputs["plan"]
+
+    assert (entry["kind"], entry["summary"]) == ("ignore", "not evaluated")
+    assert "placeholder" in entry["reason"]
+    assert cluster.configs == []
+
+
+@pytest.mark.parametrize("error", [AccessDenied("the token is not accepted"), UnreachableError("connection refused")])
+def test_real_credentials_without_an_answer_fail_the_check_in_one_line(cluster: Cluster, error: Exception) -> None:
+    cluster.error = error
+
+    [(_, reason)] = failures(provider().check({}, inputs()))
+
+    assert reason == f"the plan cannot be made: {error}"
+    assert TOKEN not in reason
+
+
+def test_a_declared_machine_that_is_gone_fails_the_check_and_tells_what_to_run(cluster: Cluster) -> None:
+    cluster.gone = ["b"]
+
+    [(name, reason)] = failures(provider().check({}, inputs("a", "b")))
+
+    assert name == "machines"
+    assert "b (mycloud://local/zone-a/i-b) is gone" in reason
+    assert "run `refresh`, then `up`" in reason
+
+
+def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Cluster) -> None:
+    provider().check(inputs("a", "b"), inputs("a"))
+
+    assert cluster.targets[0].removed == {"b"}
+    assert cluster.targets[0].names == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "hint"),
+    [
+        ({"cluster_cidr": "10.20.0.1/16"}, "cluster_cidr", "without host bits"),
+        ({"cluster_cidr": "10.20.0.0"}, "cluster_cidr", "10.4.0.0/16"),
+        ({"cloud": "nimbus"}, "cloud", "mycloud"),
+        ({"executors": {"service": "pulumi"}}, "executors.service", "daemon"),
+        ({"executors": {"nodes": "pulumi"}}, "executors.nodes", "node, route"),
+        ({"executors": {"node": "me"}}, "executors.node", "daemon, pulumi"),
+        ({"machines": [{"name": "a"}, {"name": "a"}]}, "machines[1].name", "unique"),
+        ({"deadline": -1.0}, "deadline", "more than 0"),
+        ({"network_id": None}, "network_id", "missing"),
+    ],
+)
+def test_a_wrong_input_is_refused_by_name_before_anybody_is_asked(
+    cluster: Cluster, wrong: dict[str, Any], name: str, hint: str
+) -> None:
+    [(refused, reason)] = failures(provider().check({}, inputs(**wrong)))
+
+    assert refused == name
+    assert hint in reason
+    assert cluster.configs == []
+
+
+def test_an_applied_plan_is_no_change_and_a_pending_one_is() -> None:
+    applied = {**inputs(), "plan": [MISSING.to_json()], "applied": ["x"], "nodes": ["a"], "drift": []}
+
+    assert provider().diff("c-1", applied, {**inputs(), "plan": []}).changes is False
+    assert provider().diff("c-1", applied, {**inputs(), "plan": [MISSING.to_json()]}).changes is True
+
+
+def test_what_the_daemon_will_do_by_itself_is_no_change() -> None:
+    theirs = Step(Action(ActionKind.DELETE, "node/b", "delete the node"), "node-lifecycle", "daemon")
+
+    assert provider().diff("c-1", inputs(), {**inputs(), "plan": [theirs.to_json()]}).changes is False
+
+
+def test_another_cluster_replaces_it_and_another_machine_updates_it() -> None:
+    assert provider().diff("c-1", inputs(), inputs(cluster_id="c-2")).replaces == ["cluster_id"]
+    assert provider().diff("c-1", inputs(), inputs(cluster_id=UNKNOWN)).replaces == ["cluster_id"]
+
+    grown = provider().diff("c-1", inputs(), inputs("a", "b"))
+    assert (grown.changes, grown.replaces) == (True, [])
+
+
+def test_an_update_observes_again_and_returns_every_output(cluster: Cluster) -> None:
+    cluster.steps = [MISSING]
+
+    outputs = provider().update("c-1", inputs("a", "b"), inputs("a")).outs
+
+    assert outputs is not None
+    assert outputs["applied"] == [str(MISSING.action)]
+    assert (outputs["nodes"], outputs["drift"], outputs["cluster_id"]) == (["a"], [], "c-1")
+    assert cluster.targets[0].removed == {"b"}
+
+
+def test_a_refresh_tells_drift_and_that_a_cluster_is_gone(cluster: Cluster) -> None:
+    cluster.steps = [MISSING]
+    drifted = provider().read("c-1", inputs())
+
+    cluster.error = NotFound("no such cluster")
+    gone = provider().read("c-1", inputs())
+
+    assert (drifted.outs or {})["drift"] == [MISSING.to_json()]
+    assert (gone.id, gone.outs) == (None, {})
+
+
+def test_credentials_come_from_the_config_and_are_in_no_result(cluster: Cluster) -> None:
+    made = provider()
+
+    results = [made.check({}, inputs()).inputs, made.create(inputs()).outs, made.read("c-1", inputs()).outs]
+
+    assert all(f"token = {TOKEN}" in config for config in cluster.configs)
+    assert TOKEN not in str(results)
+
+
+def test_the_provider_is_pickled_by_reference() -> None:
+    """By value would tie states to one version of Python, and put what it captured into them."""
+    text = serialize_provider(CloudControllerProvider())
+
+    assert len(text) < 120
+
+
+def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> None:
+    def program() -> None:
+        CloudController(
+            "x", cloud="mycloud", cluster_id="c", network_id="n", cluster_cidr="10.0.0.0/8", machines=[], executors={}
+        )
+
+    [*_, registration] = run_program(program).registrations
+
+    assert registration.request.type == "pulumi-python:dynamic/cloudcontroller:CloudController"
+
+
+@pytest.mark.engine
+def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan() -> None:
+    from local.engine.values import UNKNOWN as WIRE_UNKNOWN
+
+    urn = "urn:pulumi:s::cloud-controller::pulumi-python:dynamic/cloudcontroller:CloudController::x"
+    server = DynamicServer(ROOT, "cloud-controller", lambda _: None)
+    try:
+        news = {
+            **inputs(cluster_id=WIRE_UNKNOWN, network_id=WIRE_UNKNOWN, cluster_cidr=WIRE_UNKNOWN),
+            "machines": [{"name": "a", "provider_id": WIRE_UNKNOWN}],
+            "__provider": serialize_provider(CloudControllerProvider()),
+        }
+        result = DynamicProvider(server, {}).check(urn, {}, news, preview=True)
+    finally:
+        server.close()
+
+    assert [entry["target"] for entry in result.inputs["plan"]] == ["node/a", "route/pods-of-a"]
+    assert result.inputs["cluster_id"] is WIRE_UNKNOWN

@@ -1,0 +1,314 @@
+"""What Pulumi plans, applies and waits for in a cluster, with a cluster and a cloud in memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import (
+    Cloud,
+    Instance,
+    InstanceRef,
+    InstanceState,
+    NodeAddress,
+    Route,
+    RouteFailure,
+    Unavailable,
+)
+from cloud_controller.kube import NotFoundError, ObjectList
+from components.cluster_plan import (
+    Machine,
+    NotConverged,
+    Target,
+    World,
+    converge,
+    gone,
+    is_pending,
+    observe_and_plan,
+    predict,
+    tear_down,
+)
+
+CIDR = "10.20.0.0/16"
+UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+BY_PULUMI = {"node": "pulumi", "route": "pulumi"}
+BY_DAEMON = {"node": "daemon", "route": "daemon"}
+
+
+def provider_id(name: str) -> str:
+    return f"mycloud://local/zone-a/i-{name}"
+
+
+def instance(name: str) -> Instance:
+    return Instance(
+        id=f"i-{name}",
+        provider_id=provider_id(name),
+        name=name,
+        type="m1.small",
+        zone="zone-a",
+        region="local",
+        state=InstanceState.RUNNING,
+        addresses=(NodeAddress("InternalIP", "10.17.0.10"), NodeAddress("Hostname", name)),
+    )
+
+
+def registered(name: str, pod_cidr: str | None = "10.20.1.0/24") -> dict[str, Any]:
+    """A node as a kubelet registers it, with its pod range where that is allocated already."""
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"taints": [UNINITIALIZED], **({"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]} if pod_cidr else {})},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+@dataclass
+class FakeKube:
+    """Nodes in memory; `events` are swallowed. `arrivals` register one by one, each time that nodes are listed."""
+
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    arrivals: list[dict[str, Any]] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
+
+    def list(self, *_: Any, **__: Any) -> ObjectList:
+        listed = ObjectList(copy.deepcopy(list(self.nodes.values())), "1")
+        if self.arrivals:
+            node = self.arrivals.pop(0)
+            self.nodes[node["metadata"]["name"]] = node
+        return listed
+
+    def get(self, _resource: Any, name: str, *_: Any, **__: Any) -> Any:
+        if name not in self.nodes:
+            raise NotFoundError(404, "NotFound", name)
+        return copy.deepcopy(self.nodes[name])
+
+    def patch(self, resource: Any, name: str, patch: Any, *_: Any, **options: Any) -> Any:
+        if resource.plural != "nodes":
+            return patch
+        self.writes.append(f"{name} {options.get('subresource') or 'object'}")
+        _merge(self.nodes[name], copy.deepcopy(patch))
+        return self.nodes[name]
+
+    def create(self, _resource: Any, obj: Any, *_: Any, **__: Any) -> Any:
+        return obj
+
+
+def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    for key, value in patch.items():
+        if key == "conditions":
+            new = {condition["type"] for condition in value}
+            target[key] = [c for c in target.get(key, []) if c["type"] not in new] + value
+        elif isinstance(value, dict):
+            _merge(target.setdefault(key, {}), value)
+        elif value is None:
+            target.pop(key, None)
+        else:
+            target[key] = value
+
+
+@dataclass
+class FakeRoutes:
+    table: list[Route] = field(default_factory=list)
+    failures: int = 0
+
+    def list(self) -> Sequence[Route]:
+        return list(self.table)
+
+    def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        if self.failures:
+            self.failures -= 1
+            return [RouteFailure(route, Unavailable("busy")) for route in routes]
+        self.table += routes
+        return []
+
+    def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        gone = {route.destination_cidr for route in routes}
+        self.table = [route for route in self.table if route.destination_cidr not in gone]
+        return []
+
+
+@dataclass
+class FakeCloud:
+    machines: dict[str, Instance] = field(default_factory=dict)
+    routes: FakeRoutes = field(default_factory=FakeRoutes)
+
+    @property
+    def instances(self) -> FakeCloud:
+        return self
+
+    def describe(self, refs: Sequence[InstanceRef]) -> dict[InstanceRef, Instance | None]:
+        by_id = {machine.provider_id: machine for machine in self.machines.values()}
+        return {
+            ref: by_id.get(ref.provider_id) if ref.provider_id else self.machines.get(ref.node_name) for ref in refs
+        }
+
+
+def cluster(*names: str, **more: Any) -> World:
+    """A cluster whose machines of these names exist in the cloud."""
+    cloud: Any = FakeCloud({name: instance(name) for name in names}, more.pop("routes", FakeRoutes()))
+    kube: Any = FakeKube(**more)
+    return World(kube, cloud)
+
+
+def target(*names: str, executors: dict[str, str] | None = None, removed: Sequence[str] = ()) -> Target:
+    machines = tuple(Machine(name, provider_id(name)) for name in names)
+    return Target(CIDR, machines, BY_PULUMI if executors is None else executors, frozenset(removed))
+
+
+def lines(world: World, wanted: Target) -> list[str]:
+    return [f"{step.action.kind} {step.action.target}" for step in observe_and_plan(world, wanted)]
+
+
+def nodes_of(world: World) -> dict[str, Any]:
+    kube: Any = world.kube
+    return dict(kube.nodes)
+
+
+def routes_of(world: World) -> dict[str, str]:
+    cloud: Any = world.cloud
+    return {route.destination_cidr: route.target_instance for route in cloud.routes.table}
+
+
+def writes_of(world: World) -> list[str]:
+    kube: Any = world.kube
+    return list(kube.writes)
+
+
+def test_a_cluster_that_does_not_exist_yet_is_planned_from_the_declared_machines() -> None:
+    steps = predict(target("a", "b"))
+
+    assert [step.action.target for step in steps] == ["node/a", "node/b", "route/pods-of-a", "route/pods-of-b"]
+    assert all(step.action.assumed and step.pending for step in steps)
+
+
+def test_a_node_is_initialised_and_its_route_written_and_then_nothing_is_left_to_do() -> None:
+    world = cluster("a", nodes={"a": registered("a")})
+
+    applied = converge(world, target("a"), deadline=5)
+
+    node = nodes_of(world)["a"]
+    assert node["spec"]["providerID"] == provider_id("a")
+    assert UNINITIALIZED not in node["spec"].get("taints", [])
+    assert routes_of(world) == {"10.20.1.0/24": "i-a"}
+    assert any("route/10.20.1.0/24" in line for line in applied)
+    assert not [step for step in observe_and_plan(world, target("a")) if step.pending]
+
+
+def test_machines_that_are_still_booting_are_waited_for() -> None:
+    world = cluster("a", "b", nodes={"a": registered("a")}, arrivals=[registered("b", "10.20.2.0/24")])
+
+    converge(world, target("a", "b"), deadline=5)
+
+    assert routes_of(world) == {"10.20.1.0/24": "i-a", "10.20.2.0/24": "i-b"}
+
+
+def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
+    world = cluster("a", nodes={"a": registered("a", None)})
+
+    assert "create route/pods-of-a" in lines(world, target("a"))
+    with pytest.raises(NotConverged, match="route/pods-of-a"):
+        converge(world, target("a"), deadline=0)
+
+
+def test_when_the_time_is_over_the_error_says_what_is_missing_and_who_would_do_it() -> None:
+    world = cluster("a")
+
+    with pytest.raises(NotConverged, match=r"after 0 s .*node/a: initialise once it has registered \(by the daemon\)"):
+        converge(world, target("a", executors=BY_DAEMON), deadline=0)
+
+
+def test_a_passing_error_of_the_cloud_is_tried_again() -> None:
+    world = cluster("a", nodes={"a": registered("a")}, routes=FakeRoutes(failures=2))
+
+    converge(world, target("a"), deadline=5)
+
+    assert routes_of(world) == {"10.20.1.0/24": "i-a"}
+
+
+def test_what_the_daemon_runs_is_planned_and_waited_for_but_never_written() -> None:
+    world = cluster("a", nodes={"a": registered("a")})
+
+    steps = observe_and_plan(world, target("a", executors=BY_DAEMON))
+    with pytest.raises(NotConverged):
+        converge(world, target("a", executors=BY_DAEMON), deadline=0)
+
+    assert {step.executor for step in steps} == {"daemon"}
+    assert [step.action.target for step in steps if step.pending] == ["node/a"]
+    assert all(entry["summary"].endswith(", by the daemon") for entry in (step.to_json() for step in steps))
+    assert writes_of(world) == []
+    assert routes_of(world) == {}
+
+
+def test_a_machine_that_the_program_drops_loses_its_route_first_and_its_node_by_the_daemon() -> None:
+    world = cluster("a", "b", nodes={"a": registered("a"), "b": registered("b", "10.20.2.0/24")})
+    converge(world, target("a", "b"), deadline=5)
+
+    smaller = target("a", removed=["b"])
+    planned = lines(world, smaller)
+    converge(world, smaller, deadline=5)
+
+    assert planned == ["delete route/10.20.2.0/24", "delete node/b"]
+    assert routes_of(world) == {"10.20.1.0/24": "i-a"}
+    assert "b" in nodes_of(world)
+
+
+def test_machines_that_were_never_declared_are_left_alone() -> None:
+    world = cluster(
+        "a", "autoscaled", nodes={"a": registered("a"), "autoscaled": registered("autoscaled", "10.20.9.0/24")}
+    )
+    converge(world, target("a", "autoscaled"), deadline=5)
+
+    assert lines(world, target("a")) == []
+
+
+def test_a_node_whose_machine_is_gone_is_no_reason_for_another_update() -> None:
+    world = cluster("a", "b", nodes={"a": registered("a"), "b": registered("b", "10.20.2.0/24")})
+    converge(world, target("a", "b"), deadline=5)
+    converge(world, target("a", removed=["b"]), deadline=5)
+    cloud: Any = world.cloud
+    del cloud.machines["b"]
+
+    assert not is_pending(step.to_json() for step in observe_and_plan(world, target("a")))
+
+
+def test_a_node_that_belongs_to_another_machine_of_the_same_name_is_told() -> None:
+    world = cluster("a", nodes={"a": registered("a")})
+    nodes_of(world)["a"]["spec"]["providerID"] = provider_id("former")
+
+    with pytest.raises(NotConverged, match=f"node/a: must be deleted.*{provider_id('former')}"):
+        converge(world, target("a"), deadline=0)
+
+
+def test_declared_machines_that_the_cloud_no_longer_has_are_found() -> None:
+    world = cluster("a")
+
+    assert [machine.name for machine in gone(world, target("a", "b").machines)] == ["b"]
+    assert gone(world, [Machine("not-made-yet", None)]) == []
+
+
+def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None:
+    foreign = Route("10.20.7.0/24", "i-x", owned=False)
+    outside = Route("192.168.0.0/24", "i-a")
+    routes = FakeRoutes([Route("10.20.1.0/24", "i-a"), foreign, outside])
+    cloud: Any = FakeCloud(routes=routes)
+    typed: Cloud = cloud
+
+    assert tear_down(typed, target(executors=BY_DAEMON)) == 0
+    assert tear_down(typed, target()) == 1
+    assert routes.table == [foreign, outside]
+
+
+def test_a_plans_json_holds_no_nulls() -> None:
+    """The dynamic provider's server loses them, so a refresh would show differences."""
+    world = cluster("a", nodes={"a": registered("a")})
+
+    def nulls(value: Any) -> bool:
+        if isinstance(value, dict):
+            return any(map(nulls, value.values()))
+        return any(map(nulls, value)) if isinstance(value, list) else value is None
+
+    assert not nulls([step.to_json() for step in observe_and_plan(world, target("a"))])
