@@ -1,7 +1,7 @@
 """A load balancer as a model: what should be, what is, who owns it, and what a cloud must be able to do with it.
 
 A cloud's `build` makes the model that a Service asks for (pure), its `read` the models that exist; the generic `diff`
-of `load_balancer_diff` leads from one to the other by the operations named here, one small method of the cloud each.
+of `load_balancer_diff` leads from one to the other by `load_balancer_operations`, one small method of the cloud each.
 """
 
 from __future__ import annotations
@@ -9,9 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
+
+if TYPE_CHECKING:
+    from cloud_controller.load_balancer_operations import (
+        AddMembers,
+        CreateLoadBalancer,
+        DeleteListener,
+        DeleteLoadBalancer,
+        DeletePool,
+        PutListener,
+        PutPool,
+        RemoveMembers,
+        UpdateLoadBalancer,
+    )
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -19,6 +32,47 @@ Object = dict[str, Any]
 CLUSTER_TAG = "kubernetes.io/cluster"
 SERVICE_UID_TAG = "kubernetes.io/service-uid"
 SERVICE_TAG = "kubernetes.io/service"
+
+# ------------------------------------------------------------------------------------------------------- ownership
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people."""
+
+    cluster_id: str
+    uid: str
+    namespace: str
+    name: str
+
+    @property
+    def load_balancer_name(self) -> str:
+        """What people see; two Services may have the same (`a-b` in `c`, `b` in `c-a`)."""
+        return f"{self.cluster_id}-{self.namespace}-{self.name}"
+
+    @property
+    def client_token(self) -> str:
+        """The idempotency token of the first load balancer of the Service."""
+        return f"{self.cluster_id}-{self.uid}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What everything that is made for the Service carries, from the create call on."""
+        return {
+            CLUSTER_TAG: self.cluster_id,
+            SERVICE_UID_TAG: self.uid,
+            SERVICE_TAG: f"{self.namespace}/{self.name}",
+        }
+
+    @classmethod
+    def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
+        """The owner that the tags name, or None where a tag of ownership is missing."""
+        cluster_id, uid, service = (tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG))
+        if not cluster_id or not uid or not service or "/" not in service:
+            return None
+        namespace, _, name = service.partition("/")
+        return cls(cluster_id, uid, namespace, name)
+
 
 # ----------------------------------------------------------------------------------------------------------- model
 
@@ -128,137 +182,11 @@ class ObservedLoadBalancer:
     created_at: str = ""
     settled: bool = True
 
-
-# ------------------------------------------------------------------------------------------------------- ownership
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people."""
-
-    cluster_id: str
-    uid: str
-    namespace: str
-    name: str
-
     @property
-    def load_balancer_name(self) -> str:
-        """What people see; two Services may have the same (`a-b` in `c`, `b` in `c-a`)."""
-        return f"{self.cluster_id}-{self.namespace}-{self.name}"
+    def owner(self) -> Owner | None:
+        """The Service that its tags name."""
+        return Owner.of_tags(self.model.tags)
 
-    @property
-    def client_token(self) -> str:
-        """The idempotency token of the first load balancer of the Service."""
-        return f"{self.cluster_id}-{self.uid}"
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """What everything that is made for the Service carries, from the create call on."""
-        return {
-            CLUSTER_TAG: self.cluster_id,
-            SERVICE_UID_TAG: self.uid,
-            SERVICE_TAG: f"{self.namespace}/{self.name}",
-        }
-
-    @classmethod
-    def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
-        """The owner that the tags name, or None where a tag of ownership is missing."""
-        cluster_id, uid, service = (tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG))
-        if not cluster_id or not uid or not service or "/" not in service:
-            return None
-        namespace, _, name = service.partition("/")
-        return cls(cluster_id, uid, namespace, name)
-
-
-# ------------------------------------------------------------------------------------------------------ operations
-
-
-@dataclass(frozen=True, slots=True)
-class CreateLoadBalancer:
-    """Make it whole, in one call. The token makes a repetition after a lost answer harmless."""
-
-    model: LoadBalancerModel
-    client_token: str
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateLoadBalancer:
-    """Give it this name, these tags and these attributes."""
-
-    id: str
-    model: LoadBalancerModel
-
-
-@dataclass(frozen=True, slots=True)
-class PutPool:
-    """Make the pool with its members, or give an existing one these settings and leave its members."""
-
-    id: str
-    pool: Pool
-    new: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AddMembers:
-    """Add these members, or change those of the same address and port."""
-
-    id: str
-    pool: str
-    members: tuple[Member, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveMembers:
-    """Take these members out; those that are gone already do not matter."""
-
-    id: str
-    pool: str
-    members: tuple[Member, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PutListener:
-    """Make the listener or change it."""
-
-    id: str
-    listener: Listener
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteListener:
-    """Delete the listener; one that is gone already does not matter."""
-
-    id: str
-    protocol: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeletePool:
-    """Delete the pool; one that is gone already does not matter."""
-
-    id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteLoadBalancer:
-    """Begin to delete it with all its parts; one that is gone already does not matter."""
-
-    id: str
-
-
-Operation = (
-    CreateLoadBalancer
-    | UpdateLoadBalancer
-    | PutPool
-    | AddMembers
-    | RemoveMembers
-    | PutListener
-    | DeleteListener
-    | DeletePool
-    | DeleteLoadBalancer
-)
 
 # ------------------------------------------------------------------------------------------------ what a cloud does
 
@@ -321,26 +249,3 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
     def delete_pool(self, operation: DeletePool) -> None: ...
 
     def delete(self, operation: DeleteLoadBalancer) -> None: ...
-
-
-def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:
-    """Do one operation. Each may be repeated; raises the errors of `cloud_controller.cloud`."""
-    match operation:
-        case CreateLoadBalancer():
-            load_balancers.create(operation)
-        case UpdateLoadBalancer():
-            load_balancers.update(operation)
-        case PutPool():
-            load_balancers.put_pool(operation)
-        case AddMembers():
-            load_balancers.add_members(operation)
-        case RemoveMembers():
-            load_balancers.remove_members(operation)
-        case PutListener():
-            load_balancers.put_listener(operation)
-        case DeleteListener():
-            load_balancers.delete_listener(operation)
-        case DeletePool():
-            load_balancers.delete_pool(operation)
-        case DeleteLoadBalancer():
-            load_balancers.delete(operation)

@@ -7,22 +7,31 @@ added before others are removed), then what is deleted, in reverse. An unchanged
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 from cloud_controller.catalogue import Catalogue, Mutability
 from cloud_controller.load_balancer import (
-    AddMembers,
-    CreateLoadBalancer,
-    DeleteListener,
-    DeleteLoadBalancer,
-    DeletePool,
-    HealthCheck,
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
     Member,
     ObservedLoadBalancer,
     Pool,
+)
+from cloud_controller.load_balancer_differences import (
+    Difference,
+    check_values,
+    differences,
+    listener_differences,
+    model_differences,
+    pool_differences,
+)
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
     PutListener,
     PutPool,
     RemoveMembers,
@@ -92,7 +101,7 @@ def _create(
     listeners = ", ".join(map(str, desired.listeners)) or "no listeners"
     members = len({member.address for pool in desired.pools for member in pool.members})
     what = f"load balancer {desired.name}: {listeners}; {members} {'node' if members == 1 else 'nodes'}"
-    changes = tuple(FieldChange(key, None, value) for key, value in sorted(desired.attributes.items()))
+    changes = tuple(_made(desired))
     if not observed:
         operation = CreateLoadBalancer(desired, client_token)
         return Action(ActionKind.CREATE, target, f"create {what}", changes, operation=operation)
@@ -111,6 +120,18 @@ def _create(
         reason=reason,
         operation=operation,
     )
+
+
+def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
+    """What a new load balancer is given, as far as it is set at all."""
+    parts: list[tuple[str, Mapping[str, object]]] = [("", desired.attributes)]
+    parts += [(f"listener/{listener}.", listener.attributes) for listener in desired.listeners]
+    parts += [
+        (f"pool/{pool.name}.", {**pool.attributes, "health_check": pool.health_check.protocol})
+        for pool in desired.pools
+    ]
+    for prefix, values in parts:
+        yield from (FieldChange(f"{prefix}{key}", None, value) for key, value in sorted(values.items()) if value)
 
 
 def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
@@ -133,8 +154,8 @@ def _alter(
     if keeper.state is LoadBalancerState.FAILED:
         why = keeper.state_reason or "the cloud names no reason"
         yield Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason=f"it has failed: {why}")
-    yield from _ignored(_differences(desired, actual), catalogue, target)
-    changed = [c for c in _model_differences(desired, actual) if c.in_place(catalogue)]
+    yield from _ignored(differences(desired, actual), catalogue, target)
+    changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
     if changed:
         yield Action(
             ActionKind.UPDATE,
@@ -178,12 +199,12 @@ def _pool_made_or_changed(
     if actual is None:
         changes = (
             *(FieldChange(key, None, value) for key, value in sorted(pool.attributes.items())),
-            *(FieldChange(f"health_check.{key}", None, value) for key, value in _check_values(pool.health_check)),
+            *(FieldChange(f"health_check.{key}", None, value) for key, value in check_values(pool.health_check)),
         )
         summary = f"create pool with {_shown(pool.members)}"
         yield Action(ActionKind.CREATE, where, summary, changes, operation=PutPool(id, pool, new=True))
         return
-    changed = [c for c in _pool_differences(pool, actual) if c.in_place(catalogue)]
+    changed = [c for c in pool_differences(pool, actual) if c.in_place(catalogue)]
     if changed:
         fields_ = tuple(change.as_field_change() for change in changed)
         yield Action(ActionKind.UPDATE, where, "change pool", fields_, operation=PutPool(id, pool, new=False))
@@ -225,43 +246,18 @@ def _listener_made_or_changed(
         changes = tuple(FieldChange(key, None, value) for key, value in sorted(listener.attributes.items()))
         yield Action(ActionKind.CREATE, where, f"create listener to pool {listener.pool}", changes, operation=put)
         return
-    changed = [c for c in _listener_differences(listener, actual) if c.in_place(catalogue)]
+    changed = [c for c in listener_differences(listener, actual) if c.in_place(catalogue)]
     if changed:
         fields_ = tuple(change.as_field_change() for change in changed)
         yield Action(ActionKind.UPDATE, where, "change listener", fields_, operation=put)
 
 
-# ----------------------------------------------------------------------------------------------------- differences
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """One field that differs. `scope` and `field` together are what a catalogue entry `sets`."""
-
-    scope: str
-    part: str
-    field: str
-    before: object
-    after: object
-
-    @property
-    def sets(self) -> str:
-        return f"{self.scope}.{self.field}" if self.scope else self.field
-
-    def in_place(self, catalogue: Catalogue) -> bool:
-        return catalogue.mutability(self.sets) is Mutability.IN_PLACE
-
-    def as_field_change(self) -> FieldChange:
-        prefix = "health_check." if self.scope == "health_check" else ""
-        return FieldChange(f"{prefix}{self.field}", self.before, self.after)
-
-
-def _forced(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[_Difference]:
+def _forced(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
     """The differences that only a new load balancer can bring about."""
-    return [d for d in _differences(desired, lb.model) if catalogue.mutability(d.sets) is Mutability.REPLACE]
+    return [d for d in differences(desired, lb.model) if catalogue.mutability(d.sets) is Mutability.REPLACE]
 
 
-def _ignored(differences: Sequence[_Difference], catalogue: Catalogue, target: str) -> Iterator[Action]:
+def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: str) -> Iterator[Action]:
     for difference in differences:
         if catalogue.mutability(difference.sets) is Mutability.CREATE_ONLY:
             yield Action(
@@ -271,59 +267,6 @@ def _ignored(differences: Sequence[_Difference], catalogue: Catalogue, target: s
                 (difference.as_field_change(),),
                 reason="it is used only when a load balancer is made",
             )
-
-
-def _differences(desired: LoadBalancerModel, actual: LoadBalancerModel) -> list[_Difference]:
-    found = _model_differences(desired, actual)
-    pools = {pool.name: pool for pool in actual.pools}
-    listeners = {listener.key: listener for listener in actual.listeners}
-    for pool in desired.pools:
-        if pool.name in pools:
-            found += _pool_differences(pool, pools[pool.name])
-    for listener in desired.listeners:
-        if listener.key in listeners:
-            found += _listener_differences(listener, listeners[listener.key])
-    return found
-
-
-def _model_differences(desired: LoadBalancerModel, actual: LoadBalancerModel) -> list[_Difference]:
-    found = _compare("", "", desired.attributes, actual.attributes)
-    if desired.name != actual.name:
-        found.append(_Difference("", "", "name", actual.name, desired.name))
-    return found + [
-        _Difference("", "", f"tags.{key}", actual.tags.get(key), value)
-        for key, value in sorted(desired.tags.items())
-        if actual.tags.get(key) != value
-    ]
-
-
-def _pool_differences(desired: Pool, actual: Pool) -> list[_Difference]:
-    part = f"/pool/{desired.name}"
-    checks = (dict(_check_values(desired.health_check)), dict(_check_values(actual.health_check)))
-    return [
-        *_compare("pool", part, desired.attributes, actual.attributes),
-        *_compare("health_check", part, *checks),
-    ]
-
-
-def _listener_differences(desired: Listener, actual: Listener) -> list[_Difference]:
-    part = f"/listener/{desired}"
-    found = _compare("listener", part, desired.attributes, actual.attributes)
-    if desired.pool != actual.pool:
-        found.append(_Difference("listener", part, "pool", actual.pool, desired.pool))
-    return found
-
-
-def _compare(scope: str, part: str, desired: Mapping[str, object], actual: Mapping[str, object]) -> list[_Difference]:
-    return [
-        _Difference(scope, part, key, actual.get(key), value)
-        for key, value in sorted(desired.items())
-        if actual.get(key) != value
-    ]
-
-
-def _check_values(check: HealthCheck) -> list[tuple[str, object]]:
-    return [(entry.name, getattr(check, entry.name)) for entry in fields(check)]
 
 
 def _by_age(observed: Sequence[ObservedLoadBalancer]) -> list[ObservedLoadBalancer]:

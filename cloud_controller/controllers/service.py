@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Throttled
 from cloud_controller.controllers import service_plan
@@ -20,13 +20,8 @@ from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import Rules
 from cloud_controller.events import Events
 from cloud_controller.kube import NODES, SERVICES, ApiError, EventType, Informer, Kube, NotFoundError, Object, key
-from cloud_controller.load_balancer import (
-    LoadBalancers,
-    LoadBalancerState,
-    ObservedLoadBalancer,
-    Operation,
-    Owner,
-)
+from cloud_controller.load_balancer import LoadBalancers, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer_operations import Operation
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
 from cloud_controller.workqueue import WorkQueue, work
@@ -170,7 +165,12 @@ class ServiceController:
 
     def _node_changed(self, type: EventType, old: Object | None, new: Object | None) -> None:
         # A kubelet's status is posted every few seconds; only what members depend on counts.
-        if type is EventType.MODIFIED and old is not None and new is not None and _traits(old) == _traits(new):
+        if (
+            type is EventType.MODIFIED
+            and old is not None
+            and new is not None
+            and service_plan.node_traits(old) == service_plan.node_traits(new)
+        ):
             return
         self._eligible = None
         self._queue.add_after(NODES_CHANGED, self._options.node_delay)
@@ -328,19 +328,3 @@ def _load_balancers(cloud: Cloud) -> LoadBalancers:
 def _owner_uid(lb: ObservedLoadBalancer) -> str | None:
     owner = Owner.of_tags(lb.model.tags)
     return owner.uid if owner else None
-
-
-def _traits(node: Object) -> tuple[Any, ...]:
-    """What of a node decides whether and how it is a member."""
-    metadata, spec, status = node["metadata"], node["spec"], node.get("status", {})
-    ready = [c["status"] for c in status.get("conditions") or [] if c["type"] == "Ready"]
-    return (
-        metadata.get("labels"),
-        metadata.get("annotations"),
-        metadata.get("deletionTimestamp"),
-        spec.get("providerID"),
-        spec.get("taints"),
-        spec.get("unschedulable"),
-        status.get("addresses"),
-        ready,
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 
-from cloud_controller.load_balancer import LoadBalancers, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import LoadBalancers, ObservedLoadBalancer
 
 Key = str
 """NAMESPACE/NAME of a Service, as informers have it."""
@@ -50,7 +50,7 @@ class LoadBalancerCache:
                 owner.uid: key
                 for key, found in self._by_key.items()
                 for lb in found
-                if not lb.settled and (owner := Owner.of_tags(lb.model.tags)) is not None
+                if not lb.settled and (owner := lb.owner) is not None
             }
 
     def suspect(self, key: Key) -> None:
@@ -85,7 +85,7 @@ class LoadBalancerCache:
         with self._lock:
             self._clock += 1
             for key in set(by_uid.values()):
-                others = [lb for lb in self._by_key.get(key, ()) if _uid(lb) not in by_uid]
+                others = [lb for lb in self._by_key.get(key, ()) if lb.owner is None or lb.owner.uid not in by_uid]
                 self._by_key[key] = (*others, *found.get(key, ()))
                 if not self._by_key[key]:
                     del self._by_key[key]
@@ -95,13 +95,8 @@ class LoadBalancerCache:
     def _grouped(self, found: Collection[ObservedLoadBalancer]) -> dict[Key, tuple[ObservedLoadBalancer, ...]]:
         grouped: dict[Key, tuple[ObservedLoadBalancer, ...]] = {}
         for lb in found:
-            owner = Owner.of_tags(lb.model.tags)
+            owner = lb.owner
             if owner is not None and owner.cluster_id == self._cluster_id:
                 key = f"{owner.namespace}/{owner.name}"
                 grouped[key] = (*grouped.get(key, ()), lb)
         return grouped
-
-
-def _uid(lb: ObservedLoadBalancer) -> str | None:
-    owner = Owner.of_tags(lb.model.tags)
-    return owner.uid if owner else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud_controller.controllers.service_plan import RemoveFinalizer, ServicePlan, SetIngress
 from cloud_controller.events import Events
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import AddMembers, Operation, RemoveMembers
+from cloud_controller.load_balancer_operations import AddMembers, Operation, RemoveMembers
 
 
 class ServiceEvents:

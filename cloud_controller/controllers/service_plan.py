@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancer import (
-    DeleteLoadBalancer,
-    LoadBalancerBuilder,
-    LoadBalancerState,
-    Object,
-    ObservedLoadBalancer,
-    Owner,
-)
+from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancerState, Object, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_diff import diff, kept
+from cloud_controller.load_balancer_operations import DeleteLoadBalancer
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -111,6 +105,22 @@ def eligible_nodes(nodes: Iterable[Object], rules: Rules) -> list[Object]:
     return sorted(allowed, key=lambda node: str(node["metadata"]["name"]))
 
 
+def node_traits(node: Object) -> tuple[Any, ...]:
+    """What of a node decides whether and how it is a member."""
+    metadata, spec, status = node["metadata"], node["spec"], node.get("status", {})
+    ready = [c["status"] for c in status.get("conditions") or [] if c["type"] == "Ready"]
+    return (
+        metadata.get("labels"),
+        metadata.get("annotations"),
+        metadata.get("deletionTimestamp"),
+        spec.get("providerID"),
+        spec.get("taints"),
+        spec.get("unschedulable"),
+        status.get("addresses"),
+        ready,
+    )
+
+
 def target_of(namespace: str, name: str) -> str:
     """A Service's target in plans."""
     return f"service/{namespace}/{name}"
@@ -162,7 +172,7 @@ def plan_all(
     by_uid: dict[str, list[ObservedLoadBalancer]] = {}
     owners: dict[str, Owner] = {}
     for lb in observed:
-        owner = Owner.of_tags(lb.model.tags)
+        owner = lb.owner
         if owner is not None and owner.cluster_id == rules.cluster_id:
             by_uid.setdefault(owner.uid, []).append(lb)
             owners[owner.uid] = owner

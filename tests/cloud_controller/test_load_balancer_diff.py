@@ -12,25 +12,27 @@ from hypothesis import strategies as st
 
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancer import (
-    AddMembers,
-    CreateLoadBalancer,
-    DeleteListener,
-    DeleteLoadBalancer,
-    DeletePool,
     HealthCheck,
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
     Member,
     ObservedLoadBalancer,
-    Operation,
     Pool,
+)
+from cloud_controller.load_balancer_diff import diff
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    Operation,
     PutListener,
     PutPool,
     RemoveMembers,
     UpdateLoadBalancer,
 )
-from cloud_controller.load_balancer_diff import diff
 from cloud_controller.plan import ActionKind, Plan
 
 TARGET = "service/default/web"

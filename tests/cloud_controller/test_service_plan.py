@@ -25,8 +25,6 @@ from cloud_controller.controllers.service_plan import (
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import (
     Built,
-    CreateLoadBalancer,
-    DeleteLoadBalancer,
     HealthCheck,
     Ignored,
     Ingress,
@@ -37,6 +35,7 @@ from cloud_controller.load_balancer import (
     Owner,
     Pool,
 )
+from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer
 from cloud_controller.plan import ActionKind, Plan
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))

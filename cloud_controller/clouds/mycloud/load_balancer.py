@@ -14,12 +14,7 @@ from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
     CLUSTER_TAG,
     SERVICE_UID_TAG,
-    AddMembers,
     Built,
-    CreateLoadBalancer,
-    DeleteListener,
-    DeleteLoadBalancer,
-    DeletePool,
     HealthCheck,
     Ingress,
     Listener,
@@ -29,6 +24,13 @@ from cloud_controller.load_balancer import (
     Object,
     ObservedLoadBalancer,
     Pool,
+)
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
     PutListener,
     PutPool,
     RemoveMembers,

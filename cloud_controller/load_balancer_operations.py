@@ -1,0 +1,118 @@
+"""The steps by which a load balancer is made and changed: each small, idempotent and one method of a cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloud_controller.load_balancer import Listener, LoadBalancerModel, LoadBalancers, Member, Pool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLoadBalancer:
+    """Make it whole, in one call. The token makes a repetition after a lost answer harmless."""
+
+    model: LoadBalancerModel
+    client_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLoadBalancer:
+    """Give it this name, these tags and these attributes."""
+
+    id: str
+    model: LoadBalancerModel
+
+
+@dataclass(frozen=True, slots=True)
+class PutPool:
+    """Make the pool with its members, or give an existing one these settings and leave its members."""
+
+    id: str
+    pool: Pool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddMembers:
+    """Add these members, or change those of the same address and port."""
+
+    id: str
+    pool: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMembers:
+    """Take these members out; those that are gone already do not matter."""
+
+    id: str
+    pool: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutListener:
+    """Make the listener or change it."""
+
+    id: str
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteListener:
+    """Delete the listener; one that is gone already does not matter."""
+
+    id: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePool:
+    """Delete the pool; one that is gone already does not matter."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteLoadBalancer:
+    """Begin to delete it with all its parts; one that is gone already does not matter."""
+
+    id: str
+
+
+Operation = (
+    CreateLoadBalancer
+    | UpdateLoadBalancer
+    | PutPool
+    | AddMembers
+    | RemoveMembers
+    | PutListener
+    | DeleteListener
+    | DeletePool
+    | DeleteLoadBalancer
+)
+
+
+def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:
+    """Do one operation. Each may be repeated; raises the errors of `cloud_controller.cloud`."""
+    match operation:
+        case CreateLoadBalancer():
+            load_balancers.create(operation)
+        case UpdateLoadBalancer():
+            load_balancers.update(operation)
+        case PutPool():
+            load_balancers.put_pool(operation)
+        case AddMembers():
+            load_balancers.add_members(operation)
+        case RemoveMembers():
+            load_balancers.remove_members(operation)
+        case PutListener():
+            load_balancers.put_listener(operation)
+        case DeleteListener():
+            load_balancers.delete_listener(operation)
+        case DeletePool():
+            load_balancers.delete_pool(operation)
+        case DeleteLoadBalancer():
+            load_balancers.delete(operation)
