@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloud_controller.kube import NODES, SERVICES, NotFoundError
+from cloud_controller.kube import NODES, PODS, SERVICES, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -69,6 +69,16 @@ def test_every_node_has_a_pod_route(stack: LocalStack) -> None:
 
     wanted = {n["spec"]["podCIDR"]: machines[n["metadata"]["name"]]["id"] for n in nodes}
     assert route_targets(stack) == wanted
+
+
+def test_the_control_plane_machine_runs_only_the_ccm(stack: LocalStack) -> None:
+    (control_plane,) = [m["name"] for m in running_machines(stack).values() if m["role"] == "control-plane"]
+
+    pods = stack.kube.list(PODS, field_selector=f"spec.nodeName={control_plane}").items
+
+    assert {p["metadata"]["namespace"] + "/" + p["metadata"]["generateName"] for p in pods} == {
+        "kube-system/cloud-controller-manager-"
+    }
 
 
 def test_http_through_the_load_balancer_reaches_every_pod(stack: LocalStack) -> None:

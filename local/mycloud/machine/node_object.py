@@ -10,6 +10,7 @@ from local.mycloud.machine.config import MachineConfig
 Object = dict[str, Any]
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+CONTROL_PLANE_TAINT = "node-role.kubernetes.io/control-plane"
 PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 KUBELET_VERSION = "v1.36.1"
 """The release whose kubelet this one stands in for: the version of the control plane (tools/go.mod)."""
@@ -64,7 +65,11 @@ def node_labels(config: MachineConfig) -> tuple[dict[str, str], list[str]]:
 
 def new_node(config: MachineConfig, now: str) -> Object:
     """The Node as a kubelet with an external cloud provider registers it: tainted, without addresses of a cloud."""
-    spec: Object = {"taints": [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]}
+    taints = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]
+    if config.role == "control-plane":
+        # From the first moment on (--register-with-taints), so that no workload slips in before an admin's label.
+        taints.append({"key": CONTROL_PLANE_TAINT, "effect": "NoSchedule"})
+    spec: Object = {"taints": taints}
     if config.provider_id:
         spec["providerID"] = config.provider_id
     return {

@@ -42,6 +42,12 @@ def test_a_new_node_carries_the_uninitialized_taint_and_no_provider_id() -> None
     assert condition(node, "Ready")["status"] == "True"
 
 
+def test_a_control_plane_node_is_tainted_against_workloads_from_its_registration_on() -> None:
+    taints = new_node(config(role="control-plane"), NOW)["spec"]["taints"]
+
+    assert [t["key"] for t in taints] == [UNINITIALIZED_TAINT, "node-role.kubernetes.io/control-plane"]
+
+
 def test_a_provider_id_is_registered_only_if_the_machine_is_told_one() -> None:
     assert new_node(config(provider_id="mycloud://r/z/i-1"), NOW)["spec"]["providerID"] == "mycloud://r/z/i-1"
 
