@@ -12,10 +12,12 @@ _UNCONNECTED_UDP = "07"
 def wildcard_ports(group: int) -> list[str]:
     """The ports (`8080/tcp`) on which a process group of this machine listens at 0.0.0.0 or ::."""
     inodes = _socket_inodes(group)
+    # A UDP client that never connects has such a socket too, at a port that the kernel chose.
+    low, high = (int(bound) for bound in _read(Path("/proc/sys/net/ipv4/ip_local_port_range")).split())
     found = set()
     for table, state in (("tcp", _LISTEN), ("tcp6", _LISTEN), ("udp", _UNCONNECTED_UDP), ("udp6", _UNCONNECTED_UDP)):
         for port, inode in parse_sockets(_read(Path("/proc/net") / table), state):
-            if inode in inodes:
+            if inode in inodes and (state == _LISTEN or not low <= port <= high):
                 found.add(f"{port}/{table[:3]}")
     return sorted(found)
 

@@ -620,3 +620,53 @@ def test_a_pod_whose_secret_comes_later_starts_then(cluster: Cluster, worker: Ma
 
     cluster.readiness_is("patient", True)
     cluster.kube.delete(PODS, "patient", "default", grace_seconds=1)
+
+
+def test_a_pod_that_is_removed_by_force_leaves_no_process(cluster: Cluster, worker: Machine) -> None:
+    cluster.run_pod("forced", worker.name, shell("trap '' TERM; while :; do sleep 0.1; done"))
+    pid = pid_of(cluster.readiness_is("forced", True))
+
+    cluster.kube.delete(PODS, "forced", "default", grace_seconds=0)
+
+    assert cluster.pod("forced") is None
+    eventually(lambda: not is_running(pid), "the process ends")
+
+
+def test_containers_of_a_pod_share_its_volumes_and_a_pod_that_is_done_stays(cluster: Cluster, worker: Machine) -> None:
+    mounts = [{"name": "shared", "mountPath": "/shared"}]
+    image = "registry.local/web:1"
+    containers = [
+        {"name": "c", "image": image, **shell("until cat /shared/x; do sleep 0.1; done", volumeMounts=mounts)},
+        {"name": "d", "image": image, **shell("echo from-d > /shared/x.new; mv /shared/x.new /shared/x; exit 0")},
+    ]
+    containers[1]["volumeMounts"] = mounts
+    volumes = [{"name": "shared", "emptyDir": {}}]
+    pod = cluster.run_pod("pair", worker.name, {}, containers=containers, volumes=volumes, restartPolicy="OnFailure")
+
+    done = cluster.phase_is("pair", "Succeeded")
+
+    assert cluster.container_log(worker, pod).endswith("from-d\n")
+    assert not pod_is_ready(done)
+    cluster.kube.delete(PODS, "pair", "default")
+    eventually(lambda: cluster.pod("pair") is None, "the object is gone")
+
+
+def test_pods_run_on_while_the_api_server_is_away(cluster: Cluster) -> None:
+    machine = cluster.ready_machine("patient")
+    cluster.run_pod("steady", "patient", WEB)
+    before = cluster.readiness_is("steady", True)
+
+    cluster.control_plane.stop()
+    url = f"http://127{before['status']['podIP'].removeprefix('10')}:8080/"
+    assert get(url) is not None
+    cluster.control_plane.start()
+    cluster.control_plane.wait_ready()
+
+    eventually(lambda: cluster.is_ready("patient"), "the node is ready")
+    renewed = (cluster.lease("patient") or {})["spec"]["renewTime"]
+    eventually(lambda: (cluster.lease("patient") or {})["spec"]["renewTime"] != renewed, "the lease is renewed again")
+    after = cluster.readiness_is("steady", True)
+    assert pid_of(after) == pid_of(before)
+    cluster.kube.delete(PODS, "steady", "default")
+    eventually(lambda: cluster.pod("steady") is None, "the machine sees changes again")
+    cluster.remove(machine)

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from local.mycloud.machine.placing import LOG_ROTATE_BYTES, rotate, without_mounts
+from local.mycloud.machine.processes import Command
 from local.mycloud.machine.sources import MissingSourceError, Sources, TokenWish
-from local.mycloud.machine.volumes import VolumeFile, mounts_of, unsupported_volume, volume_files, write_volume
+from local.mycloud.machine.volumes import Mount, VolumeFile, mounts_of, unsupported_volume, volume_files, write_volume
 
 POD: dict[str, Any] = {"metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"app": "w"}}, "spec": {}}
 SOURCES = Sources(
@@ -109,3 +111,35 @@ def test_mounts_come_parents_first_and_what_the_api_gives_is_read_only() -> None
         ("/v/e/x", "/data", False),
         ("/v/s", "/data/s", True),
     ]
+
+
+def test_without_mounts_paths_lead_to_the_volumes_and_the_service_account_is_told() -> None:
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    mounts = [Mount(Path("/v/conf"), "/etc/cloud", True), Mount(Path("/v/token"), account, True)]
+    command = Command(["run", "--cloud-config=/etc/cloud/c.yaml"], {"DIR": "/etc/cloud"}, None, Path("log"), mounts)
+
+    rewritten = without_mounts(command, mounts)
+
+    assert rewritten.argv == ["run", "--cloud-config=/v/conf/c.yaml"]
+    assert rewritten.env == {"DIR": "/v/conf", "KUBERNETES_SERVICE_ACCOUNT_DIR": "/v/token"}
+    assert rewritten.mounts == ()
+
+
+def test_a_large_log_is_set_aside_while_its_writer_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "c.log"
+    with log.open("ab") as writer:
+        writer.write(b"x" * (LOG_ROTATE_BYTES + 1))
+        writer.flush()
+        rotate(log)
+        writer.write(b"after")
+
+    assert log.read_bytes() == b"after"
+    assert (tmp_path / "c.log.1").stat().st_size == LOG_ROTATE_BYTES + 1
+
+
+def test_a_small_log_is_left_alone(tmp_path: Path) -> None:
+    log = tmp_path / "c.log"
+    log.write_text("small")
+    rotate(log)
+    assert log.read_text() == "small"
+    assert list(tmp_path.iterdir()) == [log]
