@@ -153,9 +153,7 @@ class Manager:
         server = HealthServer(options.bind_address, options.port, live, ready, self._metrics.render)
         server.start()
         if not ip_address(options.bind_address).is_loopback:
-            _log.warning(
-                "metrics are served without encryption or login to all who reach address=%s", options.bind_address
-            )
+            _log.warning("served without encryption or login to whoever reaches address=%s", options.bind_address)
         _log.info("serving address=%s port=%d", options.bind_address, server.port)
         try:
             yield

@@ -26,6 +26,8 @@ WINDOW = 0.5
 """Seconds for which changes are gathered after the first, so that a hundred new nodes are one pass."""
 _FIRST_RETRY = 2.0
 _LONGEST_RETRY = 60.0
+_STOP_CHECK = 1.0
+"""Seconds after which a loop that waits sees that it shall stop, unless `join` wakes it."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +64,9 @@ class LoopController(ABC):
         self._stop: threading.Event | None = None
         self._thread: threading.Thread | None = None
         self._trouble: str | None = None
-        self._attempts = 0
+        self._failures = 0
+        self._key_failures: dict[str, int] = {}
+        self._due: dict[str, float] = {}
         context.nodes.add_handler(self._on_node)
 
     @abstractmethod
@@ -129,11 +133,11 @@ class LoopController(ABC):
         """Wait for work; None stands for everything."""
         with self._changed:
             while not self._keys and not self._all and not stop.is_set():
-                left = self._all_at - time.monotonic()
-                if left <= 0:
-                    self._all = True
-                else:
-                    self._changed.wait(min(left, 1.0))
+                now = time.monotonic()
+                self._all = now >= self._all_at
+                self._keys |= {key for key, due in self._due.items() if due <= now}
+                if not self._keys and not self._all:
+                    self._changed.wait(min(_STOP_CHECK, min([self._all_at, *self._due.values()]) - now))
         if stop.wait(self._window):
             return None
         with self._changed:
@@ -150,31 +154,28 @@ class LoopController(ABC):
             with self.context.metrics.timed(self.name):
                 again = frozenset(self.reconcile(keys))
         except (CloudError, ApiError) as error:
+            self._failures += 1
             self._trouble = f"{type(error).__name__}: {error}"
-            delay = error.retry_after if isinstance(error, Throttled) else self._backoff()
+            delay = error.retry_after if isinstance(error, Throttled) else _backoff(self._failures)
             _log.warning("pass failed controller=%s retry_in=%.1fs error=%r", self.name, delay, str(error))
             stop.wait(delay)
             with self._changed:
                 self._all = self._all or keys is None
                 self._keys |= keys or frozenset()
             return
+        self._failures = 0
         self._trouble = None
-        if not again:
-            self._attempts = 0
-            return
-        self._later(again, self._backoff())
+        self._come_back(keys, again)
 
-    def _later(self, keys: frozenset[str], delay: float) -> None:
-        def back() -> None:
-            with self._changed:
-                self._keys |= keys
-                self._changed.notify()
+    def _come_back(self, seen: frozenset[str] | None, again: frozenset[str]) -> None:
+        """Give the keys that failed a time, and forget what is known of the others that the pass has seen."""
+        for key in [key for key in self._key_failures if (seen is None or key in seen) and key not in again]:
+            del self._key_failures[key]
+            self._due.pop(key, None)
+        for key in again:
+            self._key_failures[key] = self._key_failures.get(key, 0) + 1
+            self._due[key] = time.monotonic() + _backoff(self._key_failures[key])
 
-        timer = threading.Timer(delay, back)
-        timer.daemon = True
-        timer.start()
 
-    def _backoff(self) -> float:
-        delay = min(_FIRST_RETRY * (1 << min(self._attempts, 10)), _LONGEST_RETRY)
-        self._attempts += 1
-        return delay * random.uniform(1.0, 1.1)
+def _backoff(failures: int) -> float:
+    return min(_FIRST_RETRY * (1 << min(failures - 1, 10)), _LONGEST_RETRY) * random.uniform(1.0, 1.1)

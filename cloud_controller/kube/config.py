@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import os
 import ssl
 import tempfile
@@ -21,6 +22,8 @@ SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
 _TOKEN_LIFETIME = 60.0
 """Seconds for which a token file's content is used before it is read again (the kubelet rotates it long before)."""
+
+_log = logging.getLogger(__name__)
 
 TokenSource = Callable[[], str]
 
@@ -111,13 +114,18 @@ class TokenFile:
         self._read_at = float("-inf")
 
     def __call__(self) -> str:
-        """The token, at most a minute old. Raises `KubeconfigError` when the file can't be read."""
+        """The token, at most a minute old; the one before where the file can't be read (it may be being replaced).
+
+        Raises `KubeconfigError` where it never could be read.
+        """
         with self._lock:
             if time.monotonic() - self._read_at > _TOKEN_LIFETIME:
                 try:
                     self._token = self._path.read_text().strip()
                 except OSError as error:
-                    raise KubeconfigError(f"the token can't be read: {error}") from error
+                    if not self._token:
+                        raise KubeconfigError(f"the token can't be read: {error}") from error
+                    _log.warning("token not read again error=%r", str(error))
                 self._read_at = time.monotonic()
             return self._token
 

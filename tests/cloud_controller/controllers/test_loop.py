@@ -147,6 +147,19 @@ def test_keys_that_a_pass_asks_for_come_back_and_no_others(bench: Bench) -> None
     assert bench.passes.wait(2) == [None, frozenset({"a"})]
 
 
+def test_a_key_that_fails_for_ever_comes_back_once_a_backoff_however_often_it_is_triggered(bench: Bench) -> None:
+    bench.passes.outcomes = [["a"] for _ in range(1000)]
+    controller = bench.controller
+    for _ in range(5):
+        controller._pass(frozenset({"a"}), bench.stop)
+
+    assert list(controller._due) == ["a"]
+    assert controller._key_failures == {"a": 5}
+    bench.passes.outcomes = []
+    controller._pass(None, bench.stop)
+    assert controller._due == {}
+
+
 def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
