@@ -1,0 +1,348 @@
+"""mycloud's dynamic resources against mycloud's real API; only processes and the API server are stood in for."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvicorn
+from pulumi.dynamic.config import Config
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.output import UNKNOWN
+
+from cloud_controller.cloud import AccessDenied, CloudError, Conflict
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.kube import Kube, NotFoundError
+from components.clouds.mycloud.providers import (
+    ClusterProvider,
+    MachineProvider,
+    MycloudProvider,
+    NetworkProvider,
+    SubnetProvider,
+)
+from components.placeholder import PLACEHOLDER
+from local.addresses import AddressBlock
+from local.mycloud.api import create_app
+from local.mycloud.context import Context
+from local.mycloud.gate import AbortableProtocol
+from local.mycloud.lifecycle import Lifecycle
+from local.mycloud.machinery import ClusterFacts, MachineryError
+from local.mycloud.store import Store
+
+TOKEN = "a-token-of-this-test"
+PROVIDERS: list[type[MycloudProvider]] = [NetworkProvider, SubnetProvider, ClusterProvider, MachineProvider]
+
+
+class InstantMachinery:
+    """Everything that is asked for is so at once. `broken`: control planes do not start."""
+
+    broken = False
+
+    def start_cluster(self, *_: Any) -> ClusterFacts:
+        if self.broken:
+            raise MachineryError("etcd does not start")
+        return ClusterFacts("v1.36.1", "https://127.33.0.1:6443", "the CA")
+
+    def __getattr__(self, _name: str) -> Any:
+        return lambda *_, **__: True
+
+
+class CountingKubeconfigs:
+    """Each kubeconfig is a new one, as client certificates are."""
+
+    issued = 0
+
+    def kubeconfig(self, cluster: Any, _ttl: timedelta) -> str:
+        self.issued += 1
+        return f"kubeconfig {self.issued} of {cluster.id}"
+
+
+class FakeKube:
+    """Nodes by name."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Any] = {}
+
+    def get(self, _resource: Any, name: str) -> Any:
+        if name not in self.nodes:
+            raise NotFoundError(404, "NotFound", name)
+        return self.nodes[name]
+
+    def delete(self, _resource: Any, name: str, *, uid: str) -> None:
+        assert self.nodes[name]["metadata"]["uid"] == uid
+        del self.nodes[name]
+
+
+class Site:
+    """A running API, and providers that are configured for it."""
+
+    def __init__(self, endpoint: str, machinery: InstantMachinery, kube: FakeKube) -> None:
+        self.endpoint = endpoint
+        self.machinery = machinery
+        self.kube = kube
+        self.client = Client(endpoint, TOKEN)
+
+    def provider(self, kind: type[MycloudProvider], token: str = TOKEN) -> Any:
+        made = kind()
+        config = {"p:mycloud": json.dumps({"endpoint": self.endpoint}), "p:mycloudToken": token}
+        request: Any = SimpleNamespace(config=Config(config, "p"))
+        made.configure(request)
+        return made
+
+    def make(self, kind: type[MycloudProvider], **props: Any) -> Any:
+        provider = self.provider(kind)
+        checked = provider.check({}, {"name": "x", **props})
+        assert not checked.failures, checked.failures[0].reason
+        return provider.create(checked.inputs)
+
+    def machine_inputs(self) -> dict[str, Any]:
+        """The inputs of a machine; its network, subnet and cluster are made."""
+        network = self.make(NetworkProvider).id
+        subnet = self.make(SubnetProvider, network_id=network, zone="zone-a").id
+        cluster = self.make(ClusterProvider, network_id=network).id
+        kind = {"type": "m1.small", "role": "worker", "tags": {"a": "b"}, "node_labels": {}}
+        return {"name": "worker-0", "subnet_id": subnet, "cluster_id": cluster, **kind}
+
+    def fault(self, operation: str, kind: str) -> None:
+        self.client.post("admin/faults", {"operation": operation, "kind": kind, "count": 1, "retry_after": 0})
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    store = Store(tmp_path / "mycloud.db")
+    machinery = InstantMachinery()
+    typed: Any = machinery
+    lifecycle = Lifecycle(store, typed, tick_seconds=0.05)
+    context = Context(AddressBlock(32), store, TOKEN, CountingKubeconfigs(), first_port=1024)
+    config = uvicorn.Config(
+        create_app(context), host="127.0.0.1", port=0, http=AbortableProtocol, log_level="critical", ws="none"
+    )
+    server = uvicorn.Server(config)
+    started = threading.Event()
+    monkeypatch.setattr(server, "install_signal_handlers", lambda: None, raising=False)
+    startup = server.startup
+
+    async def announced(*args: Any, **options: Any) -> None:
+        await startup(*args, **options)
+        started.set()
+
+    monkeypatch.setattr(server, "startup", announced)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    lifecycle.start()
+    assert started.wait(10)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    kube = FakeKube()
+    monkeypatch.setattr(Kube, "from_kubeconfig", lambda _text: kube)
+    yield Site(f"http://127.0.0.1:{port}", machinery, kube)
+    server.should_exit = True
+    thread.join(10)
+    lifecycle.stop()
+    store.close()
+
+
+def refusals(kind: type[MycloudProvider], **props: Any) -> dict[str, str]:
+    return {failure.property: failure.reason for failure in kind().check({}, props).failures}
+
+
+# ------------------------------------------------------------------------------------------------------------- check
+
+
+def test_wrong_inputs_are_refused_by_name_with_what_is_allowed() -> None:
+    said = refusals(
+        MachineProvider,
+        name="Worker_0",
+        subnet_id="net-1",
+        type="m9.huge",
+        role="master",
+        tags={"a": 1.0},
+        node_labels={"node-role.kubernetes.io/worker": ""},
+    )
+
+    assert set(said) == {"name", "subnet_id", "cluster_id", "type", "role", "tags", "node_labels"}
+    assert said["cluster_id"] == "is missing"
+    assert "m1.small, m1.medium, m1.large" in said["type"]
+    assert "control-plane, worker" in said["role"]
+    assert "a node may not give itself" in said["node_labels"]
+    assert "zone-a, zone-b, zone-c" in refusals(SubnetProvider, name="s", network_id="net-1", zone="zone-x")["zone"]
+
+
+def test_what_is_not_known_yet_is_not_judged() -> None:
+    news = {
+        "name": "worker-0",
+        "subnet_id": UNKNOWN,
+        "cluster_id": UNKNOWN,
+        "type": UNKNOWN,
+        "role": "worker",
+        "tags": {"kubernetes.io/cluster": UNKNOWN},
+    }
+
+    assert refusals(MachineProvider, **news) == {}
+
+
+def test_a_preview_finds_out_that_the_token_is_wrong_but_not_with_placeholder_secrets(site: Site) -> None:
+    [failure] = site.provider(NetworkProvider, "wrong").check({}, {"name": "x"}).failures
+
+    assert "token" in failure.reason
+    assert "wrong" not in failure.reason.replace("is missing or wrong", "")
+    assert site.provider(NetworkProvider, PLACEHOLDER).check({}, {"name": "x"}).failures == []
+    with pytest.raises(AccessDenied):
+        site.provider(NetworkProvider, "wrong").create({"name": "x"})
+
+
+# -------------------------------------------------------------------------------------------------------------- diff
+
+
+@pytest.mark.parametrize(
+    ("change", "replaces", "first_deleted"),
+    [
+        ({}, [], False),
+        ({"tags": {"a": "c"}}, [], False),
+        ({"type": "m1.large"}, ["type"], True),
+        ({"subnet_id": UNKNOWN}, ["subnet_id"], True),
+        ({"node_labels": {"x": "y"}, "name": "other"}, ["name", "node_labels"], True),
+    ],
+)
+def test_a_change_is_made_in_place_or_by_replacement(change: Any, replaces: list[str], first_deleted: bool) -> None:
+    olds = {
+        "name": "worker-0",
+        "subnet_id": "subnet-1",
+        "cluster_id": "c-1",
+        "type": "m1.small",
+        "role": "worker",
+        "tags": {"a": "b"},
+        "state": "running",
+    }
+
+    result = MachineProvider().diff("i-1", olds, {**olds, **change})
+
+    assert result.changes is bool(change)
+    assert result.replaces == replaces
+    assert bool(result.delete_before_replace) is first_deleted
+
+
+# ------------------------------------------------------------------------------------------------- create and delete
+
+
+def test_everything_is_made_read_updated_and_removed(site: Site) -> None:
+    inputs = site.machine_inputs()
+    machine = site.make(MachineProvider, **inputs)
+    provider = site.provider(MachineProvider)
+
+    assert (machine.outs["state"], machine.outs["zone"]) == ("running", "zone-a")
+    assert machine.outs["private_ips"][0].startswith("10.33.")
+
+    updated = provider.update(machine.id, machine.outs, {**inputs, "tags": {"a": "c"}}).outs
+    seen = provider.read(machine.id, updated)
+    assert seen.outs == updated
+    assert seen.inputs == {**inputs, "tags": {"a": "c"}}
+
+    provider.delete(machine.id, updated)
+    provider.delete(machine.id, updated)
+    assert provider.read(machine.id, updated).id is None
+
+
+def test_a_lost_answer_makes_nothing_twice(site: Site) -> None:
+    site.fault("POST /v1/networks", "drop_answer")
+
+    made = site.make(NetworkProvider)
+
+    assert [network["id"] for network in site.client.list("networks")] == [made.id]
+
+
+def test_a_run_that_died_before_it_noted_the_object_finds_it_again(site: Site) -> None:
+    inputs = site.machine_inputs()
+
+    first, second = site.make(MachineProvider, **inputs), site.make(MachineProvider, **inputs)
+
+    assert first.id == second.id
+
+
+def test_a_machine_that_died_is_made_anew_though_the_cloud_remembers_its_token(site: Site) -> None:
+    inputs = site.machine_inputs()
+    first = site.make(MachineProvider, **inputs)
+    site.provider(MachineProvider).delete(first.id, first.outs)
+
+    second = site.make(MachineProvider, **inputs)
+
+    assert second.id != first.id
+    assert site.make(MachineProvider, **inputs).id == second.id
+
+
+def test_two_stacks_with_the_same_names_share_nothing(site: Site) -> None:
+    one = site.make(NetworkProvider, name="local", tags={"pulumi.com/stack": "one"})
+    two = site.make(NetworkProvider, name="local", tags={"pulumi.com/stack": "two"})
+
+    assert one.id != two.id
+
+
+def test_what_failed_is_removed_and_the_error_has_the_clouds_reason(site: Site) -> None:
+    network = site.make(NetworkProvider).id
+    site.machinery.broken = True
+
+    with pytest.raises(CloudError, match="etcd does not start"):
+        site.make(ClusterProvider, network_id=network)
+
+    states = {cluster["state"] for cluster in site.client.list("clusters")}
+    assert states <= {"deleting"}
+
+
+def test_a_network_that_is_still_used_is_not_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.clouds.mycloud.providers._CONFLICT_PATIENCE", 0.0)
+    network = site.make(NetworkProvider)
+    site.make(SubnetProvider, network_id=network.id, zone="zone-a")
+
+    with pytest.raises(Conflict, match="still has subnets"):
+        site.provider(NetworkProvider).delete(network.id, network.outs)
+
+
+# ----------------------------------------------------------------------------------------------- nodes, kubeconfigs
+
+
+def leftover(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": "u"}, "spec": {"providerID": "mycloud://local/zone-a/i-0"}}
+
+
+def test_a_node_that_a_dead_machine_of_this_name_left_is_removed_before_the_name_is_taken(site: Site) -> None:
+    inputs = site.machine_inputs()
+    site.kube.nodes = {"worker-0": leftover("worker-0"), "worker-1": leftover("worker-1")}
+
+    site.make(MachineProvider, **inputs)
+
+    assert list(site.kube.nodes) == ["worker-1"]
+
+
+def test_the_node_of_a_living_machine_stays_when_its_creation_is_repeated(site: Site) -> None:
+    inputs = site.machine_inputs()
+    site.make(MachineProvider, **inputs)
+    site.kube.nodes = {"worker-0": leftover("worker-0")}
+
+    site.make(MachineProvider, **inputs)
+
+    assert list(site.kube.nodes) == ["worker-0"]
+
+
+def test_a_refresh_keeps_the_kubeconfig_though_the_cloud_would_issue_another(site: Site) -> None:
+    network = site.make(NetworkProvider).id
+    cluster = site.make(ClusterProvider, network_id=network)
+    provider = site.provider(ClusterProvider)
+
+    assert provider.read(cluster.id, cluster.outs).outs == cluster.outs
+
+    rebuilt = provider.read(cluster.id, {**cluster.outs, "certificate_authority": "another"}).outs
+    assert rebuilt["kubeconfig"] != cluster.outs["kubeconfig"]
+
+
+# ----------------------------------------------------------------------------------------------------------- pickling
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_providers_are_pickled_by_reference_and_hold_nothing(kind: type[MycloudProvider]) -> None:
+    assert len(serialize_provider(kind())) < 120
+    assert vars(kind()) == {}
