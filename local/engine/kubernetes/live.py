@@ -54,7 +54,9 @@ def to_api(inputs: PropertyMap) -> dict[str, Any]:
 
 def outputs_of(api: ApiType, live: Mapping[str, Any], inputs: PropertyMap, field_manager: str) -> PropertyMap:
     """The outputs of a live object. What was secret in the inputs is secret, and so is a Secret's data always."""
-    outputs = {key: _hide_like(value, inputs.get(key)) for key, value in live.items()}
+    kept = dict(live)
+    kept["metadata"] = {key: value for key, value in live.get("metadata", {}).items() if key != "managedFields"}
+    outputs = {key: _hide_like(value, inputs.get(key)) for key, value in kept.items()}
     if (api.group, api.kind) == ("", "Secret"):
         for key in ("data", "stringData"):
             if key in outputs and not isinstance(outputs[key], Secret):

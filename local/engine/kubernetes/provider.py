@@ -1,4 +1,11 @@
-"""The Kubernetes provider: Pulumi's verbs for the objects of one API server."""
+"""The Kubernetes provider: Pulumi's verbs for the objects of one API server.
+
+It behaves as pulumi-kubernetes with server-side apply does, but for this:
+- a resource's field manager follows from its URN, so that a run knows what an interrupted one made;
+- the outputs leave out `metadata.managedFields`, which change with every status and which nobody reads;
+- drift is what others changed since the state was written, so that the server's own spelling of a value is none;
+- an ambient kubeconfig is never used.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,6 @@ from typing import Any
 
 from cloud_controller.kube import (
     ApiError,
-    ConflictError,
     Kube,
     KubeconfigError,
     NotFoundError,
@@ -169,7 +175,7 @@ class KubernetesProvider:
         obj = live_objects.to_api(news)
         deadline = self._deadline(news, timeout)
         namespace, name = live_objects.split_id(id)
-        with self._errors(api, obj):
+        with self._errors(api, obj, preview=preview):
             kube, resource = self._connected(), self._resource(api)
             obj = self._placed(resource, obj)
             if ignore_changes:
@@ -337,13 +343,9 @@ class KubernetesProvider:
                 # Said once and for all: the other objects need not wait for their own time-outs.
                 self._unreachable = message
             raise _UnreachableProviderError(message) from None
-        except NotFoundError as error:
-            if gone_passes:
-                raise
-            raise ProviderError(explain(subject, error)) from None
-        except ConflictError as error:
-            raise ProviderError(explain(subject, error)) from None
         except ApiError as error:
+            if gone_passes and isinstance(error, NotFoundError):
+                raise
             raise ProviderError(explain(subject, error)) from None
 
 

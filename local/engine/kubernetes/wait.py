@@ -23,7 +23,7 @@ from cloud_controller.kube import (
 from local.engine.kubernetes.conditions import Progress, judge_endpoints, judge_of, needs_endpoints
 from local.engine.provider import Report
 
-LOOK_SECONDS = 10.0
+LOOK_SECONDS = 5.0
 """How long to wait for a change before looking for what hinders: pods and events."""
 RETRY_SECONDS = 1.0
 """Between two attempts to reach an API server that was there a moment ago."""

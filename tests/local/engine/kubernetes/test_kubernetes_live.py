@@ -125,16 +125,18 @@ def test_a_secret_value_that_is_unchanged_is_as_it_was() -> None:
 
 
 def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> None:
-    found = outputs_of(DEPLOYMENT, LIVE, INPUTS, "manager")
+    live = LIVE | {"metadata": LIVE["metadata"] | {"managedFields": [{"manager": "manager"}]}}
+
+    found = outputs_of(DEPLOYMENT, live, INPUTS, "manager")
 
     assert found == LIVE | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
 
 
 def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
     inputs = {"spec": {"a": Secret("x"), "list": [{"v": Secret("y")}], "open": "z"}}
-    live = {"spec": {"a": "x", "list": [{"v": "y"}], "open": "z"}}
+    live: dict[str, Any] = {"spec": {"a": "x", "list": [{"v": "y"}], "open": "z"}}
 
-    found = outputs_of(DEPLOYMENT, live, inputs, "m")["spec"]
+    found = outputs_of(DEPLOYMENT, live | {"metadata": {}}, inputs, "m")["spec"]
 
     assert found == {"a": Secret("x"), "list": Secret([{"v": "y"}]), "open": "z"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -108,14 +107,15 @@ def test_an_unreachable_api_server_is_one_clear_error_in_a_preview() -> None:
     assert "hush" not in said[0]
 
 
-@pytest.mark.parametrize("verb", ["read", "delete"])
-def test_objects_of_an_unreachable_cluster_count_as_gone_only_where_the_program_says_so(verb: str) -> None:
-    def act(**options: Any) -> Any:
-        provider = KubernetesProvider({"kubeconfig": DEAD, **options})
-        if verb == "read":
-            return provider.read(URN, "default/a", INPUTS, INPUTS).id
-        return provider.delete(URN, "default/a", INPUTS, INPUTS, timeout=1, report=silent)
+def test_objects_of_an_unreachable_cluster_are_not_forgotten() -> None:
+    provider = KubernetesProvider({"kubeconfig": DEAD})
 
     with pytest.raises(ProviderError, match="unreachable"):
-        act()
-    assert act(deleteUnreachable="true") is None
+        provider.read(URN, "default/a", INPUTS, INPUTS)
+
+
+def test_objects_of_an_unreachable_cluster_count_as_gone_where_the_program_says_so() -> None:
+    provider = KubernetesProvider({"kubeconfig": DEAD, "deleteUnreachable": "true"})
+
+    provider.delete(URN, "default/a", INPUTS, INPUTS, timeout=1, report=silent)
+    assert provider.read(URN, "default/a", INPUTS, INPUTS).id is None
