@@ -9,11 +9,11 @@ import time
 from itertools import count
 from typing import Any
 
-from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, EventType, Informer, Kube
+from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, EventType, Informer, Kube, key
 from local.addresses import socket_address
 from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
 from local.mycloud.machine.pod_status import timestamp
-from local.mycloud.machine.proxy_rules import Listener, listeners
+from local.mycloud.machine.proxy_rules import Listener, ignored_fields, listeners
 
 Object = dict[str, Any]
 
@@ -80,6 +80,7 @@ class Proxier:
         self._dirty = asyncio.Event()
         self._active: dict[Listener, Forwarding] = {}
         self._skipped: set[Listener] = set()
+        self._ignored: dict[str, list[str]] = {}
         self._updated = time.time()
 
     async def run(self) -> None:
@@ -102,7 +103,9 @@ class Proxier:
 
     async def sync(self) -> None:
         """Bring the listeners in line with the caches."""
-        wanted = listeners(self._services.items(), self._slices.items(), self._node_address)
+        services = self._services.items()
+        self._say_what_is_ignored(services)
+        wanted = listeners(services, self._slices.items(), self._node_address)
         for listener in [listener for listener in self._active if listener not in wanted]:
             forwarding = self._active.pop(listener)
             forwarding.set_targets(())
@@ -133,6 +136,14 @@ class Proxier:
         forwarding.set_targets(targets)
         self._active[listener] = forwarding
         _log.info("forwarding %s to %s", where, ", ".join(f"{host}:{port}" for host, port in targets))
+
+    def _say_what_is_ignored(self, services: list[Object]) -> None:
+        """Once for each Service, and again when it changes."""
+        found = {key(service): ignored_fields(service) for service in services}
+        for name, ignored in found.items():
+            if ignored and ignored != self._ignored.get(name):
+                _log.warning("service %s: ignored: %s", name, ", ".join(ignored))
+        self._ignored = found
 
     def _changed(self, _type: EventType, _old: Object | None, _new: Object | None) -> None:
         self._loop.call_soon_threadsafe(self._dirty.set)

@@ -71,6 +71,19 @@ def endpoints(slices: Iterable[Object], port: Object) -> tuple[Target, ...]:
     return tuple(sorted(ready or terminating))
 
 
+def ignored_fields(service: Object) -> list[str]:
+    """What a Service asks for that the node-proxier does not do."""
+    spec = service["spec"]
+    ignored = [
+        f"{field}: {value}"
+        for field, value in (("externalTrafficPolicy", "Local"), ("internalTrafficPolicy", "Local"))
+        if spec.get(field) == value
+    ]
+    if spec.get("sessionAffinity", "None") != "None":
+        ignored.append(f"sessionAffinity: {spec['sessionAffinity']}")
+    return ignored
+
+
 def _listeners_of(port: Object, cluster_ip: str, node_address: str) -> list[Listener]:
     protocol = port.get("protocol", "TCP")
     found = [Listener(protocol, socket_address(cluster_ip), int(port["port"]), shared=True)]

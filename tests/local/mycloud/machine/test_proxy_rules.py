@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.mycloud.machine.proxy_rules import Listener, listeners
+from local.mycloud.machine.proxy_rules import Listener, ignored_fields, listeners
 
 NODE = "10.17.0.5"
 NODE_PORT = Listener("TCP", "127.17.0.5", 30080, shared=False)
@@ -63,6 +63,14 @@ def test_headless_and_external_services_have_no_listener() -> None:
     ready = endpoint_slice(endpoint("10.20.0.3", ready=True))
     assert listeners([service(clusterIP="None")], [ready], NODE) == {}
     assert listeners([service(type="ExternalName", clusterIP=None)], [ready], NODE) == {}
+
+
+def test_what_the_proxier_does_not_do_is_named() -> None:
+    assert ignored_fields(service(sessionAffinity="None", externalTrafficPolicy="Cluster")) == []
+    assert ignored_fields(service(sessionAffinity="ClientIP", externalTrafficPolicy="Local")) == [
+        "externalTrafficPolicy: Local",
+        "sessionAffinity: ClientIP",
+    ]
 
 
 def test_a_slice_of_another_namespace_is_not_mistaken() -> None:
