@@ -20,7 +20,7 @@ from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import Rules
 from cloud_controller.events import Events
 from cloud_controller.kube import NODES, SERVICES, ApiError, EventType, Informer, Kube, NotFoundError, Object, key
-from cloud_controller.load_balancer import LoadBalancers, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import LoadBalancers, LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancer_operations import Operation
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
@@ -229,9 +229,9 @@ class ServiceController:
         service = self._services.get(key)
         uid = service["metadata"]["uid"] if service else None
         if self._cache.is_suspect(key):
-            known = {_owner_uid(lb) for lb in self._cache.get(key)} | {uid}
-            self._cache.refresh((key, each) for each in known if each is not None)
-        orphans = [lb for lb in self._cache.get(key) if _owner_uid(lb) != uid]
+            known = {lb.owner.uid for lb in self._cache.get(key) if lb.owner} | ({uid} if uid else set())
+            self._cache.refresh((key, each) for each in known)
+        orphans = [lb for lb in self._cache.get(key) if lb.owner and lb.owner.uid != uid]
         if orphans:
             self._remove_orphans(key, orphans)
         if service is not None:
@@ -247,12 +247,12 @@ class ServiceController:
             present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
         except NotFoundError:
             present = None
-        gone = [lb for lb in orphans if _owner_uid(lb) != present]
+        gone = [lb for lb in orphans if lb.owner and lb.owner.uid != present]
         plan = service_plan.plan_orphans(gone, service_plan.target_of(namespace, name))
         if plan.changes:
             for action in plan.changes:
                 self._apply(action)
-            self._cache.refresh((key, uid) for lb in gone if (uid := _owner_uid(lb)) is not None)
+            self._cache.refresh((key, lb.owner.uid) for lb in gone if lb.owner)
 
     def _converge(self, key: str, service: Object) -> None:
         """Plan and apply until nothing is left to do now."""
@@ -261,7 +261,7 @@ class ServiceController:
         told = ServiceEvents(self._events, service, wanted=wanted)
         try:
             for _ in range(_ROUNDS):
-                own = [lb for lb in self._cache.get(key) if _owner_uid(lb) == uid]
+                own = [lb for lb in self._cache.get(key) if lb.owner and lb.owner.uid == uid]
                 found = service_plan.plan_service(
                     service, own, self._eligible_nodes(), self._load_balancers, self._rules
                 )
@@ -288,12 +288,12 @@ class ServiceController:
         try:
             for action in plan.changes:
                 service = self._apply(action) or service
+            if any(isinstance(action.operation, Operation) for action in plan.changes):
+                self._cache.refresh([(key, service["metadata"]["uid"])])
         except (CloudError, ApiError):
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
             self._cache.suspect(key)
             raise
-        if any(isinstance(action.operation, Operation) for action in plan.changes):
-            self._cache.refresh([(key, service["metadata"]["uid"])])
         return service
 
     def _apply(self, action: Action) -> Object | None:
@@ -323,8 +323,3 @@ def _load_balancers(cloud: Cloud) -> LoadBalancers:
         why = f"cloud {cloud.provider_name} has no load balancers"
         raise InvalidConfiguration("controllers", why, "every controller but service")
     return cloud.load_balancers
-
-
-def _owner_uid(lb: ObservedLoadBalancer) -> str | None:
-    owner = Owner.of_tags(lb.model.tags)
-    return owner.uid if owner else None

@@ -585,6 +585,20 @@ def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_pro
     assert site.calls("PUT /v1/load_balancers/{id}/backend_sets/{name}") == 1, "what was done is not done again"
 
 
+def test_what_was_made_is_known_also_when_the_look_at_it_failed(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    site.fault("GET /v1/load_balancers", "throttle", retry_after=90)
+    with pytest.raises(Throttled):
+        running.handle(WEB)
+
+    cluster.service()["spec"]["ports"] = [port(9443, 30444)]
+    settle(site, running)
+
+    assert [each["port"] for each in only(site.load_balancers())["listeners"]] == [9443]
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
 def _losing(cloud: MyCloud, after: Callable[[], None]) -> CrashingLoadBalancers:
     return CrashingLoadBalancers(cloud.load_balancers, after)
 
