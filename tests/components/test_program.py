@@ -159,16 +159,23 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
-def test_the_ccm_comes_up_before_nodes_are_initialised_and_restarts_with_its_config(run_stack: Any) -> None:
-    template = run_stack(made=True).one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]
+def test_the_ccm_comes_up_before_nodes_are_initialised(run_stack: Any) -> None:
+    pod = run_stack().one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
 
-    assert {
-        "key": "node.cloudprovider.kubernetes.io/uninitialized",
-        "value": "true",
-        "effect": "NoSchedule",
-    } in template["spec"]["tolerations"]
-    assert template["spec"]["hostNetwork"]
-    assert template["spec"]["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
+    uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+    assert {"key": uninitialized, "value": "true", "effect": "NoSchedule"} in pod["tolerations"]
+    assert pod["hostNetwork"]
+    assert pod["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
+
+
+def test_the_ccm_restarts_when_its_config_changes(run_stack: Any) -> None:
+    def checksum(**more: Any) -> str:
+        daemon_set = run_stack(made=True, **more).one(DAEMON_SET, "cloud-controller-manager").inputs
+        return str(daemon_set["spec"]["template"]["metadata"]["annotations"]["checksum/cloud-config"])
+
+    assert len(checksum()) == 64
+    assert checksum() == checksum()
+    assert checksum() != checksum(mycloudToken="another-token")
 
 
 def test_a_protected_stack_protects_what_would_be_lost(run_stack: Any) -> None:
