@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -36,6 +36,7 @@ from cloud_controller.cloud import (
 from cloud_controller.retries import NeverReached, RetryPolicy
 
 Object = dict[str, Any]
+S = TypeVar("S")
 
 PAGE = 100
 """The longest page and the largest batch of ids that the API takes."""
@@ -185,6 +186,8 @@ class Client:
         while True:
             page = [*query, ("limit", str(self._page)), *([("cursor", cursor)] if cursor else [])]
             answer = _object(self._call("GET", f"{collection}?{urlencode(page)}"))
+            if not isinstance(answer.get("items"), list):
+                raise CloudError(f"{self.endpoint} answered a list without items; is it mycloud's?")
             yield from answer["items"]
             cursor = answer.get("next_cursor")
             if not cursor:
@@ -272,6 +275,13 @@ def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None 
             return Unavailable(text)
         case _:
             return CloudError(text)
+
+
+def known_state(obj: Object, states: Mapping[str, S]) -> S:
+    """What the object's state means; raises CloudError for one that the contract does not name."""
+    if obj["state"] not in states:
+        raise CloudError(f"mycloud: {obj['id']} is in state {obj['state']!r}, which this version does not know")
+    return states[obj["state"]]
 
 
 def _segment(id: str) -> str:

@@ -14,7 +14,7 @@ from cloud_controller.cloud import (
     NodeAddress,
 )
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
-from cloud_controller.clouds.mycloud.client import Client, Object
+from cloud_controller.clouds.mycloud.client import Client, Object, known_state
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import CLUSTER_TAG
 
@@ -113,7 +113,7 @@ def _instance(machine: Object) -> Instance:
         type=machine["type"],
         zone=machine["zone"],
         region=machine["region"],
-        state=_STATES[machine["state"]],
+        state=known_state(machine, _STATES),
         addresses=(
             *(NodeAddress("InternalIP", address) for address in machine["private_ips"]),
             NodeAddress("Hostname", machine["name"]),

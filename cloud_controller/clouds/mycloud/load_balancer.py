@@ -9,7 +9,7 @@ from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.build import build
-from cloud_controller.clouds.mycloud.client import Client, typed_error
+from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
     CLUSTER_TAG,
@@ -226,7 +226,7 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
     )
     return ObservedLoadBalancer(
         id=lb["id"],
-        state=_STATES[lb["state"]],
+        state=known_state(lb, _STATES),
         state_reason=lb["state_reason"],
         model=LoadBalancerModel(
             name=lb["name"],
