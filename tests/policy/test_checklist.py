@@ -10,6 +10,7 @@ import pytest
 
 from local.engine.policy_host import AnalyzedProvider, AnalyzedResource, Finding, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap, Secret
+from policy.checklist import POLICIES
 
 PACK = Path(__file__).parents[2] / "policy"
 TOLERATION = "ccm-workload-tolerate-uninitialized"
@@ -307,3 +308,24 @@ def test_a_service_of_unknown_type_is_not_evaluated_but_the_others_are(pack: Pol
 
 def test_a_workload_of_unknown_image_may_be_the_ccm_and_so_nothing_is_said(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([ccm(image=UNKNOWN), service()]), ORDER) == ["not-evaluated"]
+
+
+def test_the_page_on_policies_has_every_rule_with_its_level_and_severity() -> None:
+    page = (PACK.parent / "docs" / "policies.md").read_text()
+
+    for policy in POLICIES:
+        [row] = [line for line in page.splitlines() if line.startswith(f"| `{policy.name}`")]
+        level, severity = policy.enforcement_level, policy.severity
+        assert level is not None
+        assert severity is not None
+        assert f"| {level.value} | {severity.value} |" in row
+
+
+def test_every_rule_says_why_what_to_do_and_where_it_comes_from() -> None:
+    for policy in POLICIES:
+        assert len(policy.description) > 80
+        assert policy.remediation_steps
+        assert policy.url
+        assert policy.framework is not None
+        assert policy.config_schema is not None
+        assert "exempt" in policy.config_schema.properties
