@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.state_folder import StateFolder, endpoint
-from local.mycloud.status import site_objects, suspend
+from local.mycloud.status import site_objects
+from local.mycloud.store import Store
+from local.mycloud.suspension import suspend
 from local.ports import PortBusyError, require_free
 from local.processes import Process, ProcessError
 
@@ -121,7 +123,8 @@ class Site:
             self._stop_everything_else()
             if keep_data:
                 if self.folder.database.exists():
-                    suspend(self.folder.database)
+                    with closing(Store(self.folder.database)) as store:
+                        suspend(store, "the site was stopped")
                 return
             shutil.rmtree(self.folder.mycloud, ignore_errors=True)
             self.folder.site_file.unlink(missing_ok=True)

@@ -12,9 +12,9 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
-from local.mycloud.context import Context
+from local.mycloud.context import Context, Ctx
 from local.mycloud.endpoints import admin, balancing, compute, networking
-from local.mycloud.errors import ApiError, InvalidParameter, NotFound
+from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models import ErrorAnswer
 
@@ -58,7 +58,9 @@ def _operations() -> list[str]:
     return [f"{method} {_PREFIX}{route.path}" for route in routes for method in sorted(route.methods or ())]
 
 
-def _healthz() -> dict[str, str]:
+def _healthz(context: Ctx) -> dict[str, str]:
+    if not context.is_healthy():
+        raise Unavailable("the lifecycle has ended; nothing that is asked for will come about")
     return {"status": "ok"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Protocol
@@ -27,13 +28,17 @@ class Kubeconfigs(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """One site's API. `first_port`: the lowest port that a load balancer may listen on."""
+    """One site's API. `first_port`: the lowest port that a load balancer may listen on.
+
+    `is_healthy`: whether what carries out the requests works.
+    """
 
     block: AddressBlock
     store: Store
     token: str
     kubeconfigs: Kubeconfigs
     first_port: int = 1
+    is_healthy: Callable[[], bool] = lambda: True
     board: BalancerBoard = field(default_factory=BalancerBoard)
     faults: Faults = field(default_factory=Faults)
     calls: Calls = field(default_factory=Calls)

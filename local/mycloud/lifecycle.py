@@ -67,12 +67,17 @@ class Lifecycle:
         """Begin to work, in threads of its own."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop between two steps; what is on its way goes on at the next start."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still looks after things; False is a defect."""
+        return self._thread.is_alive()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """Begin no more steps; what is on its way goes on at the next start. `wait` for the steps under way."""
         self._stopping.set()
         self._bell.set()
         self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=wait, cancel_futures=True)
 
     def _run(self) -> None:
         looked = -self._tick_seconds

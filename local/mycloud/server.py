@@ -24,21 +24,34 @@ from local.mycloud.models import Cluster, NetworkRecord
 from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
+from local.mycloud.suspension import notice_restart
 
 SHUTDOWN_SECONDS = 1
 """For open requests; only the data plane's wait for changes ever lasts longer, and it asks again."""
 
 
 def serve(state_dir: Path) -> None:
-    """Serve the site of this state folder until SIGTERM. Its `site.json` and token must be there."""
+    """Serve the site of this state folder until SIGTERM. Its `site.json` and token must be there.
+
+    Steps of the lifecycle that are under way when this returns are given up with the process, as by a kill.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     folder = StateFolder(state_dir.absolute())
     block = folder.block()
     store = Store(folder.database)
+    notice_restart(store, folder.boot_note)
     machinery = LocalMachinery(folder, block, os.environ)
-    context = Context(block, store, folder.token(), _Kubeconfigs(store, machinery), first_port=first_bindable_port())
+    lifecycle = Lifecycle(store, machinery)
+    context = Context(
+        block,
+        store,
+        folder.token(),
+        _Kubeconfigs(store, machinery),
+        first_port=first_bindable_port(),
+        is_healthy=lambda: lifecycle.is_alive,
+    )
     uvicorn.run(
-        create_app(context, _with(Lifecycle(store, machinery))),
+        create_app(context, _with(lifecycle)),
         host=block.api_address,
         port=API_PORT,
         http=AbortableProtocol,
@@ -49,7 +62,6 @@ def serve(state_dir: Path) -> None:
         log_config=None,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    store.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,6 @@ def _with(lifecycle: Lifecycle) -> Lifespan[FastAPI]:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         lifecycle.start()
         yield
-        lifecycle.stop()
+        lifecycle.stop(wait=False)
 
     return lifespan

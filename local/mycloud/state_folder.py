@@ -35,6 +35,11 @@ class StateFolder:
     def token_file(self) -> Path:
         return self.mycloud / "token"
 
+    @property
+    def boot_note(self) -> Path:
+        """Which boot of the computer the API last ran in."""
+        return self.mycloud / "boot_id"
+
     def process_record(self, name: str) -> Path:
         """The record of a process, see `local/processes.py`."""
         return self.mycloud / "processes" / f"{name}.json"

@@ -1,4 +1,4 @@
-"""What a site's database says, read without the API: for `status`, and when the API is stopped."""
+"""What a site's database says, read without the API: for `status`, which must work when the API does not."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from local.mycloud.balancing import public
-from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, NetworkRecord, State
-from local.mycloud.store import Filter, Store
+from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, NetworkRecord
+from local.mycloud.store import Store
 
 
 def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
@@ -30,18 +30,3 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
         ],
         "load_balancers": [each.model_dump(include=common | {"address", "listeners"}) for each in balancers],
     }
-
-
-def suspend(database: Path) -> None:
-    """Note for all that runs that it shall start again with the site, instead of being found dead."""
-    store = Store(database)
-    try:
-        with store.write() as session:
-            for cluster in session.query(Cluster, Filter(states=[State.AVAILABLE.value])):
-                cluster.state, cluster.state_reason = State.UPDATING, "the site was stopped"
-                session.save(cluster)
-            for machine in session.query(MachineRecord, Filter(states=[State.RUNNING.value])):
-                machine.state, machine.state_reason = State.CREATING, "the site was stopped"
-                session.save(machine)
-    finally:
-        store.close()

@@ -70,7 +70,7 @@ class Follower:
         status, body = await request(
             self._address,
             "GET",
-            f"/internal/balancer/config?since={since}&wait={wait}",
+            f"/internal/balancer/config?since={since}&wait={wait}" + (f"&boot={self._boot}" if self._boot else ""),
             headers=self._headers,
             timeout=wait + ANSWER_SECONDS,
         )

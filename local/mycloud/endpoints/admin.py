@@ -46,15 +46,19 @@ def count_calls(context: Ctx) -> Calls:
 async def follow_config(
     context: Ctx,
     since: Annotated[int, Query(ge=0)] = 0,
+    boot: str | None = None,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
 ) -> ConfigAnswer:
-    """What changed after version `since`; waits up to `wait` seconds until something has."""
+    """What changed after version `since`; waits up to `wait` seconds until something has.
+
+    Who knows another start of the API (`boot`) hears of this one at once.
+    """
     end = time.monotonic() + wait
     while True:
         with context.board.bell() as bell:
             answer = await run_in_threadpool(_config, context, since)
             left = end - time.monotonic()
-            if answer.load_balancers or left <= 0:
+            if answer.load_balancers or left <= 0 or boot not in (None, answer.boot):
                 return answer
             await bell.wait(left)
 

@@ -35,8 +35,9 @@ def context(tmp_path: Path) -> Iterator[Context]:
 
 
 @pytest.fixture
-def api(context: Context) -> TestClient:
-    return client(context)
+def api(context: Context) -> Iterator[TestClient]:
+    with client(context) as api:
+        yield api
 
 
 def client(context: Context, token: str = TOKEN) -> TestClient:

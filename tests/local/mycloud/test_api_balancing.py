@@ -28,9 +28,9 @@ class NoKubeconfigs:
 class Api:
     """A client with a network and one machine in it."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, http: TestClient) -> None:
         self.context = context
-        self.http = TestClient(create_app(context), headers={"Authorization": f"Bearer {context.token}"})
+        self.http = http
         self.network = self.post("networks", {"name": "n"})["id"]
         subnet = self.post("subnets", {"name": "s", "network_id": self.network, "zone": "zone-a"})["id"]
         cluster = self.post("clusters", {"name": "c", "network_id": self.network})["id"]
@@ -89,7 +89,9 @@ def refused(answer: Any, status: int) -> Json:
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
     store = Store(tmp_path / "mycloud.db")
-    yield Api(Context(AddressBlock(32), store, "token", NoKubeconfigs(), first_port=1024))
+    context = Context(AddressBlock(32), store, "token", NoKubeconfigs(), first_port=1024)
+    with TestClient(create_app(context), headers={"Authorization": "Bearer token"}) as http:
+        yield Api(context, http)
     store.close()
 
 

@@ -31,7 +31,8 @@ from local.mycloud import server
 class NoLifecycle:
     def __init__(self, *_): pass
     def start(self): pass
-    def stop(self): pass
+    def stop(self, wait): pass
+    is_alive = True
 server.Lifecycle = NoLifecycle
 server.serve(Path(sys.argv[1]))
 """

@@ -1,0 +1,79 @@
+"""What a stopped site and a restarted computer leave in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.addresses import AddressBlock
+from local.mycloud import compute, networking
+from local.mycloud.models import (
+    Cluster,
+    CreateCluster,
+    CreateMachine,
+    CreateNetwork,
+    CreateSubnet,
+    MachineRecord,
+    State,
+)
+from local.mycloud.store import Session, Store
+from local.mycloud.suspension import notice_restart, suspend
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "mycloud.db")
+    yield store
+    store.close()
+
+
+def populate(session: Session) -> dict[str, str]:
+    """A running cluster with a running and a stopped machine: their ids by name."""
+    network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
+    subnet = networking.create_subnet(session, CreateSubnet(name="s", network_id=network.id, zone="zone-a"))
+    cluster = compute.create_cluster(session, CreateCluster(name="c", network_id=network.id))
+    session.save(cluster.model_copy(update={"state": State.AVAILABLE}))
+    ids = {"cluster": cluster.id}
+    for name, state in (("running", State.RUNNING), ("stopped", State.STOPPED)):
+        request = CreateMachine(name=name, subnet_id=subnet.id, cluster_id=cluster.id, type="m1.small", role="worker")
+        machine = compute.create_machine(session, request)
+        session.save(machine.model_copy(update={"state": state}))
+        ids[name] = machine.id
+    return ids
+
+
+def states(store: Store, ids: dict[str, str]) -> dict[str, State]:
+    with store.read() as session:
+        machines = {name: session.get(MachineRecord, ids[name]).state for name in ("running", "stopped")}
+        return {"cluster": session.get(Cluster, ids["cluster"]).state, **machines}
+
+
+def test_what_ran_is_started_again_and_what_was_stopped_stays_stopped(store: Store) -> None:
+    with store.write() as session:
+        ids = populate(session)
+
+    suspend(store, "the site was stopped")
+
+    assert states(store, ids) == {
+        "cluster": State.UPDATING,
+        "running": State.CREATING,
+        "stopped": State.STOPPED,
+    }
+
+
+def test_only_a_restart_of_the_computer_between_two_starts_counts_as_one(store: Store, tmp_path: Path) -> None:
+    with store.write() as session:
+        ids = populate(session)
+    before = states(store, ids)
+    boot_id, note = tmp_path / "kernel", tmp_path / "note"
+    boot_id.write_text("first boot")
+
+    notice_restart(store, note, boot_id)
+    notice_restart(store, note, boot_id)
+    assert states(store, ids) == before
+
+    boot_id.write_text("second boot")
+    notice_restart(store, note, boot_id)
+    assert states(store, ids)["running"] == State.CREATING
