@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
-_IMPATIENT_PERIOD = 1.0
+_IMPATIENT = (0.1, 1.0)
 _BIND_CHECK_AFTER = 3.0
 _PULL_BACKOFF = (5.0, 60.0)
 
@@ -210,6 +210,7 @@ class Container:
     async def _probe_readiness(self, probe: Probe) -> None:
         verdict = ProbeState(probe.success_threshold, probe.failure_threshold, healthy=False)
         was_ready = False
+        impatient = Backoff(*_IMPATIENT)
         await asyncio.sleep(probe.initial_delay)
         while True:
             if await self._attempt("Readiness", probe, verdict):
@@ -217,7 +218,7 @@ class Container:
                 was_ready = True
                 self._pod.changed()
             # A kubelet would wait its period here too. Until the first success more tries decide nothing else.
-            await asyncio.sleep(probe.period if was_ready else min(probe.period, _IMPATIENT_PERIOD))
+            await asyncio.sleep(probe.period if was_ready else min(probe.period, impatient.next()))
 
     async def _probe_liveness(self, probe: Probe, process: processes.ContainerProcess) -> None:
         verdict = ProbeState(probe.success_threshold, probe.failure_threshold, healthy=True)

@@ -1,4 +1,4 @@
-"""The TCP and UDP forwarders, with real sockets on 127.48.x."""
+"""The TCP and UDP forwarders, with real sockets on 127.2.x."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import cast
 
 from local.mycloud.forwarding import Chooser, Target, TcpForwarder, UdpForwarder
 
-HOST = "127.48.200.1"
+HOST = "127.2.200.1"
 DEADLINE = 10
 
 

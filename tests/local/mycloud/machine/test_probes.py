@@ -13,7 +13,7 @@ from local.mycloud.machine.pod_addresses import OutOfAddressesError, PodAddresse
 from local.mycloud.machine.prober import attempt
 from local.mycloud.machine.probes import HttpCheck, Probe, ProbeState, TcpCheck, UnsupportedProbeError, parse_probe
 
-HOST = "127.48.200.2"
+HOST = "127.2.200.2"
 CONTAINER: dict[str, Any] = {"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}
 
 

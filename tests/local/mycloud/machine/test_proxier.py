@@ -1,4 +1,4 @@
-"""One listener of the node-proxier, with real sockets on 127.48.x."""
+"""One listener of the node-proxier, with real sockets on 127.2.x."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from local.mycloud.machine.proxier import Forwarding
 from local.mycloud.machine.proxy_rules import Listener, Target
 
-HOST = "127.48.200.3"
+HOST = "127.2.200.3"
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
