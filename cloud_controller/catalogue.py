@@ -7,6 +7,7 @@ The parser, the typed arguments of `LoadBalancerService`, the policies, the plan
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -34,7 +35,8 @@ class Annotation:
 
     `argument` is the name of the typed argument that stands for it, `sets` the field of the model that it decides
     (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`). `type` is `str`, `int`, `bool` or `tuple`
-    (comma-separated words). `minimum` and `maximum` are for `int`, `allowed` for `str`. `since` is the first version
+    (comma-separated words). `minimum` and `maximum` are for `int`; `allowed`, or a regular expression `pattern` with
+    `form` saying it in words, for `str`. `since` is the first version
     of this project that knows it, `source` the document that it comes from. `ignored` says why the cloud does not
     honour it, for one that is known but not offered.
     """
@@ -51,6 +53,8 @@ class Annotation:
     default: Value | None = None
     default_note: str | None = None
     allowed: tuple[str, ...] = ()
+    pattern: str | None = None
+    form: str = "text"
     minimum: int | None = None
     maximum: int | None = None
     unit: str | None = None
@@ -72,7 +76,7 @@ class Annotation:
         if self.type is int:
             bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
             return f"{bounds}, in {self.unit}" if self.unit else bounds
-        return "words, comma-separated" if self.type is tuple else "text"
+        return "words, comma-separated" if self.type is tuple else self.form
 
     def parse(self, text: str) -> Value:
         """The typed value of `text`; raises InvalidConfiguration that names annotation, value and what is allowed."""
@@ -89,7 +93,7 @@ class Annotation:
                     return number
         elif self.type is tuple:
             return tuple(word.strip() for word in value.split(",") if word.strip())
-        elif value and (not self.allowed or value in self.allowed):
+        elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
         raise InvalidConfiguration(f"annotation {self.name}", f"{text!r} is not a value of it", self.allowed_text)
 
@@ -125,6 +129,13 @@ class Settings:
         if value is None or isinstance(value, int):
             return value
         raise TypeError(f"{argument} is no number in the catalogue")
+
+    def integer(self, argument: str) -> int:
+        """As `number`, for an entry that has a default."""
+        value = self.number(argument)
+        if value is None:
+            raise TypeError(f"{argument} has no default in the catalogue")
+        return value
 
     def _value(self, argument: str) -> Value | None:
         return self.given.get(argument, self.catalogue.by_argument[argument].default)

@@ -43,6 +43,7 @@ def catalogue(*entries: Annotation) -> Catalogue:
         ({"type": bool}, "false", False),
         ({"type": str, "allowed": ("a", "b")}, "b", "b"),
         ({"type": str}, "anything", "anything"),
+        ({"type": str, "pattern": "/.*"}, "/ready", "/ready"),
         ({"type": tuple}, "a, b,,c", ("a", "b", "c")),
     ],
 )
@@ -64,6 +65,7 @@ def test_a_text_becomes_a_typed_value(more: dict[str, Any], text: str, value: ob
         ({"type": bool}, "True", "true, false"),
         ({"type": str, "allowed": ("a", "b")}, "A", "a, b"),
         ({"type": str}, " ", "text"),
+        ({"type": str, "pattern": "/.*", "form": "a path"}, "ready", "a path"),
     ],
 )
 def test_a_value_that_is_not_allowed_names_annotation_value_and_what_is(

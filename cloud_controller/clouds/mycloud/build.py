@@ -47,7 +47,7 @@ def build(service: Object, nodes: Sequence[Object], *, cluster_id: str, default_
         name=owner.load_balancer_name,
         attributes={"scheme": settings.given.get("scheme", default_scheme)},
         listeners=tuple(_listener(port, settings) for _, port in ports),
-        pools=tuple(_pool(port, service, settings, backends) for _, port in ports),
+        pools=tuple(_pool(port, settings, backends) for _, port in ports),
         tags=owner.tags,
     )
     marked = any(_is_ingress_node(node) for node in nodes)
@@ -114,44 +114,32 @@ def _listener(port: dict[str, Any], settings: Settings) -> Listener:
     )
 
 
-def _pool(port: dict[str, Any], service: Object, settings: Settings, backends: Sequence[tuple[str, str]]) -> Pool:
+def _pool(port: dict[str, Any], settings: Settings, backends: Sequence[tuple[str, str]]) -> Pool:
     node_port = port["nodePort"]
     return Pool(
         name=_pool_name(port),
-        health_check=_health_check(port["protocol"], service["spec"], settings),
+        health_check=_health_check(port["protocol"], settings),
         members=tuple(Member(address, node_port, machine) for address, machine in backends),
         attributes={"scheduler": settings.text("scheduler")},
     )
 
 
-def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> HealthCheck:
-    check, path = settings.text("health_check_protocol"), settings.text("health_check_path")
+def _health_check(protocol: str, settings: Settings) -> HealthCheck:
     port = settings.number("health_check_port")
-    local_port = spec.get("healthCheckNodePort") if spec.get("externalTrafficPolicy") == "Local" else None
-    if local_port and port is None and check in (None, "HTTP"):
-        # Only nodes with a ready pod may get traffic, and the node's proxy says which those are.
-        check, port, path = "HTTP", local_port, path or "/healthz"
-    elif protocol == "UDP" and port is None:
-        check = "NONE"
-    if path is not None and not path.startswith("/"):
-        name = CATALOGUE.by_argument["health_check_path"].name
-        raise InvalidConfiguration(f"annotation {name}", f"{path!r} is not a path", "a text that begins with /")
-    numbers = {
-        name: settings.number(f"health_check_{name}")
-        for name in ("interval", "timeout", "healthy_threshold", "unhealthy_threshold")
-    }
-    interval, timeout = numbers["interval"] or 0, numbers["timeout"] or 0
+    # What answers at a UDP port is the pod's own protocol, which no check speaks.
+    unchecked = protocol == "UDP" and port is None
+    interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
     if timeout > interval:
         name = CATALOGUE.by_argument["health_check_timeout"].name
         raise InvalidConfiguration(f"annotation {name}", f"{timeout} s is longer than the interval", f"1 to {interval}")
     return HealthCheck(
-        protocol=check or "TCP",
+        protocol="NONE" if unchecked else settings.text("health_check_protocol") or "TCP",
         port=port,
-        path=path or "/",
+        path=settings.text("health_check_path"),
         interval_seconds=interval,
         timeout_seconds=timeout,
-        healthy_threshold=numbers["healthy_threshold"] or 0,
-        unhealthy_threshold=numbers["unhealthy_threshold"] or 0,
+        healthy_threshold=settings.integer("health_check_healthy_threshold"),
+        unhealthy_threshold=settings.integer("health_check_unhealthy_threshold"),
     )
 
 
@@ -169,6 +157,10 @@ def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
     if spec.get("loadBalancerIP"):
         why = "mycloud chooses the addresses of its load balancers"
         found.append(Ignored("spec.loadBalancerIP", spec["loadBalancerIP"], why))
+    if spec.get("externalTrafficPolicy") == "Local":
+        # A check at the health check node port would find every node unfit: nothing answers there.
+        why = "the proxies of mycloud's machines send to pods on any node"
+        found.append(Ignored("spec.externalTrafficPolicy", "Local", why))
     if spec.get("sessionAffinity", "None") != "None":
         why = "mycloud's load balancers know no session affinity; only the nodes' proxies heed it"
         found.append(Ignored("spec.sessionAffinity", spec["sessionAffinity"], why))

@@ -108,9 +108,6 @@ def test_the_cloud_configs_scheme_is_for_services_that_do_not_say() -> None:
     assert model.attributes == {"scheme": "internal"}
 
 
-LOCAL = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
-
-
 @pytest.mark.parametrize(
     ("annotations", "spec", "expected"),
     [
@@ -122,10 +119,6 @@ LOCAL = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
             HealthCheck("HTTP", 80, "/"),
         ),
         ({"health_check_protocol": "HTTP", "health_check_path": "/ready"}, {}, HealthCheck("HTTP", None, "/ready")),
-        ({}, LOCAL, HealthCheck("HTTP", 31000, "/healthz")),
-        ({}, LOCAL | {"ports": [port(53, "UDP")]}, HealthCheck("HTTP", 31000, "/healthz")),
-        ({"health_check_protocol": "TCP"}, LOCAL, HealthCheck("TCP", None, "/")),
-        ({"health_check_port": 9}, LOCAL, HealthCheck("TCP", 9, "/")),
         (
             {"health_check_interval": 9, "health_check_timeout": 8, "health_check_healthy_threshold": 3},
             {},
@@ -159,6 +152,7 @@ def test_what_mycloud_does_not_offer_is_ignored_with_a_reason_each() -> None:
         {ranges: "10.0.0.0/8"},
         loadBalancerIP="192.0.2.1",
         loadBalancerSourceRanges=["10.0.0.0/8"],
+        externalTrafficPolicy="Local",
         sessionAffinity="ClientIP",
     )
 
@@ -168,6 +162,7 @@ def test_what_mycloud_does_not_offer_is_ignored_with_a_reason_each() -> None:
         (f"annotation {ranges}", "10.0.0.0/8"),
         ("spec.loadBalancerSourceRanges", ("10.0.0.0/8",)),
         ("spec.loadBalancerIP", "192.0.2.1"),
+        ("spec.externalTrafficPolicy", "Local"),
         ("spec.sessionAffinity", "ClientIP"),
     ]
     assert all(each.reason for each in ignored)
