@@ -63,10 +63,12 @@ class NodePool(pulumi.ComponentResource):
         for index in range(args["count"]):
             machine_name = f"{args['cluster_name']}-{name}-{index}"
             inputs.check_dns_label("name", machine_name)
+            zone = args["zones"][index % len(args["zones"])]
             machine = adapter.machine(
                 machine_name,
                 cluster_id=args["cluster_id"],
-                subnet_id=args["subnet_ids"][args["zones"][index % len(args["zones"])]],
+                zone=zone,
+                subnet_id=args["subnet_ids"][zone],
                 type=args["type"],
                 role=role,
                 ingress=args.get("ingress", False),

@@ -68,6 +68,7 @@ class CloudAdapter(Protocol):
         name: str,
         *,
         cluster_id: pulumi.Input[str],
+        zone: str,
         subnet_id: pulumi.Input[str],
         type: pulumi.Input[str],
         role: str,
@@ -75,7 +76,7 @@ class CloudAdapter(Protocol):
         labels: Mapping[str, pulumi.Input[str]],
         opts: pulumi.ResourceOptions,
     ) -> MachineParts:
-        """A machine that joins the cluster; ingress machines get the traffic of load balancers."""
+        """A machine that joins the cluster; the subnet is the zone's; ingress machines get load balancers' traffic."""
         ...
 
     def cloud_config(

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from components.stack_config import StackConfig
 
 
+REGION = "local"
+"""mycloud's only region."""
+
+
 class MycloudAdapter:
     """Makes mycloud's resources; holds nothing."""
 
@@ -50,6 +54,7 @@ class MycloudAdapter:
         name: str,
         *,
         cluster_id: pulumi.Input[str],
+        zone: str,
         subnet_id: pulumi.Input[str],
         type: pulumi.Input[str],
         role: str,
@@ -68,8 +73,9 @@ class MycloudAdapter:
             tags={**_stack_tags(), CLUSTER_TAG: cluster_id, **({INGRESS_NODE: "true"} if ingress else {})},
             opts=opts,
         )
-        facts = pulumi.Output.all(id=machine.id, region=machine.region, zone=machine.zone)
-        return MachineParts(machine.name, facts.apply(provider_id))
+        # Of what is known while an update is previewed: a machine's outputs are not.
+        made = machine.id.apply(lambda machine_id: provider_id({"id": machine_id, "region": REGION, "zone": zone}))
+        return MachineParts(machine.name, made)
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
