@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,6 +93,7 @@ def test_an_event_that_has_expired_is_written_anew() -> None:
 
 
 def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)  # a test of the command line may have raised it for the whole process
     kube = Kube()
     kube.forbidden = True
     events = recorder(kube)
