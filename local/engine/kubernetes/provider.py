@@ -122,7 +122,7 @@ class KubernetesProvider:
         deadline = self._deadline(inputs, timeout)
         if preview:
             return CreateResult("", self._preview_creation(api, obj, inputs, manager))
-        with self._errors(api, obj):
+        with self._errors(api, obj, inputs):
             resource = self._resource(api)
             obj = self._placed(resource, obj)
             self._make_room(resource, obj, manager, deadline, report)
@@ -134,8 +134,9 @@ class KubernetesProvider:
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         api = type_of_urn(urn)
         namespace, name = live_objects.split_id(id)
+        subject = {"metadata": {"namespace": namespace, "name": name}}
         try:
-            with self._errors(api, {"metadata": {"namespace": namespace, "name": name}}, gone_passes=True):
+            with self._errors(api, subject, inputs, gone_passes=True):
                 live = self._connected().get(self._resource(api), name, namespace)
         except NotFoundError:
             return ReadResult(None, {})
@@ -175,7 +176,7 @@ class KubernetesProvider:
         obj = live_objects.to_api(news)
         deadline = self._deadline(news, timeout)
         namespace, name = live_objects.split_id(id)
-        with self._errors(api, obj, preview=preview):
+        with self._errors(api, obj, news, preview=preview):
             kube, resource = self._connected(), self._resource(api)
             obj = self._placed(resource, obj)
             if ignore_changes:
@@ -194,7 +195,7 @@ class KubernetesProvider:
         uid = (without_secrets(outputs.get("metadata")) or {}).get("uid")
         deadline = self._deadline(inputs, timeout)
         try:
-            with self._errors(api, subject, gone_passes=True):
+            with self._errors(api, subject, inputs, gone_passes=True):
                 kube, resource = self._connected(), self._resource(api)
                 live = kube.get(resource, name, namespace)
                 if uid and live["metadata"]["uid"] != uid:
@@ -220,7 +221,7 @@ class KubernetesProvider:
 
     def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
         """The outputs of a dry run, or the inputs where none is possible: what it needs may be made in this run too."""
-        with self._errors(api, obj, preview=True):
+        with self._errors(api, obj, inputs, preview=True):
             kube = self._connected()
             try:
                 resource = self._resource(api)
@@ -293,7 +294,7 @@ class KubernetesProvider:
         if problem:
             live = self._latest(resource, live)
             outputs = live_objects.outputs_of(api, live, inputs, manager)
-            message = f"{describe(resource, live)} is not ready: {problem}"
+            message = live_objects.mask(f"{describe(resource, live)} is not ready: {problem}", inputs)
             raise PartialFailure(message, live_objects.object_id(live), outputs)
         return live_objects.outputs_of(api, live, inputs, manager)
 
@@ -330,9 +331,15 @@ class KubernetesProvider:
 
     @contextmanager
     def _errors(
-        self, api: ApiType, obj: dict[str, Any], *, gone_passes: bool = False, preview: bool = False
+        self,
+        api: ApiType,
+        obj: dict[str, Any],
+        inputs: PropertyMap,
+        *,
+        gone_passes: bool = False,
+        preview: bool = False,
     ) -> Iterator[None]:
-        """Turn API errors into ProviderErrors about the object; NotFoundError may pass."""
+        """Turn API errors into ProviderErrors about the object, without its secrets; NotFoundError may pass."""
         metadata = obj["metadata"]
         subject = f"{api.kind} {live_objects.object_id({'metadata': metadata})}"
         try:
@@ -346,7 +353,7 @@ class KubernetesProvider:
         except ApiError as error:
             if gone_passes and isinstance(error, NotFoundError):
                 raise
-            raise ProviderError(explain(subject, error)) from None
+            raise ProviderError(live_objects.mask(explain(subject, error), inputs)) from None
 
 
 class _UnreachableProviderError(ProviderError):

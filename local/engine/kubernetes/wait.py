@@ -16,6 +16,7 @@ from cloud_controller.kube import (
     EventType,
     GoneError,
     Kube,
+    NotFoundError,
     Object,
     Resource,
     UnreachableError,
@@ -47,7 +48,7 @@ class Waiter:
     def until_ready(self, resource: Resource, obj: Object, deadline: float, report: Report) -> Object:
         """The object when it is ready. `deadline` is of the monotonic clock. Raises NotReadyError, ApiError."""
         judge = judge_of(resource.api_version, resource.kind)
-        if judge is None:
+        if judge is None or self._binds_later(resource, obj):
             return obj
         namespace, name = obj["metadata"].get("namespace"), obj["metadata"]["name"]
         ready = self._until(
@@ -141,6 +142,17 @@ class Waiter:
                 # The API server restarts, or compacted its history: list again, as long as there is time.
                 if time.monotonic() >= deadline or self._stop.wait(RETRY_SECONDS):
                     raise
+
+    def _binds_later(self, resource: Resource, obj: Object) -> bool:
+        """Whether it is a volume claim that stays pending until a pod uses it, so that waiting would be in vain."""
+        name = obj.get("spec", {}).get("storageClassName")
+        if resource.kind != "PersistentVolumeClaim" or resource.group or not name:
+            return False
+        try:
+            storage_class = self._kube.get(self._kube.resource("storage.k8s.io/v1", "StorageClass"), name)
+        except NotFoundError:
+            return False  # Then the claim's events say what is missing.
+        return bool(storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")
 
     def _hindrances(self, obj: Object) -> list[str]:
         """What pods and events say about why the object is not ready; nothing if they can't be read."""

@@ -7,9 +7,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -17,6 +19,7 @@ from cloud_controller.kube import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     ENDPOINT_SLICES,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -151,9 +154,9 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+def namespace(cluster: Cluster) -> str:
     """A namespace of the test's own; it is left to the control plane's end."""
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:55].strip("-")
+    name = f"test-{uuid4().hex[:12]}"
     cluster.kube.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name
 
@@ -445,6 +448,55 @@ def test_a_load_balancer_service_is_awaited_until_it_has_address_and_pod(cluster
 
     made = creation.result(timeout=30)
     assert made.outputs["status"]["loadBalancer"]["ingress"][0]["ip"] == "127.1.2.3"
+
+
+def test_while_it_waits_it_tells_the_warnings_of_the_object(cluster: Cluster, namespace: str) -> None:
+    creation = start(lambda: cluster.create(SERVICE, "web", service(namespace, type="LoadBalancer"), timeout=7))
+    cluster.lines.await_line("no load balancer address yet")
+    live = cluster.kube.get(SERVICES, "web", namespace)
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1"},
+        "involvedObject": {"kind": "Service", "name": "web", "namespace": namespace, "uid": live["metadata"]["uid"]},
+        "type": "Warning",
+        "reason": "SyncLoadBalancerFailed",
+        "message": "no such annotation",
+    }
+    cluster.kube.create(EVENTS, event, namespace)
+
+    cluster.lines.await_line("SyncLoadBalancerFailed: no such annotation")
+    with pytest.raises(PartialFailure, match="no load balancer address yet; SyncLoadBalancerFailed"):
+        creation.result(timeout=30)
+
+
+@pytest.mark.parametrize(("mode", "awaited"), [("WaitForFirstConsumer", False), ("Immediate", True)])
+def test_a_volume_claim_is_awaited_unless_a_pod_must_use_it_first(
+    cluster: Cluster, namespace: str, mode: str, awaited: bool
+) -> None:
+    class_name = f"class-{mode.lower()}"
+    storage_class = {"metadata": {"name": class_name}, "provisioner": "example.com/none", "volumeBindingMode": mode}
+    cluster.create("storage.k8s.io/v1:StorageClass", "class", storage_class)
+    claim = {
+        "metadata": {"name": "claim", "namespace": namespace},
+        "spec": {
+            "storageClassName": class_name,
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+    with pytest.raises(PartialFailure, match="phase Pending") if awaited else nullcontext():
+        cluster.create("core/v1:PersistentVolumeClaim", "claim", claim, timeout=1)
+
+
+def test_a_secret_that_the_server_refuses_is_not_quoted(cluster: Cluster, namespace: str) -> None:
+    wrong = {"metadata": {"name": "a", "namespace": namespace}, "data": Secret({"token": {"inner": "hushhush"}})}
+
+    with pytest.raises(ProviderError) as caught:
+        cluster.preview("core/v1:Secret", "a", wrong)
+
+    assert "hushhush" not in str(caught.value)
 
 
 def test_a_custom_resource_follows_its_definition(cluster: Cluster) -> None:
