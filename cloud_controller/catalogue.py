@@ -36,9 +36,8 @@ class Annotation:
     `argument` is the name of the typed argument that stands for it, `sets` the field of the model that it decides
     (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`). `type` is `str`, `int`, `bool` or `tuple`
     (comma-separated words). `minimum` and `maximum` are for `int`; `allowed`, or a regular expression `pattern` with
-    `form` saying it in words, for `str`. `since` is the first version
-    of this project that knows it, `source` the document that it comes from. `ignored` says why the cloud does not
-    honour it, for one that is known but not offered.
+    `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
+    document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
     """
 
     name: str

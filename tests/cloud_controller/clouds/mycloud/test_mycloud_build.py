@@ -134,7 +134,7 @@ def test_health_checks(annotations: dict[str, Any], spec: dict[str, Any], expect
     ("annotations", "spec", "field"),
     [
         (named(health_check_interval=2, health_check_timeout=3), {}, "dlb-health-check-timeout"),
-        (named(health_check_path="ready"), {}, "dlb-health-check-path"),
+        ({CATALOGUE.by_argument["health_check_path"].name: "ready"}, {}, "dlb-health-check-path"),
         ({"service.beta.kubernetes.io/dlb-listener-maxqp": "1"}, {}, "dlb-listener-maxqp"),
         ({}, {"ports": [port(80), port(81, "SCTP")]}, r"spec.ports\[1\].protocol"),
         ({}, {"ports": [port(80, nodePort=None)]}, r"spec.ports\[0\].nodePort"),
