@@ -53,10 +53,22 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             return _stack(parsed, request, stream)
         options = Options(LocalProviders, _packs(parsed))
         sink = _sink(parsed, stream)
+        if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, sink):
+            return FAILED
         return OK if _OPERATIONS[parsed.command](request, options, sink) else FAILED
     except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+
+
+def _previewed(request: Request, options: Options, sink: Sink) -> bool:
+    """Whether a preview goes well; only one that fails is shown, so that wrong input leaves nothing half made."""
+    events: list[Event] = []
+    if preview(request, options, events.append):
+        return True
+    for event in events:
+        sink(event)
+    return False
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         if name in ("preview", "up"):
             command.add_argument("--policy-pack", metavar="DIR", action="append", default=[], help="may be repeated")
             command.add_argument("--policy-pack-config", metavar="FILE", action="append", default=[])
+        if name == "up":
+            command.add_argument("--skip-preview", action="store_true", help="do not make sure by a preview first")
         if name == "preview":
             command.add_argument("--placeholder-secrets", action="store_true", help="preview without the passphrase")
     stack = commands.add_parser("stack", help="look at the state")

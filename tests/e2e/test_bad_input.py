@@ -1,0 +1,109 @@
+"""Wrong input gets one clear error and an exit code, and nothing is half made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.local_stack import ROOT, LocalStack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+Settings = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
+    """A site with nothing on it: one preview starts mycloud and writes the stack's copy."""
+    empty_stack.run("preview")
+    yield empty_stack
+
+
+def preview_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
+    """`up` with the stack's copy changed by `edit`; the exit code and all that was printed."""
+    folder = stack.state / "stacks" / "local"
+    settings = yaml.safe_load((folder / "Pulumi.local.yaml").read_text())
+    edit(settings["config"])
+    changed = tmp_path / "Pulumi.local.yaml"
+    changed.write_text(yaml.safe_dump(settings))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "local.engine", "up", "--stack", "local", "--state", str(stack.state)),
+            *("--config-file", str(changed)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase")},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def set_key(key: str, value: Any) -> Callable[[Settings], None]:
+    return lambda config: config.__setitem__(f"cloud-controller:{key}", value)
+
+
+def count_of_workers_is_text(config: Settings) -> None:
+    config["cloud-controller:nodePools"][1]["count"] = "many"
+
+
+def misspelt_key_of_a_pool(config: Settings) -> None:
+    pool = config["cloud-controller:nodePools"][1]
+    pool["zoness"] = pool.pop("zones")
+
+
+def unknown_zone(config: Settings) -> None:
+    config["cloud-controller:nodePools"][1]["zones"] = ["zone-x"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        pytest.param(set_key("cloud", "mycluod"), ["cloud", "mycluod", "mycloud"], id="an unknown cloud"),
+        pytest.param(set_key("nodePool", []), ["nodePool", "nodePools"], id="an unknown key"),
+        pytest.param(misspelt_key_of_a_pool, ["zoness", "zones"], id="a misspelt key of a pool"),
+        pytest.param(count_of_workers_is_text, ["count", "many"], id="a count that is no number"),
+        pytest.param(unknown_zone, ["zone-x", "zone-a"], id="a zone that the cloud has not"),
+        pytest.param(set_key("mycloudToken", "wrong"), ["token"], id="a wrong token"),
+        pytest.param(
+            set_key("mycloud", {"endpoint": "http://127.0.0.1:9"}),
+            ["http://127.0.0.1:9"],
+            id="a cloud that is not there",
+        ),
+    ],
+)
+def test_wrong_configuration_is_one_error_and_nothing_is_made(
+    stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None], told: list[str]
+) -> None:
+    code, text = preview_with(stack, tmp_path, edit)
+
+    assert code == 1, text
+    assert [word for word in told if word not in text] == []
+    assert "Traceback" not in text
+    cloud = stack.cloud
+    collections = ("networks", "subnets", "clusters", "machines", "load_balancers")
+    assert {c: len(cloud.list(c)) for c in collections} == dict.fromkeys(collections, 0)
+
+
+def test_an_unknown_stack_is_told_with_those_that_there_are(stack: LocalStack) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "local", "preview", "--stack", "lokal", "--state", str(stack.state)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "lokal" in done.stderr
+    assert "local" in done.stderr
