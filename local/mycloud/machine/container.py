@@ -146,16 +146,21 @@ class Container:
 
     async def _watch(self, process: processes.ContainerProcess) -> processes.Exit:
         """Probe the process until it ends."""
-        watching = asyncio.ensure_future(self._probe(process))
+        probing = asyncio.ensure_future(self._probe(process))
+        probing.add_done_callback(self._probing_ended)
         try:
             outcome = await process.wait()
         finally:
-            watching.cancel()
-            await asyncio.wait([watching])
+            probing.cancel()
+            await asyncio.wait([probing])
         self._ended(process, outcome)
-        if not watching.cancelled() and (problem := watching.exception()) is not None:
-            raise problem
         return outcome
+
+    def _probing_ended(self, probing: asyncio.Future[None]) -> None:
+        """An error of ours is not kept until the process ends: nobody watches it any more."""
+        if not probing.cancelled() and (problem := probing.exception()) is not None:
+            _log.error("probing failed container=%s", self.state.name, exc_info=problem)
+            self._pod.emit("Warning", "ProbeError", f"container {self.state.name} is not probed any more: {problem!r}")
 
     def _ended(self, process: processes.ContainerProcess, outcome: processes.Exit) -> None:
         self._process = None

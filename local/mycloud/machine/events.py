@@ -8,7 +8,7 @@ import time
 import uuid
 from typing import Any
 
-from cloud_controller.kube import ApiError
+from cloud_controller.kube import ApiError, NotFoundError
 from local.mycloud.machine.api import NodeApi
 from local.mycloud.machine.pod_status import timestamp
 
@@ -57,8 +57,11 @@ class EventRecorder:
         if posted is not None:
             posted["count"] += 1
             patch = {"count": posted["count"], "lastTimestamp": now}
-            await self._api.patch_event(posted["metadata"]["namespace"], posted["metadata"]["name"], patch)
-            return
+            try:
+                await self._api.patch_event(posted["metadata"]["namespace"], posted["metadata"]["name"], patch)
+                return
+            except NotFoundError:  # the API server forgets events after an hour
+                del self._posted[key]
         namespace = metadata.get("namespace") or "default"
         event = {
             "apiVersion": "v1",
