@@ -189,9 +189,10 @@ def _check_known(project: Project, path: Path, key: str) -> None:
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    close = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
+    # Without the namespace, which all have in common and which would make any two alike.
+    names = {k.partition(":")[2]: k for k in sorted(known)}
+    close = difflib.get_close_matches(key.partition(":")[2], names, n=1, cutoff=0.6)
+    return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(names.values())}"
 
 
 def _decrypt(raw: Any, crypter: Crypter | None) -> tuple[Any, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from local.engine import paths
 from local.engine.events import StepInfo
 from local.engine.planner import Op, differences, is_hidden
 from local.engine.resource import ResourceState, with_secret_outputs
@@ -46,10 +47,19 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
         init_errors=(),
     )
     new = with_secret_outputs(new, from_inputs=not provider.accepts_secrets)
-    detailed = differences(old.outputs, new.outputs)
-    if not detailed and new.inputs == old.inputs and new.id == old.id and not old.init_errors:
+    if new == old:
         return info_of(Op.SAME, old=old, new=old)
-    new = replace(new, modified=run.store.now())
     if not run.dry_run:
-        run.store.put(new)
+        run.store.put(replace(new, modified=run.store.now()))
+    if old.init_errors or new.id != old.id:
+        return StepInfo(Op.UPDATE, old.urn, old.type, old, new)
+    # What changes by itself (a resource version, a status) is no drift: the provider says whether it matters to what
+    # the program asked for, as in the CLI's refresh.
+    diff = provider.diff(old.urn, str(new.id), new.inputs, new.outputs, old.inputs, old.ignore_changes)
+    detailed = differences(old.outputs, new.outputs)
+    if diff.changed is False or (diff.changed is None and new.inputs == old.inputs and not detailed):
+        return info_of(Op.SAME, old=old, new=new)
+    wanted = [paths.parse(p) for p in diff.detailed]
+    if wanted:
+        detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
     return StepInfo(Op.UPDATE, old.urn, old.type, old, new, detailed=detailed, hidden=is_hidden(old))

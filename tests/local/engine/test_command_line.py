@@ -1,0 +1,226 @@
+"""`python -m local.engine` with a real program and the real dynamic provider: output, exit codes, clear errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.engine.cli import main
+from local.engine.program import run_in_subprocess
+
+PROVIDER = '''
+from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+
+class Refused(Exception):
+    """The cloud said no."""
+
+
+class NoteProvider(ResourceProvider):
+    def configure(self, req):
+        self.token = req.config.get("token")
+
+    def check(self, olds, news):
+        print("checking", flush=True)
+        failures = [CheckFailure("text", "must not be empty")] if news.get("text") == "" else []
+        return CheckResult(news, failures)
+
+    def diff(self, id, olds, news):
+        return DiffResult(changes=olds.get("text") != news.get("text"))
+
+    def create(self, props):
+        if props["text"] == "refuse":
+            raise Refused("quota exceeded: 3 of 3 notes")
+        return CreateResult("n-1", {**props, "seen": self.token})
+
+    def update(self, id, olds, news):
+        return UpdateResult({**news, "seen": self.token})
+
+
+class Note(Resource, module="notes", name="Note"):
+    def __init__(self, name, text, opts=None):
+        super().__init__(NoteProvider(), name, {"text": text, "seen": None}, opts)
+'''
+PROGRAM = """
+import pulumi
+from command_line_notes import Note
+
+config = pulumi.Config()
+print("hello from the program")
+note = Note("note", config.require("text"), pulumi.ResourceOptions(additional_secret_outputs=["seen"]))
+pulumi.export("id", note.id)
+pulumi.export("seen", note.seen)
+"""
+SCHEMA = "config:\n  text: {type: string, default: hello}\n  token: {type: string, secret: true, default: hunter2}\n"
+SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
+PASSPHRASE = "sample-passphrase"
+
+
+class Project:
+    """A project in a folder, and the command line on it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "Pulumi.yaml").write_text("name: notes\nruntime: python\n" + SCHEMA)
+        (directory / "command_line_notes.py").write_text(PROVIDER)
+        (directory / "__main__.py").write_text(PROGRAM)
+        self.configure("")
+
+    def configure(self, text: str, *, salt: str = SALT) -> None:
+        salted = f"encryptionsalt: {salt}\n" if salt else ""
+        (self.directory / "Pulumi.dev.yaml").write_text(f"{salted}config:\n" + (text or "  {}\n"))
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        out = io.StringIO()
+        where = ["--stack", "dev", "--cwd", str(self.directory), "--state", str(self.directory / "state")]
+        sys.modules.pop("command_line_notes", None)
+        return main([*arguments, *where], out), out.getvalue()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
+    yield Project(tmp_path)
+    sys.modules.pop("command_line_notes", None)
+
+
+@pytest.mark.engine
+def test_the_life_of_a_stack(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Neither salt nor passphrase: the engine makes its own.
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    project.configure("", salt="")
+    code, shown = project.run("preview")
+    assert code == 0 and "+ 2 to create" in shown and "hello from the program" in shown and "checking" in shown
+    assert not (project.directory / "state").exists()
+
+    code, shown = project.run("up", "--yes")
+    assert code == 0 and "pulumi-python:dynamic/notes:Note note created (" in shown and "hunter2" not in shown
+    files = [p for p in (project.directory / "state").rglob("*") if p.is_file()]
+    assert {p.name for p in files} == {"state.json", "passphrase"}
+    assert all(p.stat().st_mode & 0o077 == 0 for p in files), "only their owner may read them"
+    assert not any("hunter2" in p.read_text() for p in files)
+
+    assert project.run("stack", "output", "id") == (0, "n-1\n")
+    assert json.loads(project.run("stack", "output", "--json")[1]) == {"id": "n-1", "seen": "[secret]"}
+    assert project.run("stack", "output", "seen", "--show-secrets") == (0, "hunter2\n")
+    assert json.loads(project.run("stack", "export")[1])["version"] == 3
+
+    project.configure("  notes:text: other\n", salt="")
+    code, shown = project.run("preview")
+    assert code == 0 and '      ~ text: "hello" => "other"' in shown and "~ 1 to update" in shown
+    code, shown = project.run("destroy")
+    assert code == 0 and "- 2 deleted" in shown
+    assert project.run("stack", "output") == (0, "")
+
+
+@pytest.mark.engine
+def test_json_is_one_engine_event_a_line(project: Project) -> None:
+    code, shown = project.run("preview", "--json")
+    events: list[dict[str, Any]] = [json.loads(line) for line in shown.splitlines()]
+    assert code == 0 and [e["sequence"] for e in events] == list(range(1, len(events) + 1))
+    assert "preludeEvent" in events[0] and events[-1]["summaryEvent"]["resourceChanges"] == {"create": 2}
+    assert events[0]["preludeEvent"]["config"]["notes:token"] == "[secret]" and "hunter2" not in shown
+
+
+@pytest.mark.engine
+def test_a_provider_that_raises_is_told_in_one_typed_line(project: Project) -> None:
+    project.configure("  notes:text: refuse\n")
+    code, shown = project.run("up")
+    assert code == 1 and "error: Refused: quota exceeded: 3 of 3 notes" in shown
+    assert "Traceback" not in shown and "Note note failed" in shown
+
+
+@pytest.mark.engine
+def test_a_check_failure_names_resource_and_property(project: Project) -> None:
+    project.configure('  notes:text: ""\n')
+    code, shown = project.run("preview")
+    assert code == 1 and "pulumi-python:dynamic/notes:Note note: text: must not be empty" in shown
+
+
+@pytest.mark.engine
+def test_a_config_error_of_the_program_is_its_message_alone(project: Project) -> None:
+    (project.directory / "__main__.py").write_text("import pulumi\npulumi.Config().require('missing')\n")
+    code, shown = project.run("preview")
+    assert code == 1 and "Missing required configuration variable 'notes:missing'" in shown and "Traceback" not in shown
+
+
+@pytest.mark.engine
+def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
+    from local.engine import operations
+    from local.engine.monitor import Monitor, Served
+
+    def run(program: Any, monitor: Monitor, on_line: Any, body: Any = None) -> str | None:
+        del body
+        served = Served(monitor)
+        try:
+            return run_in_subprocess(program, served.address, on_line)
+        finally:
+            served.close()
+
+    original = operations.Options
+    monkeypatch.setattr(
+        "local.engine.cli.Options", lambda providers, packs: original(providers, packs, run_program=run)
+    )
+
+    code, shown = project.run("up")
+    assert code == 0 and "+ 2 created" in shown and "hello from the program" in shown
+    project.configure("  notes:text: refuse\n")
+    (project.directory / "__main__.py").write_text(PROGRAM.replace('Note("note"', 'Note("second"'))
+    code, shown = project.run("up")
+    assert code == 1 and "Refused: quota exceeded" in shown
+
+
+def test_an_unknown_config_key_is_one_line_and_code_1(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.configure("  notes:txet: x\n")
+    assert project.run("up")[0] == 1
+    assert capsys.readouterr().err.strip().endswith("unknown config key 'notes:txet'; did you mean 'notes:text'?")
+    assert not (project.directory / "state" / "stacks" / "dev" / "state.json").exists()
+
+
+def test_a_missing_passphrase_says_where_it_may_be_given(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    assert project.run("preview")[0] == 1
+    told = capsys.readouterr().err
+    assert "PULUMI_CONFIG_PASSPHRASE" in told and "--placeholder-secrets" in told
+
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
+    assert project.run("preview")[0] == 1
+    assert "does not fit" in capsys.readouterr().err
+
+
+@pytest.mark.engine
+def test_a_preview_with_placeholder_secrets_needs_no_passphrase(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    project.configure("  notes:token: {secure: 'v1:unreadable:here'}\n")
+    code, shown = project.run("preview", "--placeholder-secrets")
+    assert code == 0 and "+ 2 to create" in shown
+
+
+def test_a_damaged_state_is_an_error_that_names_the_file(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    state = project.directory / "state" / "stacks" / "dev"
+    state.mkdir(parents=True)
+    (state / "state.json").write_text('{"version": 3}')
+    assert project.run("up")[0] == 1
+    assert "state.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["fly", "-s", "dev"], ["up"], ["stack", "-s", "dev"]])
+def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _ = project.run("up", "--policy-pack", "a", "--policy-pack", "b", "--policy-pack-config", "x.json")
+    assert code == 1 and "must match" in capsys.readouterr().err

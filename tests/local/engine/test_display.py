@@ -1,0 +1,152 @@
+"""What people read: lines for steps, differences, the plan, policies; secrets never."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from local.engine.display import Display, diff_lines, plan_lines, property_lines
+from local.engine.events import Diagnostic, PolicyEvent, Prelude, StepDone, StepInfo, StepStarted, Summary, to_json
+from local.engine.planner import Op, differences
+from local.engine.policy_host import Finding
+from local.engine.resource import ResourceState
+from local.engine.values import UNKNOWN, Secret
+
+STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
+
+
+def resource(name: str, **fields: Any) -> ResourceState:
+    return ResourceState(f"urn:pulumi:dev::p::cloud:m:Thing::{name}", "cloud:m:Thing", custom=True, **fields)
+
+
+def step(op: Op, old: ResourceState | None, new: ResourceState | None) -> StepInfo:
+    shown = new or old
+    assert shown is not None
+    detailed = differences(old.inputs, new.inputs) if old and new else {}
+    return StepInfo(op, shown.urn, shown.type, old, new, detailed=detailed)
+
+
+def text(*events: Any, colour: bool = False, diff: bool = False) -> str:
+    out = io.StringIO()
+    display = Display(out, colour=colour, diff=diff)
+    for event in events:
+        display(event)
+    return out.getvalue()
+
+
+def summary(**fields: Any) -> Summary:
+    base: dict[str, Any] = {"planning": True, "changes": {}, "seconds": 1.0, "failed": False}
+    return Summary(**{**base, "old_outputs": {}, "new_outputs": {}, **fields})
+
+
+def test_a_preview_says_what_would_happen_with_the_differences() -> None:
+    old = resource("web", inputs={"spec": {"class": "a", "gone": 1}, "token": Secret("hunter2")})
+    new = resource("web", inputs={"spec": {"class": "b", "more": UNKNOWN}, "token": Secret("hunter3")})
+    shown = text(Prelude("preview", "dev", {}), StepDone(step(Op.UPDATE, old, new), True))
+    assert shown.splitlines() == [
+        "Previewing update (dev):",
+        " ~  cloud:m:Thing web update",
+        '      ~ spec.class: "a" => "b"',
+        "      - spec.gone: 1",
+        "      + spec.more: [unknown]",
+        "      ~ token: [secret] => [secret]",
+    ]
+
+
+def test_an_up_says_when_it_begins_and_how_long_it_took() -> None:
+    creating = step(Op.CREATE, None, resource("web"))
+    shown = text(Prelude("up", "dev", {}), StepStarted(creating, False), StepDone(creating, False, 1.234))
+    assert " +  cloud:m:Thing web creating\n +  cloud:m:Thing web created (1.23s)\n" in shown
+
+
+def test_a_plan_stands_line_by_line_under_its_resource_also_if_nothing_else_changes() -> None:
+    plan = [
+        {"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"},
+        {"kind": "ignore", "target": "node/x", "summary": "leave", "reason": "not ours", "assumed": True},
+        {
+            "kind": "update",
+            "target": "node/y",
+            "summary": "set",
+            "changes": [{"field": "zone", "before": None, "after": "a"}],
+        },
+    ]
+    shown = text(StepDone(step(Op.SAME, resource("c"), resource("c", inputs={"plan": plan})), True))
+    assert shown.splitlines()[1:] == [
+        "        plan:",
+        "          + route/10.1.2.0/24: to worker-0",
+        "            node/x: leave (not ours) [assumed]",
+        "          ~ node/y: set",
+        '                zone: null => "a"',
+    ]
+    assert plan_lines(Secret(plan)) == [] and plan_lines([]) == []
+
+
+def test_what_did_not_change_is_silent() -> None:
+    assert text(StepDone(step(Op.SAME, resource("x"), resource("x")), True)) == ""
+
+
+def test_policies_are_told_with_level_and_a_rule_that_did_not_run_is_no_pass() -> None:
+    def finding(level: Any) -> PolicyEvent:
+        return PolicyEvent(Finding("rule", "pack", "1.0", level, "message", resource("web").urn, "About."))
+
+    shown = text(finding("mandatory"), finding("not-evaluated"), summary(policy_packs={"pack": "1.0", "other": ""}))
+    assert "pack@v1.0: 1 mandatory, 1 not-evaluated" in shown and "other: passed" in shown
+    assert "[mandatory] rule (cloud:m:Thing: web)\n            About.\n            message\n" in shown
+
+
+def test_outputs_show_their_changes_and_no_secret() -> None:
+    shown = text(summary(old_outputs={"a": 1, "gone": 2}, new_outputs={"a": 3, "token": Secret("hunter2")}))
+    assert "  ~ a    : 1 => 3" in shown and "  - gone : 2" in shown and "  + token: [secret]" in shown
+    assert "hunter2" not in shown
+
+
+def test_the_summary_counts_like_the_cli() -> None:
+    counts = {Op.CREATE: 1, Op.REPLACE: 2, Op.SAME: 5, Op.DELETE_REPLACED: 2}
+    shown = text(summary(changes=counts))
+    assert "Resources:\n    + 1 to create\n    +-2 to replace\n    3 changes. 5 unchanged\n" in shown
+    assert "    +-2 replaced" in text(summary(planning=False, changes=counts))
+
+
+def test_errors_are_repeated_at_the_end_with_all_their_lines() -> None:
+    shown = text(Diagnostic("error", "first\nsecond", resource("web").urn), summary(failed=True))
+    assert "    error: cloud:m:Thing web: first\n" in shown
+    assert "Diagnostics:\n  cloud:m:Thing (web):\n    error: first\n      second\n" in shown
+
+
+def test_colours_come_only_where_they_are_wanted() -> None:
+    creating = StepDone(step(Op.CREATE, None, resource("web")), True)
+    assert "\x1b[" not in text(creating) and "\x1b[32m" in text(creating, colour=True)
+
+
+def test_properties_of_what_is_created_are_shown_on_demand() -> None:
+    created = StepDone(
+        step(Op.CREATE, None, resource("w", inputs={"a": {"b": [1, {"c": 2}]}, "__provider": "x"})), True
+    )
+    assert text(created, diff=True).splitlines()[1:] == [
+        "        a: {",
+        "            b: [",
+        "                [0]: 1",
+        "                [1]: {",
+        "                    c: 2",
+        "                }",
+        "            ]",
+        "        }",
+    ]
+    assert property_lines({"empty": {}}) == ["empty: {}"]
+
+
+def test_a_difference_inside_a_secret_shows_nothing_of_it() -> None:
+    lines = diff_lines({"a": Secret({"b": "x"})}, {"a": Secret({"b": "y"})}, {"a.b": object()})
+    assert lines == ["~ a.b: [secret] => [secret]"]
+
+
+def test_engine_events_have_pulumis_shape_and_no_secret() -> None:
+    old, new = resource("web", inputs={"a": 1}), resource("web", inputs={"a": 2, "s": Secret("hunter2")})
+    event = to_json(StepStarted(step(Op.UPDATE, old, new), True), 7, 1_700_000_000)
+    assert event["sequence"] == 7 and event["timestamp"] == 1_700_000_000
+    metadata = event["resourcePreEvent"]["metadata"]
+    assert metadata["op"] == "update" and metadata["detailedDiff"]["a"] == {"diffKind": "update", "inputDiff": True}
+    assert metadata["new"]["inputs"] == {"a": 2, "s": "[secret]"} and metadata["diffs"] == ["a", "s"]
+    summed = to_json(summary(changes={Op.CREATE: 2}), 8, 0)["summaryEvent"]
+    assert summed["resourceChanges"] == {"create": 2} and summed["isPreview"] is True
+    assert to_json(Diagnostic("info", "x", STACK), 1, 0)["diagnosticEvent"]["urn"] == STACK

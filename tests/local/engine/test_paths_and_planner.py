@@ -1,0 +1,167 @@
+"""Property paths, differences, and what follows from them for a resource."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.engine import paths
+from local.engine.planner import (
+    Op,
+    ProtectedError,
+    check_protection,
+    decide,
+    default_provider_name,
+    deletions,
+    differences,
+    goes_with,
+)
+from local.engine.provider import DiffKind, DiffResult, PropertyDiff
+from local.engine.resource import ResourceState
+from local.engine.values import Secret
+
+
+def resource(name: str, **fields: Any) -> ResourceState:
+    return ResourceState(f"urn:pulumi:s::p::t:m:T::{name}", "t:m:T", custom=True, **fields)
+
+
+def urn(name: str) -> str:
+    return resource(name).urn
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("spec", ("spec",)),
+        ("spec.ports[0].port", ("spec", "ports", 0, "port")),
+        ('metadata.annotations["a.b/c"]', ("metadata", "annotations", "a.b/c")),
+        ('["a\\"b"]', ('a"b',)),
+        ("spec.*", ("spec", "*")),
+        ("items[*].name", ("items", "*", "name")),
+    ],
+)
+def test_a_path_is_read_step_by_step(text: str, steps: tuple[str | int, ...]) -> None:
+    assert paths.parse(text) == steps
+
+
+@given(st.lists(st.text(min_size=1) | st.integers(0, 99), min_size=1).filter(lambda p: isinstance(p[0], str)))
+def test_a_written_path_reads_back(steps: list[str | int]) -> None:
+    assert paths.parse(paths.write(steps)) == tuple(steps)
+
+
+@pytest.mark.parametrize("text", ["a..b", "a[", 'a["b', "[x]"])
+def test_a_broken_path_is_an_error_that_holds_it(text: str) -> None:
+    with pytest.raises(paths.PathError) as caught:
+        paths.parse(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "expected"),
+    [
+        ("a", {"a": 1, "l": [{"x": 8, "y": 9}]}),
+        ("l[0].x", {"a": 2, "l": [{"x": 3, "y": 9}]}),
+        ("l[*].y", {"a": 2, "l": [{"x": 8, "y": 4}]}),
+        ("*", {"a": 1, "l": [{"x": 3, "y": 4}], "gone": 5}),
+        ("absent", {"a": 2, "l": [{"x": 8, "y": 9}]}),
+    ],
+)
+def test_ignored_paths_keep_the_old_values(ignored: str, expected: Any) -> None:
+    olds = {"a": 1, "l": [{"x": 3, "y": 4}], "gone": 5}
+    news = {"a": 2, "l": [{"x": 8, "y": 9}]}
+    assert paths.keep_old(news, olds, [ignored]) == expected
+    assert news == {"a": 2, "l": [{"x": 8, "y": 9}]}, "the given values stay as they are"
+
+
+def test_differences_are_told_by_path_and_secrets_only_as_a_whole() -> None:
+    old = {"a": 1, "b": {"c": [1, 2]}, "s": Secret({"k": "x"}), "t": Secret("same"), "gone": 1}
+    new = {"a": 1, "b": {"c": [1, 3, 4]}, "s": Secret({"k": "y"}), "t": "same", "more": 1}
+    assert {path: str(d.kind) for path, d in differences(old, new).items()} == {
+        "b.c[1]": "update",
+        "b.c[2]": "add",
+        "s": "update",
+        "gone": "delete",
+        "more": "add",
+    }
+
+
+def test_true_is_not_one() -> None:
+    assert differences({"a": True}, {"a": 1})
+
+
+def test_a_provider_that_does_not_know_leaves_the_comparison_to_the_engine() -> None:
+    old = resource("x", inputs={"a": 1})
+    assert decide(old, resource("x", inputs={"a": 1}), DiffResult(None)).op is Op.SAME
+    assert decide(old, resource("x", inputs={"a": 2}), DiffResult(None)).op is Op.UPDATE
+
+
+def test_a_provider_that_says_no_change_is_believed() -> None:
+    old, new = resource("x", inputs={"plan": 1}), resource("x", inputs={"plan": 2}, replace_on_changes=("plan",))
+    assert decide(old, new, DiffResult(False)).op is Op.SAME
+
+
+def test_replacement_follows_from_the_provider_the_program_or_another_provider() -> None:
+    old, new = resource("x", inputs={"a": {"b": 1}}), resource("x", inputs={"a": {"b": 2}})
+    detailed = {"a.b": PropertyDiff(DiffKind.UPDATE)}
+    assert decide(old, new, DiffResult(True, replaces=("a",))).replace_keys == ("a",)
+    assert decide(old, new, DiffResult(True, detailed={"a.b": PropertyDiff(DiffKind.UPDATE_REPLACE)})).op is Op.REPLACE
+    forced = resource("x", inputs=new.inputs, replace_on_changes=("a",))
+    assert decide(old, forced, DiffResult(True, detailed=detailed)).op is Op.REPLACE
+    elsewhere = resource("x", inputs={"a": {"b": 1}}, provider="urn:pulumi:s::p::pulumi:providers:t::two::i")
+    moved = resource("x", inputs={"a": {"b": 1}}, provider="urn:pulumi:s::p::pulumi:providers:t::one::i")
+    assert decide(moved, elsewhere, DiffResult(False)).op is Op.REPLACE
+
+
+def test_a_newer_default_provider_replaces_nothing() -> None:
+    one = resource("x", provider="urn:pulumi:s::p::pulumi:providers:t::default_1_0_0::i")
+    two = resource("x", provider="urn:pulumi:s::p::pulumi:providers:t::default_1_1_0::j")
+    assert decide(one, two, DiffResult(False)).op is Op.SAME
+    assert default_provider_name("kubernetes", "4.34.2") == "default_4_34_2"
+    assert default_provider_name("pulumi-python", "") == "default"
+
+
+def test_the_programs_word_on_delete_before_replace_beats_the_providers() -> None:
+    diff = DiffResult(True, replaces=("a",), delete_before_replace=True)
+    old = resource("x", inputs={"a": 1})
+    assert decide(old, resource("x", inputs={"a": 2}), diff).delete_first
+    assert not decide(old, resource("x", inputs={"a": 2}, delete_before_replace=False), diff).delete_first
+
+
+def test_a_protected_resource_is_not_replaced() -> None:
+    with pytest.raises(ProtectedError, match="because of a"):
+        decide(resource("x", protect=True), resource("x"), DiffResult(True, replaces=("a",)))
+
+
+def test_what_is_not_ready_is_updated_even_without_a_difference() -> None:
+    assert decide(resource("x", init_errors=("no",)), resource("x"), DiffResult(False)).op is Op.UPDATE
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
+def test_nothing_is_deleted_before_what_needs_it(edges: list[tuple[int, int]]) -> None:
+    needs = {n: tuple(urn(str(low)) for high, low in edges if high == n and low < high) for n in range(10)}
+    all_resources = [resource(str(n), dependencies=needs[n]) for n in range(10)]
+
+    position = {r.urn: i for i, wave in enumerate(deletions(all_resources)) for r in wave}
+
+    assert len(position) == 10
+    for high, low in edges:
+        if low < high:
+            assert position[urn(str(high))] < position[urn(str(low))]
+
+
+def test_children_providers_and_deleted_with_order_deletions_too() -> None:
+    parent = resource("parent")
+    provider = ResourceState("urn:pulumi:s::p::pulumi:providers:t::one", "pulumi:providers:t", custom=True)
+    child = resource("child", parent=parent.urn, provider=f"{provider.urn}::i")
+    assert deletions([provider, parent, child])[0] == [child]
+    assert goes_with(resource("x", deleted_with=parent.urn), [parent])
+    assert not goes_with(resource("x", deleted_with=parent.urn), [child])
+
+
+def test_all_protected_resources_are_named_at_once() -> None:
+    with pytest.raises(ProtectedError) as caught:
+        check_protection([resource("a", protect=True), resource("b"), resource("c", protect=True)])
+    assert "::a" in str(caught.value) and "::c" in str(caught.value) and "::b" not in str(caught.value)
