@@ -135,7 +135,8 @@ def test_ingress_machines_carry_the_tag_by_which_load_balancers_find_them(run_st
         "pulumi.com/project": "cloud-controller",
         "pulumi.com/stack": "local",
     }
-    assert "mycloud.io/ingress-node" not in recording.one(MACHINE, "local-control-plane-0").inputs["tags"]
+    tags = recording.one(MACHINE, "local-control-plane-0").inputs["tags"]
+    assert tags["mycloud.io/ingress-node"] == "false"
 
 
 def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> None:

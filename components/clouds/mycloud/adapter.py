@@ -70,7 +70,8 @@ class MycloudAdapter:
             type=type,
             role=role,
             node_labels=labels,
-            tags={**_stack_tags(), CLUSTER_TAG: cluster_id, **({INGRESS_NODE: "true"} if ingress else {})},
+            # "false" is said too: nodes follow the tag, and none would leave them as they were.
+            tags={**_stack_tags(), CLUSTER_TAG: cluster_id, INGRESS_NODE: "true" if ingress else "false"},
             opts=opts,
         )
         # Of what is known while an update is previewed: a machine's outputs are not.
