@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -13,11 +13,11 @@ def render(status: Json, outputs: Json) -> str:
     if not status["up"] and "endpoint" not in status:
         return f"There is no site in {status['state_folder']}."
     lines = [f"mycloud   {status['endpoint']}  {'answers' if status['up'] else 'does not answer'}"]
-    lines += _section("clusters", (_cluster(each) for each in status.get("clusters", [])))
-    lines += _section("machines", (_machine(each) for each in status.get("machines", [])))
-    lines += _section("load balancers", (_balancer(each) for each in status.get("load_balancers", [])))
-    lines += _section("processes", (_row([each["name"]], f"pid {each['pid']}") for each in status["processes"]))
-    lines += _section("stack outputs", (_row([name], _shown(value)) for name, value in outputs.items()))
+    lines += _section("clusters", [_cluster(each) for each in status.get("clusters", [])])
+    lines += _section("machines", [_machine(each) for each in status.get("machines", [])])
+    lines += _section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
+    lines += _section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
+    lines += _section("stack outputs", [[name, str(value)] for name, value in outputs.items()])
     return "\n".join(lines)
 
 
@@ -34,18 +34,19 @@ def addresses(balancers: Sequence[Json]) -> list[str]:
     return commands
 
 
-def _cluster(cluster: Json) -> str:
-    return _row([cluster["name"], _state(cluster), cluster["id"]], cluster["version"], cluster["endpoint"])
+def _cluster(cluster: Json) -> list[str]:
+    return [cluster["name"], _state(cluster), cluster["id"], cluster["version"] or "-", cluster["endpoint"] or "-"]
 
 
-def _machine(machine: Json) -> str:
-    what = [machine["name"], _state(machine), machine["id"]]
-    return _row(what, machine["private_ips"][0], machine["zone"], machine["type"], machine["role"])
+def _machine(machine: Json) -> list[str]:
+    address = machine["private_ips"][0]
+    return [machine["name"], _state(machine), machine["id"], address, *(machine[k] for k in ("zone", "type", "role"))]
 
 
-def _balancer(balancer: Json) -> str:
+def _balancer(balancer: Json) -> list[str]:
     listeners = ", ".join(f"{each['protocol']} {each['port']}" for each in balancer["listeners"]) or "no listener"
-    return _row([balancer["name"], _state(balancer), balancer["id"]], balancer["address"], listeners, _health(balancer))
+    what = [balancer["name"], _state(balancer), balancer["id"]]
+    return [*what, balancer["address"], listeners, _health(balancer)]
 
 
 def _health(balancer: Json) -> str:
@@ -59,14 +60,8 @@ def _state(thing: Json) -> str:
     return f"{thing['state']}: {thing['state_reason']}" if thing["state_reason"] else str(thing["state"])
 
 
-def _section(title: str, rows: Iterable[str]) -> list[str]:
-    listed = list(rows)
-    return ["", title, *listed] if listed else []
-
-
-def _row(columns: Sequence[str], *rest: str | None) -> str:
-    return "  " + "  ".join([*(f"{each:<16}" for each in columns), *(each for each in rest if each)])
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+def _section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """A title and its rows, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return ["", title, *(f"  {line.rstrip()}" for line in aligned)] if rows else []

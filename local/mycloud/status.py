@@ -23,10 +23,13 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
         store.close()
     common = {"id", "name", "state", "state_reason"}
     return {
-        "networks": [each.model_dump(include=common | {"cidr", "pod_cidr"}) for each in networks],
-        "clusters": [each.model_dump(include=common | {"version", "endpoint"}) for each in clusters],
+        "networks": [each.model_dump(mode="json", include=common | {"cidr", "pod_cidr"}) for each in networks],
+        "clusters": [each.model_dump(mode="json", include=common | {"version", "endpoint"}) for each in clusters],
         "machines": [
-            each.model_dump(include=common | {"zone", "role", "type", "private_ips", "cluster_id"}) for each in machines
+            each.model_dump(mode="json", include=common | {"zone", "role", "type", "private_ips", "cluster_id"})
+            for each in machines
         ],
-        "load_balancers": [each.model_dump(include=common | {"address", "listeners"}) for each in balancers],
+        "load_balancers": [
+            each.model_dump(mode="json", include=common | {"address", "listeners"}) for each in balancers
+        ],
     }
