@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import service
 from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_plan import FINALIZER
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import EVENTS, NODES, SERVICES, Informer, Kube, NotFoundError, Object, PatchType
+from cloud_controller.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    EVENTS,
+    NODES,
+    SERVICES,
+    Informer,
+    Kube,
+    NotFoundError,
+    Object,
+    PatchType,
+)
 from cloud_controller.metrics import Metrics
 from local.control_plane.binaries import ensure
 from local.control_plane.components import ALL_PORTS
@@ -35,8 +47,8 @@ MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 
 
 @pytest.fixture(scope="module")
-def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
-    """The administrator of a control plane of this module's own."""
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of this module's own."""
     control_plane = ControlPlane(
         tmp_path_factory.mktemp("control-plane"),
         ensure(lambda line: print(line, file=sys.stderr)),
@@ -48,9 +60,29 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
     control_plane.start()
     try:
         control_plane.wait_ready()
-        yield Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
+        yield control_plane
     finally:
         control_plane.stop()
+
+
+@pytest.fixture(scope="module")
+def kube(control_plane: ControlPlane) -> Kube:
+    """The administrator."""
+    return Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
+
+
+@pytest.fixture(scope="module")
+def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
+    """An identity with the rights that the service controller is given, and no other."""
+    rules = [rule.to_json() for rule in rbac.rules(["service"]).cluster]
+    kube.create(CLUSTER_ROLES, {"metadata": {"name": "service-controller-test"}, "rules": rules})
+    binding = {
+        "metadata": {"name": "service-controller-test"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "service-controller-test"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "service-controller-test"}],
+    }
+    kube.create(CLUSTER_ROLE_BINDINGS, binding)
+    return Kube.from_kubeconfig(control_plane.kubeconfig("service-controller-test", [], timedelta(hours=1)))
 
 
 @pytest.fixture
@@ -140,10 +172,10 @@ def manifest(**annotations: str) -> Object:
 
 
 def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
-    kube: Kube, site: MyCloudSite, node: Object
+    kube: Kube, daemon: Kube, site: MyCloudSite, node: Object
 ) -> None:
     address = node["status"]["addresses"][0]["address"]
-    with Running(kube, site):
+    with Running(daemon, site):
         # created: the load balancer, its status, the finalizer
         ports = kube.create(SERVICES, manifest())["spec"]["ports"]
         (ingress,) = eventually(site, lambda: ingress_of(kube))
@@ -175,14 +207,14 @@ def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
 
     # restarted: no write, here or there
     before = (site.writes(), web(kube)["metadata"]["resourceVersion"])
-    with Running(kube, site, workers=0) as restarted:
+    with Running(daemon, site, workers=0) as restarted:
         restarted.controller.handle(RESYNC)
         restarted.controller.handle("default/web")
         assert (site.writes(), web(kube)["metadata"]["resourceVersion"]) == before
         assert restarted.controller.trouble() is None
 
     # deleted: the load balancer goes first
-    with Running(kube, site):
+    with Running(daemon, site):
         kube.delete(SERVICES, "web", "default")
         eventually(site, lambda: not site.load_balancers())
         eventually(site, lambda: _is_gone(kube))
@@ -197,8 +229,10 @@ def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
 
 
 @pytest.mark.usefixtures("node")
-def test_a_type_changed_away_gives_up_the_load_balancer_and_keeps_the_service(kube: Kube, site: MyCloudSite) -> None:
-    with Running(kube, site):
+def test_a_type_changed_away_gives_up_the_load_balancer_and_keeps_the_service(
+    kube: Kube, daemon: Kube, site: MyCloudSite
+) -> None:
+    with Running(daemon, site):
         kube.create(SERVICES, manifest())
         eventually(site, lambda: ingress_of(kube))
 
@@ -211,8 +245,10 @@ def test_a_type_changed_away_gives_up_the_load_balancer_and_keeps_the_service(ku
 
 
 @pytest.mark.usefixtures("node")
-def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(kube: Kube, site: MyCloudSite) -> None:
-    with Running(kube, site):
+def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(
+    kube: Kube, daemon: Kube, site: MyCloudSite
+) -> None:
+    with Running(daemon, site):
         kube.create(SERVICES, manifest(**{MAX_QPS: "many"}))
 
         (event,) = eventually(site, lambda: _failures(kube))
