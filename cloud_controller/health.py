@@ -34,6 +34,8 @@ class HealthServer:
         checks = {"/livez": live, "/healthz": live, "/readyz": ready}
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = 10  # Seconds; a client that says nothing does not hold a thread for ever.
+
             def do_GET(self) -> None:
                 path, _, query = self.path.partition("?")
                 if path == "/metrics":

@@ -85,6 +85,8 @@ class Manager:
             self._state = None
             stop.wait()
         if abandon():
+            for informer in self._informers:
+                informer.stop(wait=False)
             return
         self._state = "stopping"
         for controller in self._controllers:

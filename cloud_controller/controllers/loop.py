@@ -55,6 +55,7 @@ class LoopController(ABC):
     def __init__(self, context: ControllerContext, component: str, *, period: float, window: float = WINDOW) -> None:
         self.context = context
         self.events = EventRecorder(context.kube, component)
+        self._depth = context.metrics.queue_depth.labels(self.name)
         self._period = period
         self._window = window
         self._changed = threading.Condition()
@@ -81,6 +82,7 @@ class LoopController(ABC):
         """Something about `key` changed."""
         with self._changed:
             self._keys.add(key)
+            self._depth.set(len(self._keys))
             self._changed.notify()
 
     def apply(self, plan: Plan) -> list[apply.ActionResult]:
@@ -143,6 +145,7 @@ class LoopController(ABC):
         with self._changed:
             keys = None if self._all else frozenset(self._keys)
             self._keys.clear()
+            self._depth.set(0)
             self._all = False
         return keys
 

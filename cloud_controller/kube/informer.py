@@ -68,15 +68,15 @@ class Informer:
         self._thread = threading.Thread(target=self._run, name=f"informer-{self.resource.plural}", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the watch and wait for the thread; the copy stays readable."""
+    def stop(self, *, wait: bool = True) -> None:
+        """End the watch and, with `wait`, wait for the thread; the copy stays readable."""
         self._stop.set()
         with self._changed:
             watch = self._watch
             self._changed.notify_all()
         if watch is not None:
             watch.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if wait and self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -108,6 +109,16 @@ def make_instance(name: str) -> Instance:
         state=InstanceState.RUNNING,
         addresses=(NodeAddress("InternalIP", "10.9.0.1"), NodeAddress("Hostname", name)),
     )
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """Commands set up logging for their process; the next test's is its own again."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import urllib3
+import yaml
 
 from cloud_controller import clouds, rbac
 from cloud_controller.cli import main
 from cloud_controller.cloud import InstanceState, Unavailable
-from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -101,11 +105,11 @@ class Daemon:
 
 
 @pytest.fixture
-def start(daemon_kube: Kube, kube: Kube, cloud: FakeCloud) -> Iterator[Callable[[], Daemon]]:
+def start(daemon_kube: Kube, kube: Kube, cloud: FakeCloud) -> Iterator[Callable[..., Daemon]]:
     started: list[Daemon] = []
 
-    def start() -> Daemon:
-        started.append(Daemon(daemon_kube, cloud))
+    def start(**options: object) -> Daemon:
+        started.append(Daemon(daemon_kube, cloud, replace(OPTIONS, **options)))  # type: ignore[arg-type]
         return started[-1]
 
     yield start
@@ -136,7 +140,11 @@ def exists(kube: Kube, node: str) -> bool:
 
 
 def lease_holder(kube: Kube) -> str:
-    return str(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["spec"]["holderIdentity"])
+    """Empty where nobody holds it, or nobody ever did."""
+    try:
+        return str(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["spec"]["holderIdentity"])
+    except NotFoundError:
+        return ""
 
 
 def told(kube: Kube, node: str) -> set[str]:
@@ -152,7 +160,7 @@ def initialised(kube: Kube, node: str) -> Object | None:
 
 
 def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
-    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon], caplog: pytest.LogCaptureFixture
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon], caplog: pytest.LogCaptureFixture
 ) -> None:
     daemon = start()
     cloud.machine("n1")
@@ -175,7 +183,7 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
 
 
 def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
-    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.machine("n2", state=InstanceState.STOPPED)
     register(kube, "n2")
@@ -190,7 +198,7 @@ def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
 
 
 def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
-    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.error = Unavailable("the cloud is down")
     register(kube, "n3")
@@ -205,7 +213,7 @@ def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
 
 
 def test_what_was_left_undone_by_one_daemon_is_done_by_the_next(
-    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.machine("n4")
     register(kube, "n4")
@@ -225,7 +233,7 @@ def test_what_was_left_undone_by_one_daemon_is_done_by_the_next(
 
 
 def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
-    kube: Kube, cloud: FakeCloud, start: Callable[[], Daemon]
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     first = start()
     until(lambda: lease_holder(kube), "the first leads")
@@ -246,7 +254,7 @@ def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
     assert lease_holder(kube) == ""
 
 
-def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[[], Daemon]) -> None:
+def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
     daemon = start()
     until(lambda: lease_holder(kube), "it leads")
 
@@ -258,6 +266,69 @@ def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[[
     daemon.thread.join(PATIENCE)
 
     assert daemon.code == 1
+
+
+def test_without_leader_election_no_lease_is_touched(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    start(leader_elect=False, lease_name="none-of-mine")
+    cloud.machine("n8")
+    register(kube, "n8")
+
+    until(lambda: initialised(kube, "n8"), "n8 is initialised")
+
+
+def test_a_bug_in_one_of_its_threads_ends_the_daemon_with_1(
+    kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(RouteController, "reconcile", bug)
+    daemon = start()
+    daemon.thread.join(PATIENCE)
+
+    assert daemon.code == 1
+    assert lease_holder(kube) == ""
+
+
+def test_it_is_ready_while_it_leads_and_while_it_stands_by_and_not_while_the_cloud_is_silent(
+    cloud: FakeCloud, start: Callable[..., Daemon], control_plane: ControlPlane
+) -> None:
+    address = str(urlsplit(control_plane.endpoint).hostname)
+
+    def ready(port: int) -> str:
+        try:
+            url = f"http://{address}:{port}/readyz"
+            return urllib3.request("GET", url, retries=False, timeout=PATIENCE).data.decode()
+        except urllib3.exceptions.HTTPError:
+            return "no answer"
+
+    start(bind_address=address, port=18001)
+    until(lambda: ready(18001) == "ok", "the leader is ready")
+    start(bind_address=address, port=18002)
+    until(lambda: ready(18002) == "ok", "the other stands by, ready")
+
+    cloud.error = Unavailable("the cloud is down")
+
+    until(lambda: "controller-route Unavailable: the cloud is down" in ready(18001), "the leader is in trouble")
+    assert ready(18002) == "ok"
+
+
+def test_a_wrong_token_is_one_clear_line(
+    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(clouds._factories, "fake", lambda _: FakeCloud())
+    document = yaml.safe_load(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    document["users"][0]["user"] = {"token": "not-to-be-shown"}
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
+
+    code = main(
+        ["run", "--cloud=fake", f"--kubeconfig={tmp_path / 'kubeconfig'}", "--controllers=node", "--log-level=error"]
+    )
+
+    assert code == 1
+    assert capsys.readouterr().err == "cloud-controller: GET /version: Unauthorized (HTTP 401)\n"
 
 
 @pytest.mark.usefixtures("start")
