@@ -34,13 +34,19 @@ class LocalStack:
 
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
         """Run `python -m local VERB`; the test fails with everything printed when the exit code differs."""
-        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(self.stack_file)]
-        command = [sys.executable, "-m", "local", verb, *where]
         done = subprocess.run(
-            [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+            [*self._command(verb), *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
         )
         assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def start(self, verb: str) -> subprocess.Popen[bytes]:
+        """Start `python -m local VERB` and let it run; whoever starts it ends it."""
+        return subprocess.Popen(self._command(verb), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def _command(self, verb: str) -> list[str]:
+        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(self.stack_file)]
+        return [sys.executable, "-m", "local", verb, *where]
 
     def configure(self, key: str, value: Any) -> None:
         """Set one key of the stack's configuration, as a user edits the file."""

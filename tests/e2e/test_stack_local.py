@@ -26,6 +26,10 @@ def running_machines(stack: LocalStack) -> dict[str, dict[str, object]]:
     return {m["name"]: m for m in stack.cloud.list("machines") if m["state"] == "running"}
 
 
+def live_machines(stack: LocalStack) -> list[dict[str, object]]:
+    return [m for m in stack.cloud.list("machines") if m["state"] != "terminated"]
+
+
 def route_targets(stack: LocalStack) -> dict[str, str]:
     (network,) = stack.cloud.list("networks")
     routes = stack.cloud.list(f"route_tables/{network['route_table_id']}/routes")
@@ -183,6 +187,23 @@ def test_nodes_routes_and_members_follow_the_number_of_workers(stack: LocalStack
     eventually(lambda: answers(url), "the load balancer answers")
 
 
+def test_an_up_killed_while_it_makes_a_machine_is_finished_by_the_next_one(stack: LocalStack) -> None:
+    before = set(running_machines(stack))
+    stack.scale_workers(3)
+    killed = stack.start("up")
+    try:
+        eventually(lambda: {m["name"] for m in live_machines(stack)} - before, "the third worker is being made")
+    finally:
+        killed.kill()
+        killed.wait()
+
+    stack.run("up")
+
+    names = [str(m["name"]) for m in live_machines(stack)]
+    assert sorted(names) == sorted({*before, "local-workers-2"})
+    assert stack.changes("preview") == {}
+
+
 def test_a_terminated_machine_loses_its_node_and_its_membership(stack: LocalStack) -> None:
     victim = next(m for m in running_machines(stack).values() if m["role"] == "worker")
 
@@ -209,7 +230,7 @@ def test_refresh_and_up_replace_the_machine_that_is_gone(stack: LocalStack) -> N
     stack.run("up")
 
     machines = running_machines(stack)
-    assert len([m for m in machines.values() if m["role"] == "worker"]) == 2
+    assert len([m for m in machines.values() if m["role"] == "worker"]) == 3
     assert {n["metadata"]["name"] for n in stack.kube.list(NODES).items} == set(machines)
     assert set(route_targets(stack).values()) == {m["id"] for m in machines.values()}
 
