@@ -8,14 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cloud_controller.kube import ApiError, ConflictError, Kube, Object, PatchType, Resource
+from cloud_controller.kube import ConflictError, Kube, Object, PatchType, Resource
 from local.engine import paths
 from local.engine.kubernetes.check import PATCH_FORCE
+from local.engine.kubernetes.errors import explain
 from local.engine.provider import ProviderError
 
 _MANAGER = re.compile(r'conflict with "([^"]+)"')
-_ASKED = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
-"""What the client puts around the server's message: the request, which says nothing to whoever runs the program."""
 _CLIENT_SIDE_MANAGER = "pulumi-kubernetes"
 """The manager of what Pulumi's own provider creates: fields of it are this program's, whoever ran it."""
 _MISSING = object()
@@ -67,14 +66,6 @@ def describe(resource: Resource, obj: dict[str, Any]) -> str:
     metadata = obj["metadata"]
     namespace = metadata.get("namespace")
     return f"{resource.kind} {namespace}/{metadata['name']}" if namespace else f"{resource.kind} {metadata['name']}"
-
-
-def explain(subject: str, error: ApiError) -> str:
-    """An API error as one line about the object."""
-    causes = error.details.get("causes") or []
-    told = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes if cause.get("field")]
-    asked = _ASKED.fullmatch(error.message)
-    return f"{subject}: {'; '.join(told) or (asked[1] if asked else error.message)}"
 
 
 def with_live_values(obj: dict[str, Any], live: Object, ignored: Sequence[str]) -> dict[str, Any]:

@@ -22,14 +22,12 @@ from cloud_controller.kube import (
     NotFoundError,
     Object,
     Resource,
-    UnreachableError,
 )
 from local.engine.kubernetes import live as live_objects
 from local.engine.kubernetes.api_types import ApiType, UnsupportedTypeError, type_of_urn
 from local.engine.kubernetes.apply import (
     apply,
     describe,
-    explain,
     field_manager_of,
     is_managed_by,
     with_live_values,
@@ -43,6 +41,7 @@ from local.engine.kubernetes.check import (
     check_inputs,
 )
 from local.engine.kubernetes.diff import diff_inputs
+from local.engine.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
 from local.engine.kubernetes.settings import parse_settings
 from local.engine.kubernetes.wait import NotReadyError, Waiter
 from local.engine.provider import (
@@ -140,7 +139,7 @@ class KubernetesProvider:
                 live = self._connected().get(self._resource(api), name, namespace)
         except NotFoundError:
             return ReadResult(None, {})
-        except _UnreachableProviderError:
+        except UnreachableClusterError:
             if self._settings.delete_unreachable:
                 return ReadResult(None, {})
             raise
@@ -209,7 +208,7 @@ class KubernetesProvider:
             return
         except NotReadyError as error:
             raise ProviderError(f"{api.kind} {id} was not deleted in time: {error}") from None
-        except _UnreachableProviderError:
+        except UnreachableClusterError:
             if not self._settings.delete_unreachable:
                 raise
 
@@ -319,7 +318,7 @@ class KubernetesProvider:
         if self._kube is None:
             raise ProviderError("the cluster's kubeconfig is not known yet")
         if self._unreachable:
-            raise _UnreachableProviderError(self._unreachable)
+            raise UnreachableClusterError(self._unreachable)
         return self._kube
 
     def _forces(self, inputs: PropertyMap) -> bool:
@@ -339,22 +338,12 @@ class KubernetesProvider:
         gone_passes: bool = False,
         preview: bool = False,
     ) -> Iterator[None]:
-        """Turn API errors into ProviderErrors about the object, without its secrets; NotFoundError may pass."""
-        metadata = obj["metadata"]
-        subject = f"{api.kind} {live_objects.object_id({'metadata': metadata})}"
+        subject = f"{api.kind} {live_objects.object_id(obj)}"
         try:
-            yield
-        except UnreachableError as error:
-            message = f"the cluster's API server is unreachable: {error.message}"
+            with told_as_provider_errors(subject, inputs, gone_passes=gone_passes):
+                yield
+        except UnreachableClusterError as error:
             if preview:
                 # Said once and for all: the other objects need not wait for their own time-outs.
-                self._unreachable = message
-            raise _UnreachableProviderError(message) from None
-        except ApiError as error:
-            if gone_passes and isinstance(error, NotFoundError):
-                raise
-            raise ProviderError(live_objects.mask(explain(subject, error), inputs)) from None
-
-
-class _UnreachableProviderError(ProviderError):
-    """The API server does not answer; with deleteUnreachable its objects count as gone."""
+                self._unreachable = str(error)
+            raise

@@ -9,7 +9,8 @@ import pytest
 
 from cloud_controller.kube import DEPLOYMENTS, NODES, InvalidError
 from local.engine.kubernetes.api_types import ApiType
-from local.engine.kubernetes.apply import describe, explain, field_manager_of, with_live_values
+from local.engine.kubernetes.apply import describe, field_manager_of, with_live_values
+from local.engine.kubernetes.errors import explain
 from local.engine.kubernetes.live import (
     drifted_inputs,
     inputs_from_live,
