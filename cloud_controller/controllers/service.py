@@ -267,6 +267,7 @@ class ServiceController:
                 )
                 if not found.plan.changes:
                     if found.failure is not None:
+                        self._cache.suspect(key)  # The cloud may mend it by itself.
                         raise CloudError(found.failure)
                     if all(lb.state is LoadBalancerState.READY for lb in own):
                         told.at_rest()

@@ -250,7 +250,7 @@ def _clean_up(
 
 def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
     present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-    if present == wanted:
+    if [_with_defaults(entry) for entry in present] == [_with_defaults(entry) for entry in wanted]:
         return []
     namespace, name, uid = _identity(service)
     return [
@@ -262,6 +262,11 @@ def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
             operation=SetIngress(namespace, name, uid, tuple(wanted)),
         )
     ]
+
+
+def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:
+    """As the API server stores it: an IP without a mode is a virtual one."""
+    return {"ipMode": "VIP", **entry} if "ip" in entry else entry
 
 
 def _addresses(ingress: Sequence[dict[str, Any]]) -> str | None:

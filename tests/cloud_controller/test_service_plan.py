@@ -149,6 +149,12 @@ def test_the_status_is_set_once_the_load_balancer_is_ready() -> None:
     assert [str(change) for change in action.changes] == ["status.loadBalancer.ingress: (none) -> 192.0.2.1"]
 
 
+def test_a_status_that_the_api_server_has_completed_is_not_written_again() -> None:
+    service = web(ingress=[{"ip": "192.0.2.1", "ipMode": "VIP"}])
+
+    assert len(planned(service, existing(service))) == 0
+
+
 def test_a_deleted_service_keeps_its_finalizer_while_anything_of_it_is_left() -> None:
     service = web(deleted=True, ingress=INGRESS)
 

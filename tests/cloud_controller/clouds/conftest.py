@@ -90,11 +90,11 @@ class MyCloudSite:
                     lb.state, lb.observed = State.AVAILABLE, lb.generation
                     session.save(lb)
 
-    def fail_load_balancer(self, id: str, reason: str) -> None:
-        """What the data plane would report of a load balancer that it can't open."""
+    def set_load_balancer_state(self, id: str, state: str, reason: str | None = None) -> None:
+        """What the data plane would report of a load balancer that it can, or can't, open."""
         with self.context.store.write() as session:
             lb = session.get(LoadBalancerRecord, id)
-            lb.state, lb.state_reason = State.FAILED, reason
+            lb.state, lb.state_reason = State(state), reason
             session.save(lb)
 
     def load_balancers(self) -> list[Json]:

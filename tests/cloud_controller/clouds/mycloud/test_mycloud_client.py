@@ -153,7 +153,7 @@ def test_waiting_ends_with_the_state_the_reason_of_a_failure_or_the_time(site: M
         site.client.wait_for_state("load_balancers", made, {"available"}, deadline=0)
     site.settle()
     assert site.client.wait_for_state("load_balancers", made, {"available"}, deadline=5)["id"] == made
-    site.fail_load_balancer(made, "the port is taken")
+    site.set_load_balancer_state(made, "failed", "the port is taken")
     with pytest.raises(CloudError, match="the port is taken"):
         site.client.wait_for_state("load_balancers", made, {"available"}, deadline=5)
     site.client.delete("load_balancers", made)

@@ -527,7 +527,7 @@ def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Clu
     running = controller(site, cluster)
     settle(site, running)
     lb = only(site.load_balancers())
-    site.fail_load_balancer(lb["id"], "TCP 8080 cannot be bound")
+    site.set_load_balancer_state(lb["id"], "failed", "TCP 8080 cannot be bound")
     running.handle(RESYNC)
 
     with pytest.raises(CloudError):
@@ -535,6 +535,8 @@ def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Clu
 
     assert "TCP 8080 cannot be bound" in cluster.events[-1][1]
     assert only(site.load_balancers())["id"] == lb["id"]
+    site.set_load_balancer_state(lb["id"], "available")
+    running.handle(WEB)
 
 
 def test_a_throttled_cloud_is_no_fault_of_the_service(site: MyCloudSite, cluster: Cluster) -> None:

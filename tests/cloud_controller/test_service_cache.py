@@ -1,0 +1,112 @@
+"""What the service controller remembers of the cloud: reads of the whole and of one Service, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from cloud_controller.controllers.service_cache import LoadBalancerCache
+from cloud_controller.load_balancer import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
+
+
+class Reads:
+    """A cloud that only reads; `during` happens while a read is under way."""
+
+    def __init__(self, *present: ObservedLoadBalancer) -> None:
+        self.present = [*present]
+        self.asked: list[Collection[str] | None] = []
+        self.during: Callable[[], None] = lambda: None
+
+    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
+        self.asked.append(service_uids)
+        found = [lb for lb in self.present if service_uids is None or (lb.owner and lb.owner.uid in service_uids)]
+        happens, self.during = self.during, lambda: None
+        happens()
+        return found
+
+
+def load_balancer(
+    name: str = "web", uid: str = "uid-1", *, cluster: str = "c-1", settled: bool = True
+) -> ObservedLoadBalancer:
+    tags = Owner(cluster, uid, "default", name).tags
+    model = LoadBalancerModel(name, tags=tags)
+    return ObservedLoadBalancer(f"lb-{uid}", LoadBalancerState.READY, model, settled=settled)
+
+
+def cache(reads: Reads) -> LoadBalancerCache:
+    return LoadBalancerCache(reads, "c-1")  # type: ignore[arg-type]
+
+
+def test_everything_is_read_once_and_found_by_service() -> None:
+    reads = Reads(load_balancer("web", "uid-1"), load_balancer("dns", "uid-2"))
+    known = cache(reads)
+
+    known.load()
+
+    assert known.keys() == {"default/web", "default/dns"}
+    assert known.get("default/web") == (load_balancer("web", "uid-1"),)
+    assert known.get("default/none") == ()
+    assert reads.asked == [None]
+
+
+def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_stays() -> None:
+    reads = Reads()
+    known = cache(reads)
+
+    def made_meanwhile() -> None:
+        reads.present = [load_balancer()]
+        known.refresh([("default/web", "uid-1")])
+
+    reads.during = made_meanwhile
+    known.load()
+
+    assert known.get("default/web") == (load_balancer(),)
+
+
+def test_a_suspicion_that_arose_while_everything_was_read_stays() -> None:
+    reads = Reads(load_balancer())
+    known = cache(reads)
+    reads.during = lambda: known.suspect("default/web")
+
+    known.load()
+
+    assert known.is_suspect("default/web")
+    known.refresh([("default/web", "uid-1")])
+    assert not known.is_suspect("default/web")
+
+
+def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
+    known = cache(Reads(load_balancer()))
+    known.suspect("default/web")
+
+    known.load()
+
+    assert not known.is_suspect("default/web")
+
+
+def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_name() -> None:
+    reads = Reads(load_balancer(uid="uid-1"), load_balancer(uid="uid-2"))
+    known = cache(reads)
+    known.load()
+    reads.present = [load_balancer(uid="uid-1")]
+
+    known.refresh([("default/web", "uid-2")])
+
+    assert known.get("default/web") == (load_balancer(uid="uid-1"),)
+
+
+def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
+    reads = Reads(
+        load_balancer("a", "1", settled=False), load_balancer("b", "2"), load_balancer("c", "3", settled=False)
+    )
+    known = cache(reads)
+    known.load()
+
+    assert known.unsettled() == {"1": "default/a", "3": "default/c"}
+
+
+def test_another_clusters_load_balancers_are_not_kept() -> None:
+    known = cache(Reads(load_balancer(cluster="c-2")))
+
+    known.load()
+
+    assert known.keys() == set()
