@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -26,9 +27,10 @@ from cloud_controller.kube import (
     UnreachableError,
 )
 from local import processes
-from local.control_plane.components import API_SERVER, COMPONENTS, ETCD, ETCD_CLIENT_PORT
-from local.control_plane.control_plane import ControlPlane
-from local.ports import PortBusyError
+from local.control_plane.binaries import Binaries
+from local.control_plane.components import ALL_PORTS, API_SERVER, COMPONENTS, ETCD, ETCD_CLIENT_PORT
+from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.ports import PortBusyError, unused_address
 from local.processes import Process
 
 pytestmark = pytest.mark.control_plane
@@ -175,6 +177,33 @@ def test_a_busy_port_is_reported_with_its_holder_and_nothing_is_left_running(
         control_plane.start()
 
     assert not processes.find_all(tmp_path / "processes")
+
+
+def test_two_starts_at_once_start_it_once(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
+    control_plane = make_control_plane(tmp_path)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: control_plane.start(), range(2)))
+
+    assert control_plane.is_running()
+    assert len(processes.find_all(tmp_path / "processes")) == len(COMPONENTS)
+
+
+def test_a_component_that_ends_at_once_is_named_with_its_log_and_the_others_are_stopped(
+    binaries: Binaries, tmp_path: Path
+) -> None:
+    broken = tmp_path / "kube-apiserver"
+    broken.write_text("#!/bin/sh\necho the flag is unknown >&2\nexit 1\n")
+    broken.chmod(0o755)
+    control_plane = ControlPlane(
+        *(tmp_path / "c", Binaries({**binaries.paths, API_SERVER: broken})),
+        *(unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test"),
+    )
+
+    with pytest.raises(ControlPlaneError, match=r"kube-apiserver ended while waiting[^$]*the flag is unknown"):
+        control_plane.start()
+
+    assert not processes.find_all(tmp_path / "c" / "processes")
 
 
 def client(control_plane: ControlPlane, user: str = "admin", *groups: str) -> Kube:
