@@ -119,7 +119,7 @@ class Deployment:
             return
         leftovers = [
             r
-            for r in run.store.snapshot.resources.values()
+            for r in run.store.snapshot.all()
             if r.delete or (r.urn not in run.registered and r.urn not in self._deleted_early)
         ]
         try:
@@ -197,9 +197,9 @@ class Deployment:
     def _provider_instance(self, goal: ResourceState) -> ResourceState:
         """A provider instance is a resource without anything behind it: its inputs configure what manages others."""
         goal, violated = self.policies.check_resource(self.run, goal, None)
-        if violated:
-            raise Reported("a mandatory policy is violated")
         run = self.run
+        if violated and not run.dry_run:
+            self._block(goal.urn)
         public = {k: v for k, v in goal.inputs.items() if k != INTERNAL}
         old = self._olds.get(goal.urn)
         if old is None:
@@ -285,8 +285,12 @@ class Deployment:
     def _policed(self, goal: ResourceState) -> ResourceState:
         goal, violated = self.policies.check_resource(self.run, goal, self._provider_state(goal))
         if violated and not self.run.dry_run:
-            raise Reported("a mandatory policy is violated")
+            self._block(goal.urn)
         return goal
+
+    def _block(self, urn: str) -> None:
+        self.run.fail("blocked: it violates a mandatory policy", urn)
+        raise Reported("a mandatory policy is violated", urn)
 
     def _provider_state(self, goal: ResourceState) -> ResourceState | None:
         with self.run.lock:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from local.engine import pending
 from local.engine.deletion import delete_all
 from local.engine.deployment import Deployment
-from local.engine.events import Diagnostic, Prelude, Sink, Summary
+from local.engine.events import Diagnostic, Prelude, Sink, Summary, without_texts
 from local.engine.lock import StackLock
 from local.engine.monitor import Monitor
 from local.engine.planner import ProtectedError
@@ -83,7 +83,7 @@ def destroy(request: Request, options: Options, emit: Sink) -> bool:
     def body(run: Run) -> PropertyMap:
         pending.resolve(run)
         try:
-            delete_all(run, list(run.store.snapshot.resources.values()))
+            delete_all(run, run.store.snapshot.all())
         except ProtectedError as error:
             run.fail(str(error))
         return run.stack_outputs()
@@ -95,6 +95,7 @@ def _run_program(request: Request, options: Options, emit: Sink, name: str, *, d
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(nullcontext() if dry_run else StackLock(request.stack_dir))
         session = open_session(request, writable=not dry_run)
+        emit = without_texts(emit, _secret_texts(session))
         run, started = _begin(cleanup, session, request, options, emit, name, dry_run=dry_run, lock=lock)
         policies = Policies(_starts(options, session, request, emit, dry_run=dry_run))
         cleanup.callback(policies.close)
@@ -121,6 +122,7 @@ def _without_program(
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(StackLock(request.stack_dir))
         session = open_session(request, writable=True)
+        emit = without_texts(emit, _secret_texts(session))
         run, started = _begin(cleanup, session, request, options, emit, name, dry_run=False, lock=lock)
         return _end(run, started, body(run), {})
 
@@ -193,6 +195,10 @@ def _starts(
         )
         for directory, config in options.policy_packs
     ]
+
+
+def _secret_texts(session: Session) -> list[str]:
+    return [session.config.values[k] for k in session.config.secret_keys]
 
 
 def _line(emit: Sink, line: str) -> None:

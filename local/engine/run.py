@@ -85,7 +85,7 @@ class Run:
             raise StackError(str(error), resource.urn) from error
 
     def _from_state(self, urn: str, identity: str) -> ResourceState | None:
-        matches = [r for r in self.store.snapshot.resources.values() if r.urn == urn]
+        matches = [r for r in self.store.snapshot.all() if r.urn == urn]
         return next((r for r in matches if r.id == identity), matches[0] if matches else None)
 
     def _configured(self, state: ResourceState) -> ResourceState:

@@ -58,13 +58,17 @@ class Snapshot:
     resources: dict[tuple[str, str], ResourceState] = field(default_factory=dict)
     pending: dict[int, PendingOperation] = field(default_factory=dict)
 
+    def all(self) -> list[ResourceState]:
+        """A copy: other threads go on changing the snapshot."""
+        return list(self.resources.values())
+
     def live(self) -> dict[str, ResourceState]:
         """The resources by URN, without those that only wait for their deletion."""
-        return {r.urn: r for r in self.resources.values() if not r.delete}
+        return {r.urn: r for r in self.all() if not r.delete}
 
     def ordered(self) -> list[ResourceState]:
         """The resources, each after whatever it needs; otherwise in the order in which they came."""
-        return in_order(self.resources.values())
+        return in_order(self.all())
 
 
 def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:

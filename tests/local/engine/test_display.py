@@ -6,7 +6,17 @@ import io
 from typing import Any
 
 from local.engine.display import Display, diff_lines, plan_lines, property_lines
-from local.engine.events import Diagnostic, PolicyEvent, Prelude, StepDone, StepInfo, StepStarted, Summary, to_json
+from local.engine.events import (
+    Diagnostic,
+    PolicyEvent,
+    Prelude,
+    StepDone,
+    StepInfo,
+    StepStarted,
+    Summary,
+    to_json,
+    without_texts,
+)
 from local.engine.planner import Op, differences
 from local.engine.policy_host import Finding
 from local.engine.resource import ResourceState
@@ -150,3 +160,11 @@ def test_engine_events_have_pulumis_shape_and_no_secret() -> None:
     summed = to_json(summary(changes={Op.CREATE: 2}), 8, 0)["summaryEvent"]
     assert summed["resourceChanges"] == {"create": 2} and summed["isPreview"] is True
     assert to_json(Diagnostic("info", "x", STACK), 1, 0)["diagnosticEvent"]["urn"] == STACK
+
+
+def test_a_secret_text_in_the_middle_of_a_message_is_taken_out() -> None:
+    seen: list[Any] = []
+    sink = without_texts(seen.append, ["tok-12345", "x"])
+    sink(Diagnostic("error", "401 for tok-12345 at example.com"))
+    sink(PolicyEvent(Finding("rule", "pack", "", "advisory", "has tok-12345", STACK, "About.")))
+    assert seen[0].message == "401 for [secret] at example.com" and seen[1].finding.message == "has [secret]"

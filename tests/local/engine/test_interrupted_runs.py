@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -197,33 +198,73 @@ class File(Resource):
 """
 
 
-def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
-    (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
-    (tmp_path / "files.py").write_text(PROVIDER)
-    (tmp_path / "__main__.py").write_text("from files import File\nFile('quick')\nFile('slow')\n")
-    (tmp_path / "objects").mkdir()
-    state = tmp_path / "state"
-    command = [sys.executable, "-m", "local.engine", "up", "-s", "dev", "-C", str(tmp_path), "--state", str(state)]
-    journal = state / "stacks" / "dev" / "journal.jsonl"
+@dataclass
+class Files:
+    """A program of two dynamic resources in a folder; `slow` waits in its create until the file `go` is there."""
 
-    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    until(lambda: {p.name for p in (tmp_path / "objects").iterdir()} == {"quick", "slow"})
-    until(lambda: journal.read_text().count('"op":"put"') >= 3)
+    directory: Path
+
+    def __post_init__(self) -> None:
+        (self.directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
+        (self.directory / "Pulumi.dev.yaml").write_text("config: {}\n")
+        (self.directory / "files.py").write_text(PROVIDER)
+        (self.directory / "__main__.py").write_text("from files import File\nFile('quick')\nFile('slow')\n")
+        (self.directory / "objects").mkdir()
+
+    @property
+    def command(self) -> list[str]:
+        where = ["-s", "dev", "-C", str(self.directory), "--state", str(self.directory / "state")]
+        return [sys.executable, "-m", "local.engine", "up", *where]
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "state" / "stacks" / "dev" / "journal.jsonl"
+
+    def deployment(self) -> dict[str, Any]:
+        document = json.loads((self.journal.parent / "state.json").read_text())
+        return dict(document["deployment"])
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
+        process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, start_new_session=True)
+        until(lambda: {p.name for p in (self.directory / "objects").iterdir()} == {"quick", "slow"})
+        until(lambda: '"id":"quick"' in self.journal.read_text())
+        return process
+
+
+def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi\nfrom files import File\nFile('quick')\n"
+        "File('next', pulumi.ResourceOptions(depends_on=[File('slow')]))\n"
+    )
+    process = files.start()
+    process.send_signal(signal.SIGINT)
+    (tmp_path / "go").touch()
+
+    assert process.wait(60) == 1
+    deployment = files.deployment()
+    assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
+    assert "pending_operations" not in deployment
+
+
+def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    first = files.start()
     servers = psutil.Process(first.pid).children(recursive=True)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     until(lambda: not any(s.is_running() and s.status() != psutil.STATUS_ZOMBIE for s in servers))
 
     (tmp_path / "go").touch()
-    second = subprocess.run(command, capture_output=True, text=True, check=False)
+    second = subprocess.run(files.command, capture_output=True, text=True, check=False)
 
     assert second.returncode == 0, second.stdout + second.stderr
     assert "interrupted while creating" in second.stdout
     assert (tmp_path / "created").read_text().split().count("quick") == 1
-    document = json.loads((state / "stacks" / "dev" / "state.json").read_text())["deployment"]
-    assert {r["id"] for r in document["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
-    assert "pending_operations" not in document and not journal.exists()
+    deployment = files.deployment()
+    assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
+    assert "pending_operations" not in deployment and not files.journal.exists()
 
 
 def until(condition: Any) -> None:
