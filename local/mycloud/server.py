@@ -26,6 +26,7 @@ from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 from local.mycloud.suspension import notice_restart
 
+KEEP_ALIVE_SECONDS = 300
 SHUTDOWN_SECONDS = 1
 """For open requests; only the data plane's wait for changes ever lasts longer, and it asks again."""
 
@@ -60,6 +61,8 @@ def serve(state_dir: Path) -> None:
         server_header=False,
         proxy_headers=False,
         log_config=None,
+        # Longer than clients leave a connection unused, so that none is closed under a request.
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 

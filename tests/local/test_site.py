@@ -109,11 +109,18 @@ def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyP
     assert call(shared, "GET", "/v1/zones") == 200
 
 
-def test_two_sites_run_side_by_side_and_down_ends_one_alone(shared: Site, tmp_path: Path) -> None:
+def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_one_alone(
+    shared: Site, tmp_path: Path
+) -> None:
     shared.up()
     other = Site(tmp_path / "state", registry=shared.registry.directory)
-    other.up()
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        strangers = first_bindable(stranger)
+        stranger.listen()
+        other.up()
     try:
+        assert other.block.base not in (strangers, shared.block.base)
         assert balancer_runs(other)
         assert shared.block != other.block
         assert call(other, "GET", "/v1/networks") == 200
@@ -146,17 +153,6 @@ def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_somebody_listen
     shared.up()
 
     assert (shared.endpoint, shared.token) == (endpoint, token)
-
-
-def test_a_block_whose_address_somebody_else_listens_on_is_passed_over(site: Site) -> None:
-    with socket.socket() as stranger:
-        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken = first_bindable(stranger)
-        stranger.listen()
-
-        site.up()
-
-        assert site.block.base != taken
 
 
 def first_bindable(sock: socket.socket) -> int:
