@@ -1,0 +1,140 @@
+"""Machines are found in batches though one node is at fault, and a node is patched without undoing others' work."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Conflict, Instance, InstanceRef, InvalidConfiguration, Unavailable
+from cloud_controller.kube import ConflictError, NotFoundError, Object
+from cloud_controller.nodes import describe, is_ready, patch_node, pod_cidrs
+
+
+def node(name: str, version: str = "1", **spec: Any) -> Object:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": version}, "spec": spec}
+
+
+class Picky:
+    """A cloud that refuses whole calls because of single references."""
+
+    def __init__(self, wrong: set[str], error: Exception) -> None:
+        self.instances = self
+        self.wrong, self.error = wrong, error
+        self.calls = 0
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        self.calls += 1
+        if any(ref.node_name in self.wrong for ref in refs):
+            raise self.error
+        return dict.fromkeys(refs)
+
+
+def described(cloud: Any, count: int) -> tuple[dict[str, Instance | None], dict[str, Any]]:
+    found, wrong = describe(cloud, [node(f"n{number:02}") for number in range(count)])
+    return found, dict(wrong)
+
+
+@pytest.mark.parametrize("error", [InvalidConfiguration("node", "another cloud's"), Conflict("two of a name")])
+def test_nodes_at_fault_are_singled_out_and_the_others_get_their_answer(error: Exception) -> None:
+    cloud = Picky({"n07", "n42"}, error)
+
+    found, wrong = described(cloud, 64)
+
+    assert wrong == {"n07": error, "n42": error}
+    assert len(found) == 62
+    assert cloud.calls < 30
+
+
+def test_a_cloud_that_does_not_answer_is_not_asked_node_by_node() -> None:
+    cloud = Picky({"n07"}, Unavailable("down"))
+
+    with pytest.raises(Unavailable):
+        described(cloud, 64)
+
+    assert cloud.calls == 1
+
+
+class Nodes:
+    """One node as the API server keeps it; `meddlers` write before the next patches come in."""
+
+    def __init__(self, stored: Object | None, *meddlers: Callable[[Object], None]) -> None:
+        self.stored = stored
+        self.meddlers = list(meddlers)
+        self.patches: list[Object] = []
+
+    def patch(self, _: object, name: str, patch: Object, **__: object) -> None:
+        if self.stored is not None and self.meddlers:
+            self.meddlers.pop(0)(self.stored)
+        if self.stored is None:
+            raise NotFoundError(404, "NotFound", name)
+        if patch["metadata"]["resourceVersion"] != self.stored["metadata"]["resourceVersion"]:
+            raise ConflictError(409, "Conflict", "changed")
+        self.patches.append(patch)
+
+    def get(self, _: object, name: str) -> Object:
+        if self.stored is None:
+            raise NotFoundError(404, "NotFound", name)
+        return copy.deepcopy(self.stored)
+
+
+def taint(version: str) -> Callable[[Object], None]:
+    def meddle(stored: Object) -> None:
+        stored["metadata"]["resourceVersion"] = version
+        stored["spec"]["taints"] = [{"key": f"of-{version}"}]
+
+    return meddle
+
+
+def count_taints(current: Object) -> Object:
+    return {"metadata": {"labels": {"taints": str(len(current["spec"].get("taints", [])))}}}
+
+
+def patched(nodes: Any, seen: Object, change: Callable[[Object], Object | None] = count_taints) -> list[Object]:
+    patch_node(nodes, seen, change)
+    found: list[Object] = nodes.patches
+    return found
+
+
+def test_a_patch_is_made_anew_from_what_another_wrote_meanwhile() -> None:
+    nodes = Nodes(node("a"), taint("2"))
+
+    (patch,) = patched(nodes, node("a"))
+
+    assert patch == {"metadata": {"labels": {"taints": "1"}, "resourceVersion": "2"}}
+
+
+def test_a_node_that_is_written_all_the_time_is_given_up() -> None:
+    nodes = Nodes(node("a"), *(taint(str(version)) for version in range(2, 20)))
+
+    with pytest.raises(ConflictError):
+        patched(nodes, node("a"))
+
+
+def test_nothing_is_written_where_nothing_is_left_to_change() -> None:
+    assert patched(Nodes(node("a")), node("a"), lambda _: None) == []
+
+
+def test_a_node_that_is_gone_is_left_alone() -> None:
+    assert patched(Nodes(None), node("a")) == []
+
+
+def test_a_node_that_was_made_anew_under_the_name_is_left_alone() -> None:
+    anew = node("a", "7")
+    anew["metadata"]["uid"] = "another"
+
+    assert patched(Nodes(anew), node("a")) == []
+
+
+@pytest.mark.parametrize(
+    "spec, cidrs",
+    [({}, ()), ({"podCIDR": "10.1.0.0/24"}, ("10.1.0.0/24",)), ({"podCIDR": "a", "podCIDRs": ["a", "b"]}, ("a", "b"))],
+)
+def test_pod_ranges_are_read_in_both_forms(spec: Object, cidrs: tuple[str, ...]) -> None:
+    assert pod_cidrs(node("a", **spec)) == cidrs
+
+
+def test_a_node_that_says_nothing_of_itself_is_not_ready() -> None:
+    assert not is_ready(node("a"))
