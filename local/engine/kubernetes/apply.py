@@ -28,11 +28,6 @@ def field_manager_of(urn: str) -> str:
     return f"pulumi-kubernetes-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
 
 
-def is_managed_by(live: Object, manager: str) -> bool:
-    """Whether this field manager ever applied to the object."""
-    return any(entry.get("manager") == manager for entry in live["metadata"].get("managedFields") or [])
-
-
 def apply(
     kube: Kube, resource: Resource, obj: dict[str, Any], manager: str, *, force: bool, dry_run: bool = False
 ) -> Object:

@@ -29,7 +29,6 @@ from local.engine.kubernetes.apply import (
     apply,
     describe,
     field_manager_of,
-    is_managed_by,
     with_live_values,
 )
 from local.engine.kubernetes.check import (
@@ -42,6 +41,7 @@ from local.engine.kubernetes.check import (
 )
 from local.engine.kubernetes.diff import diff_inputs
 from local.engine.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
+from local.engine.kubernetes.existing import find, make_room, refuse_foreign
 from local.engine.kubernetes.settings import parse_settings
 from local.engine.kubernetes.wait import NotReadyError, Waiter
 from local.engine.provider import (
@@ -124,7 +124,7 @@ class KubernetesProvider:
         with self._errors(api, obj, inputs):
             resource = self._resource(api)
             obj = self._placed(resource, obj)
-            self._make_room(resource, obj, manager, deadline, report)
+            make_room(self._connected(), resource, obj, manager, self._waiter(), deadline, report)
             live = apply(self._connected(), resource, obj, manager, force=self._forces(inputs))
         return CreateResult(
             live_objects.object_id(live), self._await(api, resource, live, inputs, manager, deadline, report)
@@ -203,7 +203,7 @@ class KubernetesProvider:
                 propagation = _PROPAGATIONS.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
                 kube.delete(resource, name, namespace, uid=live["metadata"]["uid"], propagation=propagation)
                 if annotation(inputs, SKIP_AWAIT) != "true":
-                    Waiter(kube, self._stop).until_gone(resource, live, deadline, report)
+                    self._waiter().until_gone(resource, live, deadline, report)
         except NotFoundError:
             return
         except NotReadyError as error:
@@ -225,49 +225,19 @@ class KubernetesProvider:
             try:
                 resource = self._resource(api)
                 obj = self._placed(resource, obj)
-                existing = self._existing(resource, obj)
+                existing = find(kube, resource, obj)
                 if existing is not None:
                     # Ours, to be replaced under its name: a dry run would be an update of the old one.
-                    self._refuse_foreign(resource, obj, existing, manager)
+                    refuse_foreign(resource, obj, existing, manager)
                     return inputs
                 live = apply(kube, resource, obj, manager, force=self._forces(inputs), dry_run=True)
             except NotFoundError:
                 return inputs  # The namespace, or the kind's definition, is not there yet.
         return live_objects.preview_outputs(live_objects.outputs_of(api, live, inputs, manager))
 
-    def _make_room(
-        self, resource: Resource, obj: dict[str, Any], manager: str, deadline: float, report: Report
-    ) -> None:
-        """Return when no object of the name is there but what an interrupted run of this resource made."""
-        existing = self._existing(resource, obj)
-        if existing is None:
-            return
-        if not existing["metadata"].get("deletionTimestamp"):
-            self._refuse_foreign(resource, obj, existing, manager)
-            report("it is there already, from an interrupted run; taking it over")
-            return
-        report("an object of its name is being deleted; waiting for its end")
-        try:
-            Waiter(self._connected(), self._stop).until_gone(resource, existing, deadline, report)
-        except NotReadyError as error:
-            raise ProviderError(f"{describe(resource, obj)}: an old object of its name stays: {error}") from None
-
     def _placed(self, resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
         """The object with a namespace if its kind has one: a check without discovery could not tell."""
         return live_objects.with_namespace(obj, self._settings.namespace) if resource.namespaced else obj
-
-    def _existing(self, resource: Resource, obj: dict[str, Any]) -> Object | None:
-        try:
-            return self._connected().get(resource, obj["metadata"]["name"], obj["metadata"].get("namespace"))
-        except NotFoundError:
-            return None
-
-    def _refuse_foreign(self, resource: Resource, obj: dict[str, Any], existing: Object, manager: str) -> None:
-        if not is_managed_by(existing, manager):
-            raise ProviderError(
-                f"{describe(resource, obj)} exists already and was not made by this resource; "
-                "delete it, or give this one another name"
-            )
 
     def _await(
         self,
@@ -285,7 +255,7 @@ class KubernetesProvider:
             return live_objects.outputs_of(api, live, inputs, manager)
         problem = ""
         try:
-            live = Waiter(self._connected(), self._stop).until_ready(resource, live, deadline, report)
+            live = self._waiter().until_ready(resource, live, deadline, report)
         except NotReadyError as error:
             problem = str(error)
         except ApiError as error:
@@ -299,7 +269,7 @@ class KubernetesProvider:
 
     def _latest(self, resource: Resource, live: Object) -> Object:
         try:
-            return self._existing(resource, live) or live
+            return find(self._connected(), resource, live) or live
         except ApiError:
             return live  # What was stored last is still true enough to be kept in the state.
 
@@ -320,6 +290,9 @@ class KubernetesProvider:
         if self._unreachable:
             raise UnreachableClusterError(self._unreachable)
         return self._kube
+
+    def _waiter(self) -> Waiter:
+        return Waiter(self._connected(), self._stop)
 
     def _forces(self, inputs: PropertyMap) -> bool:
         return self._settings.patch_force or annotation(inputs, PATCH_FORCE) == "true"
