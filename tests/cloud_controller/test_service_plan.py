@@ -109,7 +109,7 @@ def operations(plan: Plan) -> list[type]:
 
 
 def all_planned(services: Sequence[Object], observed: Sequence[ObservedLoadBalancer] = ()) -> Plan:
-    observation = ServiceObservation(services, [node()], observed, Builder(), "c-1", RULES.classes)  # type: ignore[arg-type]
+    observation = ServiceObservation(services, [node()], observed, Builder(), "c-1", RULES.classes)
     return service.plan(observation, ServiceOptions())
 
 

@@ -92,6 +92,7 @@ class MyCloudLoadBalancers:
     # ------------------------------------------------------------------------------------------------------- writes
 
     def create(self, operation: CreateLoadBalancer) -> None:
+        """Make it whole; the same token again makes no second one."""
         model = operation.model
         body = {
             "name": model.name,
@@ -108,34 +109,42 @@ class MyCloudLoadBalancers:
         self._client.create("load_balancers", body)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
+        """Give it this name and these tags; mycloud can change nothing else in place."""
         changes = {"name": operation.model.name, "tags": dict(operation.model.tags)}
         self._client.update("load_balancers", operation.id, changes)
 
     def put_pool(self, operation: PutPool) -> None:
+        """Make the pool, or change its settings."""
         body = _pool_body(operation.pool) | (_members_body(operation.pool) if operation.new else {})
         self._client.put(f"load_balancers/{operation.id}/backend_sets/{operation.pool.name}", body)
 
     def add_members(self, operation: AddMembers) -> None:
+        """Add the members, or change them."""
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_register"
         self._raise_first(self._batches(path, [_member_body(member) for member in operation.members]))
 
     def remove_members(self, operation: RemoveMembers) -> None:
+        """Take the members out."""
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_deregister"
         errors = self._batches(path, [{"address": m.address, "port": m.port} for m in operation.members])
         self._raise_first(error for error in errors if not isinstance(error, NotFound))
 
     def put_listener(self, operation: PutListener) -> None:
+        """Make the listener, or change it."""
         listener = operation.listener
         path = f"load_balancers/{operation.id}/listeners/{listener.protocol}/{listener.port}"
         self._client.put(path, _listener_body(listener))
 
     def delete_listener(self, operation: DeleteListener) -> None:
+        """Delete the listener."""
         self._delete(f"load_balancers/{operation.id}/listeners/{operation.protocol}/{operation.port}")
 
     def delete_pool(self, operation: DeletePool) -> None:
+        """Delete the pool."""
         self._delete(f"load_balancers/{operation.id}/backend_sets/{operation.name}")
 
     def delete(self, operation: DeleteLoadBalancer) -> None:
+        """Begin to delete it with all its parts."""
         self._delete(f"load_balancers/{operation.id}")
 
     def _delete(self, path: str) -> None:
