@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,7 +21,7 @@ from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import Rules
 from cloud_controller.events import Events
 from cloud_controller.kube import NODES, SERVICES, ApiError, EventType, Informer, Kube, NotFoundError, Object, key
-from cloud_controller.load_balancer import LoadBalancers, LoadBalancerState, ObservedLoadBalancer
+from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancers, LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancer_operations import Operation
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
@@ -57,12 +58,12 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServiceObservation:
-    """Everything that a plan for all Services needs."""
+    """Everything that a plan for all Services needs. `builder` is the pure half of the cloud's load balancers."""
 
     services: Sequence[Object]
     nodes: Sequence[Object]
     load_balancers: Sequence[ObservedLoadBalancer]
-    cloud: LoadBalancers
+    builder: LoadBalancerBuilder
     cluster_id: str
     classes: frozenset[str]
 
@@ -76,7 +77,7 @@ def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
         services=kube.list(SERVICES).items,
         nodes=kube.list(NODES).items,
         load_balancers=found,
-        cloud=load_balancers,
+        builder=load_balancers,
         cluster_id=cloud.cluster_id,
         classes=cloud.load_balancer_classes,
     )
@@ -86,7 +87,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
     """What is to be done for every Service; pure."""
     rules = Rules(observation.cluster_id, observation.classes, options.backend_nodes)
     return service_plan.plan_all(
-        observation.services, observation.load_balancers, observation.nodes, observation.cloud, rules
+        observation.services, observation.load_balancers, observation.nodes, observation.builder, rules
     )
 
 
@@ -137,8 +138,9 @@ class ServiceController:
 
     def join(self, timeout: float) -> bool:
         """Wait for its threads after `stop` was set; False if they have not ended within `timeout` seconds."""
+        end = time.monotonic() + timeout
         for thread in self._threads:
-            thread.join(timeout)
+            thread.join(max(0.0, end - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def trouble(self) -> str | None:
