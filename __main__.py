@@ -82,7 +82,12 @@ def main() -> None:
         echo = Workload("echo", {"image": "registry.local/echo-udp:1", "port": 8053, "protocol": "UDP"}, opts=running)
         web_service = LoadBalancerService(
             "web",
-            {"cloud": config.cloud, "selector": web.selector, "ports": [{"port": 8080, "target_port": "main"}]},
+            {
+                "cloud": config.cloud,
+                "selector": web.selector,
+                "ports": [{"port": 8080, "target_port": "main"}],
+                "settings": {"listener_max_qps": 10_000},
+            },
             opts=balanced,
         )
         echo_service = LoadBalancerService(
