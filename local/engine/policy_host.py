@@ -42,6 +42,8 @@ CALL_SECONDS = 300.0
 """A rule that takes longer than this hangs."""
 MESSAGE_BYTES = 400 * 1024 * 1024
 _LEVELS: tuple[Level, ...] = ("advisory", "mandatory", "disabled", "remediate")
+_KEPT_BACK = frozenset({"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
+"""What a pack has no use for: with these it could read every secret of the stack."""
 _SEVERITIES = ("", "low", "medium", "high", "critical")
 
 
@@ -112,7 +114,7 @@ class PolicyHost:
             [str(_interpreter(pack_dir, pack)), "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
             pack_dir,
             {
-                **os.environ,
+                **{key: value for key, value in os.environ.items() if key not in _KEPT_BACK},
                 "PULUMI_PROJECT": project,
                 "PULUMI_STACK": stack,
                 "PULUMI_ORGANIZATION": organization,

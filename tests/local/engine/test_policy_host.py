@@ -45,6 +45,10 @@ def trim(args):
         args.props["name"] = args.props["name"].strip()
         return args.props
 
+def env(args, report):
+    if args.resource_type == "t:index:Environment":
+        report(",".join(os.environ.get(key, "-") for key in args.props["keys"]))
+
 def kept(args, report):
     for key in args.props:
         if key.startswith("__"):
@@ -64,6 +68,7 @@ PolicyPack("sample", [
         config_schema=PolicyConfigSchema({"most": {"type": "integer", "default": 3}})),
     ResourceValidationPolicy("crash", "Crashes.", crash),
     ResourceValidationPolicy("trim", "Trims.", remediate=trim, enforcement_level=EnforcementLevel.REMEDIATE),
+    ResourceValidationPolicy("env", "Environment.", env),
     ResourceValidationPolicy("kept", "Internal keys.", kept),
     StackValidationPolicy("things", "Things exist.", things),
 ])
@@ -186,6 +191,26 @@ def test_levels_come_from_the_given_configuration_and_what_rules_print_is_passed
     finally:
         running.close()
     assert "looking at a" in lines
+
+
+def test_the_server_gets_the_clis_environment_but_not_the_stacks_passphrase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "hush")
+    running = start(write_pack(tmp_path / "p", RULES), config={"sample:a": "b"}, config_secret_keys=["sample:a"])
+    keys = [
+        "PULUMI_PROJECT",
+        "PULUMI_STACK",
+        "PULUMI_ORGANIZATION",
+        "PULUMI_DRY_RUN",
+        "PULUMI_CONFIG",
+        "PULUMI_CONFIG_PASSPHRASE",
+    ]
+
+    [finding] = running.analyze(thing({"keys": keys}, type="t:index:Environment"))
+
+    running.close()
+    assert finding.message == 'sample,dev,organization,true,{"sample:a": "b"},-'
 
 
 def test_the_server_is_gone_after_close(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import threading
@@ -10,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Struct
 
 from cloud_controller.kube import (
     CONFIG_MAPS,
@@ -36,6 +40,7 @@ from local.control_plane.control_plane import ControlPlane
 from local.engine.kubernetes import KubernetesProvider
 from local.engine.provider import DiffResult, PartialFailure, ProviderError
 from local.engine.values import UNKNOWN, PropertyMap, Secret
+from local.engine.wire import from_struct
 from local.ports import unused_address
 
 pytestmark = pytest.mark.control_plane
@@ -230,6 +235,37 @@ def test_an_object_is_made_read_changed_and_deleted(cluster: Cluster, namespace:
     cluster.delete(changed)
     assert cluster.refresh(changed) is None
     cluster.delete(changed)
+
+
+def settled(outputs: PropertyMap) -> PropertyMap:
+    """Outputs without what differs from run to run, and without managedFields, which are left out here."""
+    volatile = {"creationTimestamp", "managedFields", "resourceVersion", "uid"}
+    result = {key: value for key, value in outputs.items() if key != "__fieldManager"}
+    result["metadata"] = {key: value for key, value in outputs["metadata"].items() if key not in volatile}
+    if "spec" in outputs:
+        addresses = {"clusterIP", "clusterIPs"}
+        result["spec"] = {key: value for key, value in outputs["spec"].items() if key not in addresses}
+        result["spec"]["ports"] = [port | {"nodePort": "any"} for port in outputs["spec"]["ports"]]
+    return result
+
+
+def test_outputs_are_those_of_the_clis_provider(cluster: Cluster) -> None:
+    recording = Path(__file__).parents[1] / "samples" / "recordings" / "03-up.jsonl"
+    creations = [
+        call
+        for call in map(json.loads, recording.read_text().splitlines())
+        if call["method"] == "ResourceProvider/Create" and ":kubernetes:" in call["request"]["urn"]
+    ]
+    assert len(creations) == 3
+
+    for call in creations:
+        request, response = call["request"], call["response"]
+        inputs = from_struct(ParseDict(request["properties"], Struct()))
+        made = cluster.provider.create(request["urn"], inputs, preview=False, timeout=60, report=cluster.lines.append)
+        expected = from_struct(ParseDict(response["properties"], Struct()))
+        assert made.id == response["id"]
+        assert made.outputs.keys() == expected.keys()
+        assert settled(made.outputs) == settled(expected)
 
 
 def test_a_field_that_is_no_longer_declared_is_removed(cluster: Cluster, namespace: str) -> None:
