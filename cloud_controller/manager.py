@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 
 from cloud_controller.cloud import Cloud, InvalidConfiguration
@@ -20,7 +21,7 @@ from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.route import RouteController
 from cloud_controller.controllers.service import ServiceController
 from cloud_controller.events import EventRecorder
-from cloud_controller.health import HealthServer
+from cloud_controller.health import Check, HealthServer
 from cloud_controller.kube import NODES, SERVICES, Informer, Kube
 from cloud_controller.leader import LeaderElector
 from cloud_controller.metrics import Metrics
@@ -149,9 +150,9 @@ class Manager:
             yield
             return
         live = {"ping": lambda: None}
-        ready = {"state": lambda: self._state} | {
-            f"controller-{controller.name}": controller.trouble for controller in self._controllers
-        }
+        ready: dict[str, Check] = {"state": lambda: self._state}
+        ready |= {f"cache-{informer.resource.plural}": partial(_stale, informer) for informer in self._informers}
+        ready |= {f"controller-{controller.name}": controller.trouble for controller in self._controllers}
         server = HealthServer(options.bind_address, options.port, live, ready, self._metrics.render)
         server.start()
         if not ip_address(options.bind_address).is_loopback:
@@ -161,6 +162,10 @@ class Manager:
             yield
         finally:
             server.stop()
+
+
+def _stale(informer: Informer) -> str | None:
+    return None if informer.error is None else f"may be out of date: {informer.error}"
 
 
 def _hold(elector: LeaderElector, stop: threading.Event, lost: threading.Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -353,5 +354,8 @@ def test_the_command_line_shows_the_plan_and_changes_nothing(
     assert code == 0
     assert lines[:2] == ["node: 1 to update", "  ~  node/n7: initialise as small in zone-a"]
     assert "       spec.providerID: (none) -> fake://zone-a/i-n7" in lines
+    main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--output=json"])
+    (action,) = json.loads(capsys.readouterr().out)["node"]
+    assert (action["kind"], action["target"], len(action["changes"])) == ("update", "node/n7", 9)
     node = kube.get(NODES, "n7")
     assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)
