@@ -65,8 +65,7 @@ def create_machine(session: Session, request: CreateMachine) -> MachineRecord:
             field="cluster_id",
         )
     _require_free_name(session, subnet.network_id, request.name)
-    living = session.query(MachineRecord, Filter(subnet_id=subnet.id, states=LIVING))
-    address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, {ip for m in living for ip in m.private_ips})
+    address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, session.addresses_in_use(subnet.id))
     session.save(subnet)
     machine = MachineRecord(
         id=new_id(MachineRecord),

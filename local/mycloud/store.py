@@ -60,6 +60,7 @@ CREATE TABLE IF NOT EXISTS objects (
 CREATE INDEX IF NOT EXISTS objects_by_kind ON objects (kind, seq);
 CREATE INDEX IF NOT EXISTS objects_by_name ON objects (kind, name);
 CREATE INDEX IF NOT EXISTS objects_by_state ON objects (kind, state);
+CREATE INDEX IF NOT EXISTS objects_by_subnet ON objects (subnet_id);
 CREATE INDEX IF NOT EXISTS objects_by_version ON objects (kind, version);
 CREATE TABLE IF NOT EXISTS tags (
     id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
@@ -149,6 +150,15 @@ class Session:
         """Whether any object matches."""
         clause, values = _where(type_, wanted)
         return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
+
+    def addresses_in_use(self, subnet_id: str) -> set[str]:
+        """The addresses of the subnet's machines, without those that are terminated."""
+        rows = self._db.execute(
+            "SELECT address.value FROM objects, json_each(body, '$.private_ips') AS address"
+            " WHERE subnet_id = ? AND kind = ? AND state <> ?",
+            (subnet_id, kind_of(MachineRecord), State.TERMINATED.value),
+        )
+        return {row[0] for row in rows}
 
     def page(
         self, type_: type[R], wanted: Filter, limit: int = MAX_PAGE, cursor: str | None = None

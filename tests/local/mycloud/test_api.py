@@ -13,8 +13,10 @@ from fastapi.testclient import TestClient
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
+from local.mycloud.errors import QuotaExceeded
 from local.mycloud.gate import AnswerDropped
 from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.networking import free_host
 from local.mycloud.store import Store
 
 TOKEN = "a-token-of-this-test"
@@ -98,7 +100,10 @@ def test_healthz_and_the_openapi_document_need_no_token(context: Context) -> Non
     anybody = TestClient(create_app(context))
 
     assert anybody.get("/healthz").status_code == 200
-    assert "/v1/machines/{id}/reboot" in anybody.get("/openapi.json").json()["paths"]
+    document = anybody.get("/openapi.json").json()
+    assert "/v1/machines/{id}/reboot" in document["paths"]
+    assert document["security"] == [{"token": []}]
+    assert set(document["paths"]["/v1/networks"]["post"]["responses"]) == {"201", "default"}
 
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", TOKEN, f"Basic {TOKEN}"])
@@ -433,3 +438,29 @@ def test_calls_are_counted_by_route_template(api: TestClient) -> None:
         "GET /v1/networks/{id}": 2,
         "GET /v1/admin/calls": 1,
     }
+
+
+# --------------------------------------------------------------------------------------------------------- addresses
+
+
+def test_a_freed_address_is_given_out_again_only_after_the_others(api: TestClient, context: Context) -> None:
+    where = place(api)
+    first = post(api, "machines", machine_body(where, "first"))
+    set_state(context, first["id"], State.TERMINATED)
+
+    second = post(api, "machines", machine_body(where, "second"))
+
+    assert second["private_ips"] != first["private_ips"]
+
+
+def test_addresses_go_round_pass_over_those_in_use_and_run_out_with_an_error() -> None:
+    cidr, taken = "10.33.0.0/28", set[str]()
+    given, next_host = [], 12
+    for _ in range(5):
+        address, next_host = free_host(cidr, next_host, taken)
+        given.append(address)
+        taken.add(address)
+
+    assert given == ["10.33.0.12", "10.33.0.13", "10.33.0.14", "10.33.0.10", "10.33.0.11"]
+    with pytest.raises(QuotaExceeded, match="no address is free"):
+        free_host(cidr, next_host, taken)
