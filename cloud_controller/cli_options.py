@@ -135,7 +135,7 @@ def route_options(options: argparse.Namespace) -> RouteOptions:
 _PERIODS = (
     ("--node-monitor-period", 5.0, "how often the cloud is asked about nodes that are not ready"),
     ("--node-status-update-frequency", 300.0, "how often all nodes are compared with their machines"),
-    ("--route-reconciliation-period", 60.0, "how often the route table is read though no node changed"),
+    ("--route-reconciliation-period", 30.0, "how often the route table is read though no node changed"),
 )
 _LEASE = (
     ("--leader-elect-lease-duration", 15.0, "after this a lease that is not renewed may be taken"),

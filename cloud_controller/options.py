@@ -30,7 +30,7 @@ class ManagerOptions:
     """0: no HTTP server."""
     node_monitor_period: float = 5.0
     node_status_update_frequency: float = 300.0
-    route_reconciliation_period: float = 60.0
+    route_reconciliation_period: float = 30.0
     workers: int = 16
     start_timeout: float = 10.0
     """For the API server to answer at the start."""

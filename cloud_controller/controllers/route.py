@@ -104,7 +104,7 @@ class RouteController(LoopController):
 
     name = NAME
 
-    def __init__(self, context: ControllerContext, options: RouteOptions, period: float = 60.0) -> None:
+    def __init__(self, context: ControllerContext, options: RouteOptions, period: float = 30.0) -> None:
         super().__init__(context, COMPONENT, period=period)
         self._options = options
 
