@@ -65,11 +65,14 @@ class CloudControllerProvider(ResourceProvider):
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE}
-        failures = list(_wrong_inputs(news))
-        if failures:
-            return CheckResult(news, failures)
         from components import cluster_plan
 
+        if _is_open(news):
+            plan = cluster_plan.not_evaluated("what is declared is not known yet")
+            return CheckResult({**news, "plan": plan}, [])
+        failures = _wrong_inputs(news)
+        if failures:
+            return CheckResult(news, failures)
         target = _target(news, _olds)
         if _has_unknown(news["cluster_id"], news["network_id"], news["cluster_cidr"]):
             return CheckResult({**news, "plan": [step.to_json() for step in cluster_plan.predict(target)]}, [])
@@ -81,15 +84,9 @@ class CloudControllerProvider(ResourceProvider):
             return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
         except _expected() as error:
             return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}")])
+        advice = "is gone from the cloud: run `refresh`, then `up` makes it anew"
         return CheckResult(
-            {**news, "plan": plan},
-            [
-                CheckFailure(
-                    "machines",
-                    f"{m.name} ({m.provider_id}) is gone from the cloud: run `refresh`, then `up` makes it anew",
-                )
-                for m in gone
-            ],
+            {**news, "plan": plan}, [CheckFailure("machines", f"{m.name} ({m.provider_id}) {advice}") for m in gone]
         )
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
@@ -195,6 +192,14 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
         super().__init__(CloudControllerProvider(), resource_name, {**props, **outputs}, opts)
 
 
+def _is_open(news: Properties) -> bool:
+    """Whether it is not known yet what is declared: then there is nothing to plan from, nor to judge."""
+    if _has_unknown(*(news.get(name) for name in ("cloud", "machines", "executors", "deadline"))):
+        return True
+    machines, executors = news.get("machines") or [], news.get("executors") or {}
+    return _has_unknown(*machines, *executors.values()) or _has_unknown(*(m["name"] for m in machines))
+
+
 def _wrong_inputs(news: Properties) -> list[CheckFailure]:
     """What is wrong with the known ones of the inputs."""
     failures: list[CheckFailure] = []
@@ -207,11 +212,11 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
             refuse(name, "is missing")
     if failures:
         return failures
-    if not _has_unknown(news["cloud"]) and news["cloud"] not in _ACCESS:
+    if news["cloud"] not in _ACCESS:
         refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(sorted(_ACCESS))}")
     if not _has_unknown(news["cluster_cidr"]) and not _is_cidr(news["cluster_cidr"]):
         refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
-    if not _has_unknown(news["deadline"]) and not news["deadline"] > 0:
+    if not news["deadline"] > 0:
         refuse("deadline", f"{news['deadline']!r}; allowed: seconds, more than 0")
     for controller, executor in news["executors"].items():
         if controller not in CONTROLLERS:

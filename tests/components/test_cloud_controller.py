@@ -111,6 +111,23 @@ def test_a_cluster_that_is_not_made_yet_is_planned_without_asking_anybody(cluste
     assert cluster.configs == []
 
 
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"machines": UNKNOWN},
+        {"machines": [{"name": UNKNOWN}]},
+        {"machines": [UNKNOWN]},
+        {"executors": {"node": UNKNOWN}},
+    ],
+)
+def test_nothing_is_planned_from_what_is_not_known_yet(cluster: Cluster, unknown: dict[str, Any]) -> None:
+    result = provider().check({}, inputs(**unknown))
+
+    assert failures(result) == []
+    assert [entry["summary"] for entry in result.inputs["plan"]] == ["not evaluated"]
+    assert cluster.configs == []
+
+
 def test_a_run_with_placeholder_secrets_says_that_it_cannot_look(cluster: Cluster) -> None:
     [entry] = provider(PLACEHOLDER).check({}, inputs()).inputs["plan"]
 
