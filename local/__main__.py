@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.control_plane.binaries import ensure as ensure_binaries
+from local.control_plane.build import BuildError
 from local.engine.secrets import SecretsError
 from local.engine.state import StateError
 from local.site import Site, SiteError
@@ -59,11 +61,16 @@ def main(argv: list[str] | None = None) -> int:
         return _COMMANDS[options.command](run)
     except StackFileError as error:
         return _fail(error, USAGE)
-    except (SiteError, SecretsError, StateError) as error:
+    except (SiteError, SecretsError, StateError, BuildError) as error:
         return _fail(error, FAILED)
+    except KeyboardInterrupt:
+        _tell(f"interrupted; `python -m local {options.command}` goes on from here")
+        return FAILED
 
 
 def _up(run: Run) -> int:
+    read_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
+    ensure_binaries(_tell)
     _engine_ready(run)
     code = _engine(run, "up", *_policies())
     if code != OK:

@@ -35,6 +35,7 @@ class Fakes:
         monkeypatch.setattr(command_line, "PROJECT", directory)
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
         monkeypatch.setattr(cli, "main", self._engine)
+        monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
         monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
@@ -104,7 +105,7 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
     assert fakes.run("up") == 0
 
     copy = fakes.state / "stacks" / "local" / "Pulumi.local.yaml"
-    assert fakes.calls == ["up", "engine up"]
+    assert fakes.calls == ["binaries", "up", "engine up"]
     assert fakes.engine_arguments == [
         *("up", "--stack", "local", "--state", str(fakes.state), "--config-file", str(copy)),
         *("--cwd", str(tmp_path), "--policy-pack", str(tmp_path / "policy")),
