@@ -104,12 +104,13 @@ class LocalMachinery:
         self._binaries: Binaries | None = None
 
     def balancer_is_running(self) -> bool:
-        return _is_running(self._folder.process_record(BALANCER))
+        return self._is_running(BALANCER)
 
     def start_balancer(self) -> None:
         self._start(BALANCER, "load balancers", "local.mycloud.balancer", self._folder.root, self._folder.mycloud)
 
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
+        self._require_folder()
         control_plane = self._control_plane(cluster, network, self._ensure_binaries())
         try:
             control_plane.start()
@@ -124,6 +125,7 @@ class LocalMachinery:
         return ClusterFacts(version, control_plane.endpoint, control_plane.certificate_authority)
 
     def cluster_is_running(self, cluster: Cluster, network: NetworkRecord) -> bool:
+        self._require_folder()
         try:
             return self._control_plane(cluster, network).is_running()
         except ProcessError as error:
@@ -156,7 +158,7 @@ class LocalMachinery:
         self._start(machine.id, f"machine {machine.name} ({machine.id})", "local.mycloud.machine", directory, directory)
 
     def machine_is_running(self, machine: MachineRecord) -> bool:
-        return _is_running(self._folder.process_record(machine.id))
+        return self._is_running(machine.id)
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
         try:
@@ -183,6 +185,7 @@ class LocalMachinery:
 
     def _start(self, key: str, name: str, module: str, argument: Path, cwd: Path) -> None:
         """Start a module as a detached process, recorded and logged under `key`."""
+        self._require_folder()
         try:
             processes.start(
                 name,
@@ -195,6 +198,19 @@ class LocalMachinery:
             )
         except ProcessError as error:
             raise MachineryError(str(error)) from error
+
+    def _is_running(self, key: str) -> bool:
+        self._require_folder()
+        try:
+            process = processes.load(self._folder.process_record(key))
+        except ProcessError as error:
+            raise MachineryError(str(error)) from error
+        return process is not None and process.is_running()
+
+    def _require_folder(self) -> None:
+        """Without the state folder a missing record means nothing, and nothing may be started."""
+        if not self._folder.site_file.exists():
+            raise MachineryError(f"{self._folder.root} is gone")
 
     def _control_plane(
         self, cluster: Cluster, network: NetworkRecord, binaries: Binaries = _NO_BINARIES
@@ -216,14 +232,6 @@ class LocalMachinery:
                 except BuildError as error:
                     raise MachineryError(str(error)) from error
             return self._binaries
-
-
-def _is_running(record: Path) -> bool:
-    try:
-        process = processes.load(record)
-    except ProcessError as error:
-        raise MachineryError(str(error)) from error
-    return process is not None and process.is_running()
 
 
 def _admin_kubeconfig(control_plane: ControlPlane, ttl: timedelta) -> str:

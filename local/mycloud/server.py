@@ -17,6 +17,7 @@ from starlette.types import Lifespan
 from local.addresses import API_PORT
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
+from local.mycloud.folder_guard import FolderGuard
 from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
@@ -52,7 +53,7 @@ def serve(state_dir: Path) -> None:
         is_healthy=lambda: lifecycle.is_alive,
     )
     uvicorn.run(
-        create_app(context, _with(lifecycle)),
+        create_app(context, _with(lifecycle, FolderGuard(folder))),
         host=block.api_address,
         port=API_PORT,
         http=AbortableProtocol,
@@ -78,11 +79,13 @@ class _Kubeconfigs:
         return self.machinery.kubeconfig(cluster, network, ttl)
 
 
-def _with(lifecycle: Lifecycle) -> Lifespan[FastAPI]:
+def _with(lifecycle: Lifecycle, guard: FolderGuard) -> Lifespan[FastAPI]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         lifecycle.start()
+        guard.start()
         yield
+        guard.stop()
         lifecycle.stop(wait=False)
 
     return lifespan

@@ -23,8 +23,8 @@ BALANCER = "balancer"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    """A site of a test's own, not up."""
-    site = Site(tmp_path / "state", registry=tmp_path / "blocks")
+    """A site of a test's own, not up. Its block is reserved as any site's is, so it is in nobody's way."""
+    site = Site(tmp_path / "state")
     yield site
     site.down()
 
@@ -32,8 +32,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site for tests that bring it up whatever the one before did to it."""
-    directory = tmp_path_factory.mktemp("shared")
-    site = Site(directory / "state", registry=directory / "blocks")
+    site = Site(tmp_path_factory.mktemp("shared") / "state")
     yield site
     site.down()
 
@@ -113,7 +112,7 @@ def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_
     shared: Site, tmp_path: Path
 ) -> None:
     shared.up()
-    other = Site(tmp_path / "state", registry=shared.registry.directory)
+    other = Site(tmp_path / "state")
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         strangers = first_bindable(stranger)
@@ -153,6 +152,21 @@ def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_somebody_listen
     shared.up()
 
     assert (shared.endpoint, shared.token) == (endpoint, token)
+
+
+def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None:
+    site.up()
+    assert balancer_runs(site)
+    records = list(site.folder.process_record(API).parent.glob("*.json"))
+    running = [process for process in map(processes.load, records) if process is not None]
+    # The guard has to have seen the balancer's record once.
+    assert wait_until(lambda: "folder guard knows 1" in site.folder.log(API).read_text(), 10)
+
+    shutil.rmtree(site.folder.root)
+
+    assert len(running) == 2
+    assert wait_until(lambda: not any(process.is_running() for process in running), 20)
+    assert not site.folder.root.exists()
 
 
 def first_bindable(sock: socket.socket) -> int:

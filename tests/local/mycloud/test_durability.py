@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import socket
 import subprocess
@@ -18,7 +17,8 @@ from typing import Any
 import pytest
 import urllib3
 
-from local.addresses import API_PORT, BLOCK_BASES
+from local.addresses import API_PORT
+from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.mycloud.state_folder import StateFolder
 
 DEADLINE = 30.0
@@ -82,20 +82,29 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with closing(Server(tmp_path_factory.mktemp("state"), a_free_base())) as server:
-        yield server
+    directory = tmp_path_factory.mktemp("state")
+    registry = BlockRegistry(default_registry())
+    try:
+        with closing(Server(directory, reserve_a_block(registry, directory))) as server:
+            yield server
+    finally:
+        registry.release(directory)
 
 
-def a_free_base() -> int:
-    """A block of which nobody has the API's address just now."""
-    for base in random.sample(BLOCK_BASES, len(BLOCK_BASES)):
+def reserve_a_block(registry: BlockRegistry, directory: Path) -> int:
+    """A block of addresses as a site has it, so that nobody else's site is in the way."""
+    for block in registry.free_blocks(directory):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((f"127.{base}.0.1", API_PORT))
+                probe.bind((block.api_address, API_PORT))
             except OSError:
                 continue
-            return base
+        try:
+            registry.reserve(block, directory)
+        except NoBlockError:
+            continue  # another site was quicker
+        return block.base
     pytest.skip("every block of addresses of this computer is in use")
 
 
