@@ -1,0 +1,176 @@
+"""Clusters and machines of a real site: a control plane, nodes that register, and what becomes of them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.kube import NODES, Kube, NotFoundError, Object
+from local import processes
+from local.site import API, Site
+
+pytestmark = pytest.mark.control_plane
+
+DEADLINE = 90.0
+
+
+class Cloud:
+    """A site with a cluster, and clients of both."""
+
+    def __init__(self, site: Site) -> None:
+        site.up()
+        self.site = site
+        self.api = Client(site.endpoint, site.token)
+        self.network = self.ready("networks", {"name": "n"})["id"]
+        self.subnet = self.ready("subnets", {"name": "s", "network_id": self.network, "zone": "zone-b"})["id"]
+        self.cluster = self.ready("clusters", {"name": "c", "network_id": self.network})
+        self.kube = Kube.from_kubeconfig(self.api.get_path(f"clusters/{self.cluster['id']}/kubeconfig")["kubeconfig"])
+
+    def ready(self, collection: str, body: dict[str, Any], state: str = "available") -> dict[str, Any]:
+        made = self.api.create(collection, body)
+        return self.api.wait_for_state(collection, made["id"], [state], DEADLINE)
+
+    def machine(self, name: str, role: str = "worker", **more: Any) -> dict[str, Any]:
+        body = {"name": name, "subnet_id": self.subnet, "cluster_id": self.cluster["id"], "type": "m1.small"}
+        return self.ready("machines", {**body, "role": role, **more}, "running")
+
+    def act(self, machine: dict[str, Any], action: str, state: str) -> None:
+        self.api.post(f"machines/{machine['id']}/{action}")
+        self.api.wait_for_state("machines", machine["id"], [state], DEADLINE)
+
+    def pid(self, machine: dict[str, Any]) -> int | None:
+        process = processes.find(self.site.folder.process_record(machine["id"]))
+        return None if process is None else process.pid
+
+    def node(self, name: str) -> Object | None:
+        try:
+            return self.kube.get(NODES, name)
+        except NotFoundError:
+            return None
+
+    def is_ready(self, name: str) -> bool:
+        node = self.node(name)
+        conditions = node["status"].get("conditions", []) if node else []
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def becomes(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    site = Site(tmp_path_factory.mktemp("site") / "state")
+    try:
+        yield Cloud(site)
+    finally:
+        site.down()
+
+
+def test_a_machine_registers_its_node_and_an_admin_labels_that_of_a_control_plane(cloud: Cloud) -> None:
+    machine = cloud.machine("cp-0", "control-plane", node_labels={"tier": "control"}, register_provider_id=True)
+
+    assert becomes(lambda: cloud.is_ready("cp-0"))
+    label = "node-role.kubernetes.io/control-plane"
+    assert becomes(lambda: label in (cloud.node("cp-0") or {})["metadata"]["labels"])
+    node = cloud.node("cp-0")
+    assert node is not None
+    assert node["metadata"]["labels"]["tier"] == "control"
+    assert node["spec"]["providerID"] == f"mycloud://local/zone-b/{machine['id']}"
+    assert "node.cloudprovider.kubernetes.io/uninitialized" in [taint["key"] for taint in node["spec"]["taints"]]
+
+
+def test_a_stopped_machines_node_is_not_ready_and_comes_back_with_the_machine(cloud: Cloud) -> None:
+    machine = cloud.machine("stopped")
+    assert becomes(lambda: cloud.is_ready("stopped"))
+
+    cloud.act(machine, "stop", "stopped")
+    assert cloud.pid(machine) is None
+    assert becomes(lambda: not cloud.is_ready("stopped"))
+
+    cloud.act(machine, "start", "running")
+    assert becomes(lambda: cloud.is_ready("stopped"))
+
+
+def test_a_rebooted_machine_is_another_process_with_the_same_node(cloud: Cloud) -> None:
+    machine = cloud.machine("rebooted")
+    assert becomes(lambda: cloud.is_ready("rebooted"))
+    before, node = cloud.pid(machine), cloud.node("rebooted")
+
+    cloud.api.post(f"machines/{machine['id']}/reboot")
+
+    assert becomes(lambda: cloud.pid(machine) not in (None, before))
+    assert becomes(lambda: cloud.is_ready("rebooted"))
+    after = cloud.node("rebooted")
+    assert node is not None
+    assert after is not None
+    assert after["metadata"]["uid"] == node["metadata"]["uid"]
+
+
+def test_a_machine_whose_process_is_killed_is_stopped_and_one_that_is_terminated_leaves_nothing(cloud: Cloud) -> None:
+    machine = cloud.machine("killed")
+    assert becomes(lambda: cloud.is_ready("killed"))
+
+    process = processes.find(cloud.site.folder.process_record(machine["id"]))
+    assert process is not None
+    process.signal(signal.SIGKILL)
+    stopped = cloud.api.wait_for_state("machines", machine["id"], ["stopped"], DEADLINE)
+    assert stopped["state_reason"] == "its process ended"
+    assert becomes(lambda: not cloud.is_ready("killed"))
+
+    cloud.api.delete("machines", machine["id"])
+    gone = cloud.api.wait_for_state("machines", machine["id"], ["terminated"], DEADLINE)
+    assert gone["terminated_at"] is not None
+    assert not cloud.site.folder.machine(machine["id"]).exists()
+
+
+def test_machines_outlive_a_killed_api_which_finds_them_again(cloud: Cloud) -> None:
+    machine = cloud.machine("survivor")
+    before = cloud.pid(machine)
+    api = processes.find(cloud.site.folder.process_record(API))
+    assert api is not None
+
+    api.signal(signal.SIGKILL)
+    assert api.wait(DEADLINE)
+    assert becomes(lambda: cloud.is_ready("survivor"))
+    cloud.site.up()
+
+    assert cloud.api.get("machines", machine["id"])["state"] == "running"
+    assert cloud.pid(machine) == before
+
+
+def test_short_lived_credentials_of_the_cluster_work(cloud: Cloud) -> None:
+    answer = cloud.api.post(f"clusters/{cloud.cluster['id']}/credentials", {"ttl_seconds": 600})
+
+    assert Kube.from_kubeconfig(answer["kubeconfig"]).version()["gitVersion"] == cloud.cluster["version"]
+
+
+def test_a_killed_control_plane_comes_back_with_its_data_and_goes_with_its_cluster(cloud: Cloud) -> None:
+    nodes = {node["metadata"]["name"] for node in cloud.kube.list(NODES).items}
+    directory: Path = cloud.site.folder.cluster(cloud.cluster["id"])
+    components = processes.find_all(directory / "processes")
+    assert len(components) == 4
+    for component in components:
+        component.signal(signal.SIGKILL)
+
+    assert becomes(lambda: len(processes.find_all(directory / "processes")) == 4)
+    cloud.api.wait_for_state("clusters", cloud.cluster["id"], ["available"], DEADLINE)
+    assert {node["metadata"]["name"] for node in cloud.kube.list(NODES).items} == nodes
+
+    for machine in cloud.api.list("machines"):
+        cloud.api.delete("machines", machine["id"])
+        cloud.api.wait_for_state("machines", machine["id"], ["terminated"], DEADLINE)
+    cloud.api.delete("clusters", cloud.cluster["id"])
+    cloud.api.wait_until_gone("clusters", cloud.cluster["id"], DEADLINE)
+    assert not directory.exists()
