@@ -98,7 +98,7 @@ class Site:
         def pending() -> list[str]:
             objects = site_objects(self.folder.database)
             return [
-                f"{each['id']} ({each['state']})"
+                f"{each['id']} ({each['state']}{': ' + each['state_reason'] if each['state_reason'] else ''})"
                 for each in (*objects["clusters"], *objects["machines"])
                 if each["state"] in ("creating", "updating", "stopping", "deleting")
             ]

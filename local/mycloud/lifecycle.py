@@ -177,7 +177,11 @@ class Lifecycle:
             log.warning("the control plane of %s does not run; starting it again", id)
             self._write_cluster(cluster, {"state": State.UPDATING, "state_reason": "its control plane ended"})
         elif cluster.state == State.UPDATING:
-            self._machinery.start_cluster(cluster, network)
+            try:
+                self._machinery.start_cluster(cluster, network)
+            except MachineryError as error:
+                self._write_cluster(cluster, {"state_reason": str(error)})
+                raise  # to be tried again: a cluster that people use is never given up
             self._write_cluster(cluster, {"state": State.AVAILABLE, "state_reason": None})
         return True
 

@@ -265,6 +265,25 @@ def test_a_control_plane_that_ended_is_started_again(world: World) -> None:
         assert world.becomes(world.cluster, State.AVAILABLE)
 
 
+def test_a_control_plane_that_does_not_come_back_says_why_and_is_tried_again(world: World) -> None:
+    with world.lifecycle():
+        assert world.becomes(world.cluster, State.AVAILABLE)
+        world.machinery.broken.add(world.cluster)
+        world.machinery.running.discard(world.cluster)
+
+        assert until(lambda: reason(world) == f"{world.cluster} does not start")
+        assert world.state(world.cluster) == State.UPDATING
+        world.machinery.broken.clear()
+
+        assert world.becomes(world.cluster, State.AVAILABLE)
+        assert reason(world) is None
+
+
+def reason(world: World) -> str | None:
+    with world.store.read() as session:
+        return session.get(Cluster, world.cluster).state_reason
+
+
 def test_what_was_on_its_way_when_the_server_was_killed_is_finished_and_nothing_is_started_twice(world: World) -> None:
     """A kill between a step and the record of its result: the process runs, the database says `creating`."""
     machine, stopping = world.machine("one"), world.machine("two")
