@@ -264,7 +264,8 @@ def _line(path: str, value: object, why: str) -> str:
 def _path(location: Sequence[int | str]) -> str:
     text = ""
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        plain = isinstance(part, str) and re.fullmatch(r"[\w-]+", part)
+        text += (f".{part}" if text else str(part)) if plain else f"[{json.dumps(part)}]"
     return text
 
 

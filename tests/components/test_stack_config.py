@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from components.stack_config import NAMESPACE, ConfigError, Controller, Executor, Role, StackConfig, load, parse, schema
 
@@ -125,3 +127,55 @@ def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
     assert json.loads((ROOT / "stacks/schema.json").read_text()) == schema()
     for field in StackConfig.model_fields.values():
         assert f"| `{field.alias}` |" in page
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 2000) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+"""Anything that a stack file may hold."""
+
+POOLS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "name": st.sampled_from(["cp", "w", "W", ""]) | JSON,
+            "role": st.sampled_from(["control-plane", "worker", "x"]) | JSON,
+            "count": st.integers(-1, 3) | JSON,
+            "type": st.just("m1.small") | JSON,
+            "zones": st.just(["zone-a"]) | JSON,
+            "ingress": JSON,
+            "labels": JSON,
+            "other": JSON,
+        },
+    ),
+    max_size=3,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "cloud": st.just("mycloud") | st.text(max_size=8),
+            "clusterName": st.just("c") | st.text(max_size=8),
+            "nodePools": POOLS | JSON,
+            "executors": st.dictionaries(st.sampled_from(["node", "service", "x"]), JSON) | JSON,
+            "workloads": JSON,
+            "mycloud": JSON,
+            "mycloudToken": st.text(max_size=8),
+            "other": JSON,
+        },
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_whatever_a_stack_file_holds_is_read_or_refused_in_words(more: dict[str, Any]) -> None:
+    given_values = {**values(), **{k: v if isinstance(v, str) else json.dumps(v) for k, v in more.items()}}
+
+    try:
+        config = parse(given_values)
+    except ConfigError as error:
+        assert all(line.startswith(f"{NAMESPACE}:") for line in str(error).split("\n"))
+    else:
+        assert parse(given_values) == config
