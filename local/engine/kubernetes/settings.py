@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local.engine.project import PLACEHOLDER
 from local.engine.provider import ProviderError
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
@@ -24,7 +25,7 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`kubeconfig` is YAML text, None where it is not known yet (the cluster is made in this very run)."""
+    """`kubeconfig` is YAML text; None: not known, because the cluster is made in this very run, or no secret is."""
 
     kubeconfig: str | None
     context: str | None = None
@@ -59,7 +60,7 @@ def parse_settings(config: PropertyMap) -> Settings:
 
 
 def _kubeconfig(value: Any) -> str | None:
-    if value is UNKNOWN:
+    if value is UNKNOWN or value == PLACEHOLDER:
         return None
     if isinstance(value, dict):
         return json.dumps(value)
