@@ -46,7 +46,8 @@ def main() -> None:
     }
     control_plane = [pools[pool.name] for pool in config.node_pools if pool.role is Role.CONTROL_PLANE]
 
-    api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig)
+    # Secrets change in place: a replaced cloud config would be gone for a moment, just when the CCM restarts for it.
+    api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
     manager = CloudControllerManager(
         "cloud-controller-manager",

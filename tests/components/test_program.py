@@ -179,6 +179,13 @@ def test_the_ccm_restarts_when_its_config_changes(run_stack: Any) -> None:
     assert checksum() != checksum(mycloudToken="another-token")
 
 
+def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
+    """By default the Kubernetes provider replaces a Secret whose data change: it is gone while the CCM restarts."""
+    provider = run_stack().one("pulumi:providers:kubernetes", "local")
+
+    assert provider.inputs["enableSecretMutable"] in (True, "true")
+
+
 def test_a_protected_stack_protects_what_would_be_lost(run_stack: Any) -> None:
     recording = run_stack(protect=True)
 
