@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from local.engine import apply
+from local.engine import apply, pending
 from local.engine import urn as urns
 from local.engine.deletion import delete_all, delete_one
 from local.engine.events import StepInfo
@@ -60,6 +60,7 @@ class Deployment:
         self.run = run
         self.policies = policies
         self._olds = run.store.snapshot.live()
+        self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
         self._components: dict[str, Mapping[str, str]] = {}
         self._claimed: set[str] = set()
         self._deleted_early: set[str] = set()
@@ -117,6 +118,9 @@ class Deployment:
         self.policies.check_stack(run, list(run.registered.values()))
         if run.failed and not run.dry_run:
             return
+        for interrupted in self._interrupted.values():
+            # The program no longer wants it; to be deleted it must be known.
+            pending.adopt(run, interrupted)
         leftovers = [
             r
             for r in run.store.snapshot.all()
@@ -227,6 +231,8 @@ class Deployment:
         if not goal.custom:
             return self._component(old, goal)
         provider = self.run.provider_of(goal)
+        resumed = self._resume(goal.urn)
+        old = resumed or old
         raw = goal.inputs
         if old is not None:
             raw = keep_old(raw, old.inputs, goal.ignore_changes)
@@ -239,6 +245,10 @@ class Deployment:
         decision = self._decide(provider, old, goal)
         if decision.op is Op.SAME:
             done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
+            if resumed is not None:
+                # Its create was told already.
+                self._keep(done, unless=old)
+                return done
             with self.run.step(_info(decision, old, done)):
                 self._keep(done, unless=old)
             return done
@@ -252,6 +262,11 @@ class Deployment:
         if goal.ignore_changes:
             fresh = replace(fresh, inputs=keep_old(fresh.inputs, old.inputs, goal.ignore_changes))
         return self._replace(old, fresh, decision)
+
+    def _resume(self, urn: str) -> ResourceState | None:
+        """Finish the create that an earlier run was killed in: then it is an old resource like any other."""
+        interrupted = self._interrupted.pop(urn, None)
+        return pending.resume(self.run, interrupted) if interrupted is not None else None
 
     def _component(self, old: ResourceState | None, goal: ResourceState) -> ResourceState:
         goal = self._policed(goal)

@@ -24,7 +24,7 @@ from local.engine.events import (
 )
 from local.engine.planner import Op
 from local.engine.provider import DiffKind
-from local.engine.urn import name_of, type_of
+from local.engine.urn import is_provider, name_of, type_of
 from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value
 
 _SYMBOLS: Final = {
@@ -92,9 +92,7 @@ class Display:
             self._refreshing = event.operation == "refresh"
             return [f"{_TITLES[event.operation]} ({event.stack}):"]
         if isinstance(event, StepStarted):
-            quiet = event.planning or event.step.hidden or event.step.op in (Op.SAME, Op.REFRESH)
-            # A component has nothing behind it to wait for.
-            return [] if quiet or not event.step.resource.custom else [self._step(event.step, _DOING[event.step.op])]
+            return [self._step(event.step, _DOING[event.step.op])] if _takes_time(event) else []
         if isinstance(event, StepDone):
             return self._done(event)
         if isinstance(event, StepFailed):
@@ -108,7 +106,8 @@ class Display:
 
     def _done(self, event: StepDone) -> list[str]:
         step = event.step
-        plan = plan_lines(step.new.inputs.get(PLAN)) if step.new else []
+        # What a refresh reads back is the plan of an earlier run.
+        plan = plan_lines(step.new.inputs.get(PLAN)) if step.new and not self._refreshing else []
         if step.hidden or (step.op is Op.SAME and not plan):
             return []
         if step.op is Op.SAME:
@@ -231,6 +230,15 @@ class Display:
     def _paint(self, line: str) -> str:
         stripped = line.lstrip()
         return self._symbol(line, stripped[:1]) if stripped[:2] in ("+ ", "- ", "~ ") else line
+
+
+def _takes_time(event: StepStarted) -> bool:
+    """Whether there is something to wait for: components and provider instances have nothing behind them."""
+    step = event.step
+    if event.planning or step.hidden or step.op in (Op.SAME, Op.REFRESH):
+        return False
+    spared = step.op in (Op.DELETE, Op.DELETE_REPLACED) and bool(step.note)
+    return step.resource.custom and not is_provider(step.type) and not spared
 
 
 def _verdict(levels: Iterable[str]) -> str:

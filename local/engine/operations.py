@@ -70,7 +70,7 @@ def refresh(request: Request, options: Options, emit: Sink) -> bool:
     """Bring the state up to date with what is."""
 
     def body(run: Run) -> PropertyMap:
-        pending.resolve(run)
+        pending.resolve(run, creates=True)
         refresh_all(run)
         return run.stack_outputs()
 
@@ -81,7 +81,7 @@ def destroy(request: Request, options: Options, emit: Sink) -> bool:
     """Delete everything that the state knows."""
 
     def body(run: Run) -> PropertyMap:
-        pending.resolve(run)
+        pending.resolve(run, creates=True)
         try:
             delete_all(run, run.store.snapshot.all())
         except ProtectedError as error:
@@ -99,7 +99,7 @@ def _run_program(request: Request, options: Options, emit: Sink, name: str, *, d
         run, started = _begin(cleanup, session, request, options, emit, name, dry_run=dry_run, lock=lock)
         policies = Policies(_starts(options, session, request, emit, dry_run=dry_run))
         cleanup.callback(policies.close)
-        pending.resolve(run)
+        pending.resolve(run, creates=False)
         deployment = Deployment(run, policies)
         program = ProgramRun(session.project.name, request.stack, session.config, session.project.main, dry_run)
         monitor = Monitor(deployment)

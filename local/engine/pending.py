@@ -9,19 +9,26 @@ comparison finds what is to be done.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from local.engine import apply
 from local.engine.deletion import delete_one
 from local.engine.events import Diagnostic, StepDone, StepFailed, StepStarted
 from local.engine.planner import Op
-from local.engine.provider import ProviderError
+from local.engine.provider import PartialFailure, ProviderError
 from local.engine.resource import ResourceState
 from local.engine.run import Run, StackError, info_of
 from local.engine.state import Operation, in_order
 
+ADOPT_SECONDS = 5.0
+"""How long an object that is only looked for, to be read or deleted, may take to become ready: it need not be."""
 
-def resolve(run: Run) -> None:
-    """Finish the pending operations; what cannot be finished yet stays pending. A preview only tells of them."""
+
+def resolve(run: Run, *, creates: bool) -> None:
+    """Finish the pending operations; what cannot be finished yet stays pending. A preview only tells of them.
+
+    Without `creates`, these are left to the program's registrations: then whatever they wait for is made meanwhile.
+    """
     pending = dict(run.store.snapshot.pending)
     if not pending:
         return
@@ -33,14 +40,57 @@ def resolve(run: Run) -> None:
     order = {r.key: i for i, r in enumerate(in_order(p.resource for p in pending.values()))}
     for number, operation in sorted(pending.items(), key=lambda item: order[item[1].resource.key]):
         resource = operation.resource
+        if number not in run.store.snapshot.pending:
+            # Another create of the same resource, interrupted as well, has settled it.
+            continue
         run.emit(Diagnostic("warning", f"an earlier run was interrupted while {operation.operation} it", resource.urn))
         if operation.operation is Operation.CREATING:
-            _create_again(run, number, resource)
+            if creates:
+                adopt(run, resource)
         elif operation.operation is Operation.DELETING and resource.key in run.store.snapshot.resources:
             if delete_one(run, resource):
                 run.store.end(number)
         else:
             run.store.end(number)
+
+
+def interrupted_creates(run: Run) -> dict[str, ResourceState]:
+    """What was being created when a run ended, by URN."""
+    pending = run.store.snapshot.pending.copy().values()
+    return {p.resource.urn: p.resource for p in pending if p.operation is Operation.CREATING}
+
+
+def adopt(run: Run, goal: ResourceState) -> None:
+    """Bring an object into the state of which nobody knows whether it was made, ready or not."""
+    timeout = min(goal.timeouts.create or ADOPT_SECONDS, ADOPT_SECONDS)
+    resume(run, replace(goal, timeouts=replace(goal.timeouts, create=timeout)))
+
+
+def resume(run: Run, goal: ResourceState) -> ResourceState | None:
+    """Do an interrupted create again, with the inputs that it was begun with; None if that was not possible."""
+    step = info_of(Op.CREATE, new=goal, note="resumed")
+    started = time.monotonic()
+    run.emit(StepStarted(step, planning=False))
+    live = run.store.snapshot.live().get(goal.urn)
+    try:
+        made = apply.create(run, goal, replaces=live)
+    except StackError as error:
+        # What managed it is gone, and it with it.
+        run.emit(Diagnostic("warning", f"given up: {error}", goal.urn))
+        run.store.settle(goal.urn)
+        return None
+    except PartialFailure as failure:
+        run.emit(Diagnostic("warning", f"it exists, but is not ready: {failure}", goal.urn))
+        run.store.settle(goal.urn)
+        return run.store.snapshot.live()[goal.urn]
+    except ProviderError as error:
+        run.emit(StepFailed(step))
+        run.emit(Diagnostic("warning", f"cannot be finished: {error}", goal.urn))
+        return None
+    done = info_of(Op.CREATE, new=made, note="resumed")
+    run.emit(StepDone(done, planning=False, seconds=time.monotonic() - started))
+    run.count(done)
+    return made
 
 
 def report_remaining(run: Run) -> None:
@@ -49,22 +99,3 @@ def report_remaining(run: Run) -> None:
     if remaining and not run.dry_run:
         names = ", ".join(f"{p.operation} {p.resource.urn}" for p in remaining)
         run.fail(f"undecided still: {names}; run it again when the cause is mended")
-
-
-def _create_again(run: Run, number: int, goal: ResourceState) -> None:
-    step = info_of(Op.CREATE, new=goal, note="resumed")
-    started = time.monotonic()
-    run.emit(StepStarted(step, planning=False))
-    try:
-        made = apply.create(run, goal, replaces=run.store.snapshot.live().get(goal.urn))
-    except StackError as error:
-        # What managed it is gone, and it with it.
-        run.emit(Diagnostic("warning", f"given up: {error}", goal.urn))
-        run.store.end(number)
-    except ProviderError as error:
-        run.emit(StepFailed(step))
-        run.emit(Diagnostic("warning", f"cannot be finished: {error}", goal.urn))
-    else:
-        done = info_of(Op.CREATE, new=made, note="resumed")
-        run.emit(StepDone(done, planning=False, seconds=time.monotonic() - started))
-        run.count(done)

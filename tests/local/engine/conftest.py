@@ -66,10 +66,10 @@ class Memory:
     after: dict[str, BaseException] = field(default_factory=dict)
     """Raised once the thing was done."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    running: int = 0
-    most_running: int = 0
     barrier: threading.Barrier | None = None
-    seen: list[PropertyMap] = field(default_factory=list)
+    waits_for: dict[str, str] = field(default_factory=dict)
+    """By resource, the object that must be there before its create is done."""
+    made: threading.Condition = field(default_factory=threading.Condition)
 
     def note(self, verb: str, urn: str) -> None:
         call = f"{verb} {name_of(urn)}"
@@ -129,7 +129,11 @@ class MemoryProvider:
         plain = without_secrets(inputs)
         made = f"{name_of(urn)}-{plain.get('kind', 'a')}"
         self.cloud.objects[made] = plain
-        self.cloud.seen.append(inputs)
+        with self.cloud.made:
+            self.cloud.made.notify_all()
+            awaited = self.cloud.waits_for.get(name_of(urn))
+            if awaited and not self.cloud.made.wait_for(lambda: awaited in self.cloud.objects, timeout=20):
+                raise ProviderError(f"{awaited} did not come")
         self.cloud.done("create", urn)
         return CreateResult(made, {**plain, "address": f"address of {made}"})
 

@@ -79,6 +79,31 @@ def test_a_pending_create_that_the_program_no_longer_wants_is_deleted(stack: Any
     assert list(stack.cloud.objects) == ["a-a"]
 
 
+def test_a_resumed_create_may_wait_for_what_the_program_makes_beside_it(stack: Any, kit: Any) -> None:
+    def run() -> None:
+        kit.Thing("service")
+        kit.Thing("workload")
+
+    stack.cloud.faults = {"create service": Killed(), "create workload": kit.ProviderError("not now")}
+    with pytest.raises(Killed):
+        stack.up(run)
+    stack.cloud.faults.clear()
+    stack.cloud.waits_for["service"] = "workload-a"
+
+    assert stack.up(run).ok
+    assert sorted(stack.cloud.objects) == ["service-a", "workload-a"]
+
+
+def test_a_resumed_create_takes_what_changed_in_the_program_meanwhile(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=1))
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).ok
+    assert stack.cloud.asked("create", "update") == ["create a", "create a", "update a"]
+    assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
+
+
 @pytest.mark.parametrize("moment", ["faults", "after"])
 def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, moment: str) -> None:
     stack.up(lambda: kit.Thing("a", size=1))
