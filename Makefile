@@ -38,7 +38,7 @@ test: set-up check binaries ## Run the checks and every test
 	@$(VENV_PYTHON) -m pytest
 
 test-fast: set-up ## Run the tests that need no control plane (no Go build)
-	@$(VENV_PYTHON) -m pytest -m "not control_plane and not e2e"
+	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check
