@@ -90,7 +90,10 @@ class Site:
             if running is not None and self.folder.site_file.exists() and self._is_healthy(running):
                 return
             self._stop(API)
-            self._start_api(self._take_block())
+            if self.folder.site_file.exists():
+                self._start_on_own_block()
+            else:
+                self._start_on_free_block()
 
     def wait_settled(self, seconds: float) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
@@ -135,7 +138,7 @@ class Site:
         if not self.folder.site_file.exists():
             return {"state_folder": str(self.folder.root), "up": False}
         api = self._process(API)
-        healthy = api is not None and _healthz(self.endpoint)
+        healthy = api is not None and self._answers(self.endpoint)
         objects = site_objects(self.folder.database) if self.folder.database.exists() else {}
         for balancer in objects.get("load_balancers", []):
             balancer["backends"] = self._get(f"/v1/load_balancers/{balancer['id']}/health") if healthy else None
@@ -153,33 +156,37 @@ class Site:
 
     # -- helpers
 
-    def _take_block(self) -> AddressBlock:
-        """Reserve a block whose API address can be bound, and note it."""
+    def _start_on_own_block(self) -> None:
+        """A site with data has its addresses for good: they stand in its objects and certificates."""
+        block = self.folder.block()
+        try:
+            self.registry.reserve(block, self.folder.root)
+            self._start_api(block)
+        except (NoBlockError, PortBusyError) as error:
+            raise SiteError(f"{error}; the data of {self.folder.root} need these addresses") from None
+
+    def _start_on_free_block(self) -> None:
+        """Take the first block that nobody has; another user's is noticed only by what listens there."""
         root = self.folder.root
-        if self.folder.site_file.exists():
-            block = self.folder.block()
-            try:
-                self.registry.reserve(block, root)
-                require_free(block.api_address, API_PORT, "mycloud's API")
-            except (NoBlockError, PortBusyError) as error:
-                raise SiteError(f"{error}; the data of {root} need these addresses") from None
-            return block
         busy = []
         for block in self.registry.free_blocks(root):
             try:
                 self.registry.reserve(block, root)
-                require_free(block.api_address, API_PORT, "mycloud's API")
             except NoBlockError:
                 continue  # another site was quicker
-            except PortBusyError as error:
-                self.registry.release(root)
-                busy.append(str(error))
-                continue
             self.folder.write_site(block)
-            return block
+            try:
+                self._start_api(block)
+                return
+            except PortBusyError as error:
+                busy.append(str(error))
+            self.folder.site_file.unlink()
+            self.registry.release(root)
         raise SiteError(f"no block of addresses is free: {self.registry.describe()} {'; '.join(busy)}".strip())
 
     def _start_api(self, block: AddressBlock) -> None:
+        """Raises PortBusyError if somebody else listens on the block's address, before the API or while it starts."""
+        require_free(block.api_address, API_PORT, "mycloud's API")
         try:
             api = processes.start(
                 "mycloud's API",
@@ -192,15 +199,29 @@ class Site:
             )
         except ProcessError as error:
             raise SiteError(str(error)) from error
-        if not wait_until(lambda: _healthz(endpoint(block)) or not api.is_running(), HEALTHY_SECONDS):
-            raise SiteError(f"mycloud's API does not answer within {HEALTHY_SECONDS:g} s; its log is {api.log}")
-        if not api.is_running():
-            raise SiteError(f"mycloud's API ended; its log ends:\n{api.log_tail()}")
+        wait_until(lambda: self._answers(endpoint(block)) or not api.is_running(), HEALTHY_SECONDS)
+        if self._answers(endpoint(block)):
+            return
+        ended = not api.is_running()
+        tail = api.log_tail()
+        self._stop(API)
+        require_free(block.api_address, API_PORT, "mycloud's API")
+        what = "ended" if ended else f"does not answer within {HEALTHY_SECONDS:g} s"
+        raise SiteError(f"mycloud's API {what}; its log ({api.log}) ends:\n{tail}")
 
     def _is_healthy(self, api: Process) -> bool:
         """Whether the running API answers; it may just be starting."""
-        wait_until(lambda: _healthz(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
-        return api.is_running() and _healthz(self.endpoint)
+        wait_until(lambda: self._answers(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
+        return api.is_running() and self._answers(self.endpoint)
+
+    def _answers(self, url: str) -> bool:
+        """Whether this site's own API answers there, and not another user's that was quicker."""
+        with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
+            try:
+                answer = pool.request("GET", f"{url}/healthz")
+                return answer.status == 200 and answer.json().get("site") == self.folder.fingerprint()
+            except (urllib3.exceptions.HTTPError, ValueError):
+                return False
 
     def _stop_everything_else(self) -> None:
         records = self.folder.process_record(API).parent
@@ -265,14 +286,6 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
-
-
-def _healthz(url: str) -> bool:
-    with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
-        try:
-            return pool.request("GET", f"{url}/healthz").status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
 
 
 def _answers(balancer: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from local.mycloud.endpoints import admin, balancing, compute, networking
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models import ErrorAnswer
+from local.mycloud.state_folder import fingerprint
 
 _PREFIX = "/v1"
 _ROUTERS = (networking.router, compute.router, balancing.router, admin.router)
@@ -81,7 +82,7 @@ def _operations() -> list[str]:
 def _healthz(context: Ctx) -> dict[str, str]:
     if not context.is_healthy():
         raise Unavailable("the lifecycle has ended; nothing that is asked for will come about")
-    return {"status": "ok"}
+    return {"status": "ok", "site": fingerprint(context.token)}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -9,6 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.addresses import API_PORT, AddressBlock
+
+
+def fingerprint(token: str) -> str:
+    """Sixteen hex digits by which a site knows its own API; the token is random, so they do not give it away."""
+    return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,10 @@ class StateFolder:
     def token(self) -> str:
         """The API's bearer token; raises FileNotFoundError while there is none."""
         return self.token_file.read_text().strip()
+
+    def fingerprint(self) -> str:
+        """Whose API answers: `/healthz` tells it to anybody, and it tells nobody the token."""
+        return fingerprint(self.token())
 
     def ensure_token(self) -> str:
         """The API's bearer token, made at the first call."""

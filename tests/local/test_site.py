@@ -6,7 +6,10 @@ import os
 import shutil
 import signal
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry, NoBlockError
 from local.mycloud.state_folder import StateFolder
+from local.ports import require_free
 from local.site import API, Site, SiteError, server_environment, wait_until
 
 BALANCER = "balancer"
@@ -136,6 +140,50 @@ def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_
     assert shared.registry.owner(block) is None
     assert other.status()["up"] is False
     assert call(shared, "GET", "/v1/networks") == 200
+
+
+def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_ours(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_after_the_start = iter([None])
+
+    def nothing_seen_at_first(address: str, port: int, purpose: str) -> None:
+        if next(busy_after_the_start, "checked") == "checked":
+            require_free(address, port, purpose)
+
+    monkeypatch.setattr("local.site.require_free", nothing_seen_at_first)
+    with stranger_that_says_it_is_healthy() as strangers:
+        site.up()
+
+        assert site.block.base != strangers
+        assert call(site, "GET", "/v1/networks") == 200
+
+
+@contextmanager
+def stranger_that_says_it_is_healthy() -> Iterator[int]:
+    """Another site's API on the first block that is free; gives the block's base."""
+
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok", "site": "of another user"}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            del format, args
+
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        base = first_bindable(stranger)
+        server = ThreadingHTTPServer(stranger.getsockname(), Healthy, bind_and_activate=False)
+        server.socket.close()
+        server.socket = stranger
+        server.server_activate()
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield base
+        server.shutdown()
+        thread.join()
 
 
 def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_somebody_listens_there(shared: Site) -> None:
