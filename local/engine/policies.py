@@ -31,8 +31,9 @@ class Policies:
         self._packs: list[Future[PolicyHost]] = [self._pool.submit(start) for start in starts]
 
     def versions(self) -> dict[str, str]:
-        """The packs that were run, with their versions."""
-        return {pack.name: pack.version for pack in self._hosts()}
+        """The packs that were run, with their versions; one that did not start was not."""
+        started = [pack.result() for pack in self._packs if pack.exception() is None]
+        return {pack.name: pack.version for pack in started}
 
     def check_resource(
         self, run: Run, goal: ResourceState, provider: ResourceState | None

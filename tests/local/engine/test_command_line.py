@@ -224,3 +224,9 @@ def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixt
 def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     code, _ = project.run("up", "--policy-pack", "a", "--policy-pack", "b", "--policy-pack-config", "x.json")
     assert code == 1 and "must match" in capsys.readouterr().err
+
+
+@pytest.mark.engine
+def test_a_policy_pack_that_does_not_start_fails_the_run_with_its_reason(project: Project) -> None:
+    code, shown = project.run("up", "--policy-pack", str(project.directory / "nowhere"))
+    assert code == 1 and "nowhere is no policy pack" in shown and "created" not in shown
