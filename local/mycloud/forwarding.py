@@ -153,8 +153,7 @@ class _Connection:
         self.forwarder.counters.opened(target)
         self.touch()
         self._watch_idleness()
-        if self.client.transport is not None:
-            self.client.transport.resume_reading()
+        self.client.hand_over_what_came_early()
 
     def touch(self) -> None:
         """Traffic was seen."""
@@ -202,6 +201,7 @@ class _Side(asyncio.Protocol):
         self._connection = connection
         self._is_client = is_client
         self._ended = False
+        self._early = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -209,7 +209,9 @@ class _Side(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._is_client:
-            transport.pause_reading()  # until there is a backend to write to
+            # Until there is a backend to write to. Python 3.11.2 (Debian 12) reads on all the same when it is paused
+            # here, so what comes early is kept.
+            transport.pause_reading()
             forwarder = self._connection.forwarder
             forwarder._start(forwarder._connect(self._connection, transport.get_extra_info("peername")))
 
@@ -221,8 +223,23 @@ class _Side(asyncio.Protocol):
             counters.bytes_out += len(data)
         self._connection.touch()
         assert self.other is not None
-        if self.other.transport is not None and not self.other.transport.is_closing():
+        if self.other.transport is None:
+            self._early += data
+            self._pause()
+        elif not self.other.transport.is_closing():
             self.other.transport.write(data)
+
+    def hand_over_what_came_early(self) -> None:
+        """Now that the other end is there: send it what this one said before, and let the rest flow."""
+        assert self.other is not None
+        if self.other.transport is None or self.transport is None:
+            return
+        self.other.transport.write(self._early)
+        self._early = b""
+        if self._ended:
+            self.other.transport.write_eof()
+        elif not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def eof_received(self) -> bool:
         self._ended = True
@@ -233,6 +250,10 @@ class _Side(asyncio.Protocol):
         if self.other.transport is not None and self.other.transport.can_write_eof():
             self.other.transport.write_eof()
         return True
+
+    def _pause(self) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
 
     def pause_writing(self) -> None:
         assert self.other is not None

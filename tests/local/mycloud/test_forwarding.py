@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
+import pytest
+
 from local.mycloud.forwarding import Chooser, Target, TcpForwarder, UdpForwarder
 
 HOST = "127.2.200.1"
@@ -59,6 +61,24 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         writer.write(data)
         await writer.drain()
     writer.close()
+
+
+def test_what_the_client_says_before_there_is_a_backend_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a Python whose transports read on although they were paused when the connection was made (3.11.2 does).
+    monkeypatch.setattr("asyncio.selector_events._SelectorSocketTransport.pause_reading", lambda _transport: None)
+
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            forwarder = TcpForwarder(to(closed_port(), backend))
+            port = await forwarder.listen(HOST, 0)
+            with socket.create_connection((HOST, port)) as client:
+                client.sendall(b"hello")
+                client.shutdown(socket.SHUT_WR)
+                client.setblocking(False)
+
+                assert await asyncio.get_running_loop().sock_recv(client, 100) == b"HELLO"
+
+    run(scenario)
 
 
 def test_a_half_close_of_the_client_reaches_the_backend_and_its_answer_comes_back() -> None:
