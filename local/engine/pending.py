@@ -18,7 +18,7 @@ from local.engine.planner import Op
 from local.engine.provider import PartialFailure, ProviderError
 from local.engine.resource import ResourceState
 from local.engine.run import Run, StackError, info_of
-from local.engine.state import Operation, in_order
+from local.engine.state import Operation, PendingOperation, in_order
 
 ADOPT_SECONDS = 5.0
 """How long an object that is only looked for, to be read or deleted, may take to become ready: it need not be."""
@@ -30,12 +30,8 @@ def resolve(run: Run, *, creates: bool) -> None:
     Without `creates`, these are left to the program's registrations: then whatever they wait for is made meanwhile.
     """
     pending = dict(run.store.snapshot.pending)
-    if not pending:
-        return
     if run.dry_run:
-        names = ", ".join(f"{p.operation} {p.resource.urn}" for p in pending.values())
-        message = f"an earlier run was interrupted ({names}); the next up, refresh or destroy resolves it"
-        run.emit(Diagnostic("warning", message))
+        _foresee(run, list(pending.values()))
         return
     order = {r.key: i for i, r in enumerate(in_order(p.resource for p in pending.values()))}
     for number, operation in sorted(pending.items(), key=lambda item: order[item[1].resource.key]):
@@ -52,6 +48,23 @@ def resolve(run: Run, *, creates: bool) -> None:
                 run.store.end(number)
         else:
             run.store.end(number)
+
+
+def _foresee(run: Run, pending: list[PendingOperation]) -> None:
+    """Tell what `up` will resolve first, and go on in memory as if it had: what was being deleted is gone then.
+
+    Planned from what is half deleted, a preview would fail (a declared machine that is gone), and `up`, which makes
+    sure by a preview, with it.
+    """
+    told = set()
+    for operation in pending:
+        resource = operation.resource
+        if (operation.operation, resource.key) not in told:
+            told.add((operation.operation, resource.key))
+            message = f"an earlier run was interrupted while {operation.operation} it; the next one resolves that first"
+            run.emit(Diagnostic("warning", message, resource.urn))
+        if operation.operation is Operation.DELETING:
+            run.store.snapshot.resources.pop(resource.key, None)
 
 
 def interrupted_creates(run: Run) -> dict[str, ResourceState]:

@@ -158,6 +158,23 @@ def test_a_preview_after_a_kill_only_tells_of_it(stack: Any, kit: Any) -> None:
     assert stack.files() == before
 
 
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_a_preview_takes_what_was_being_deleted_for_gone_as_up_will(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(program(kit))
+    getattr(stack.cloud, moment)["delete b"] = Killed()
+    with pytest.raises(Killed):
+        stack.destroy()
+    stack.cloud.faults.clear()
+    before = stack.files()
+
+    outcome = stack.preview(program(kit))
+
+    assert outcome.ok and outcome.done[-1] == "create b"
+    assert len(outcome.warnings) == 1 and "deleting" in outcome.warnings[0]
+    assert stack.files() == before
+    assert stack.up(program(kit)).counts["create"] == 1
+
+
 def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(stack: Any, kit: Any) -> None:
     stack.cloud.faults["create b"] = Killed()
     with pytest.raises(Killed):
