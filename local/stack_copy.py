@@ -1,13 +1,17 @@
 """The copy of a stack file that tells the program where the site is: endpoint in plain, token encrypted.
 
 The copy lies in the state folder, readable by its user alone, and is written anew before each run. Its salt stays, so
-that the stack's state can be read with the same key. Any engine can use it (`--config-file`).
+that the stack's state can be read with the same key. Any engine can use it (`--config-file`). One run at a time writes:
+two first ones would each make a passphrase, and the salt of one with the passphrase of the other opens nothing.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +34,17 @@ def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -
     """
     stack = read_stack_file(source)
     copy = stack_dir / source.name
-    crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
-    stack["encryptionsalt"] = crypter.salt
-    stack["config"] = {
-        **stack["config"],
-        f"{NAMESPACE}:mycloud": {"endpoint": endpoint},
-        f"{NAMESPACE}:mycloudToken": {"secure": crypter.encrypt(token)},
-    }
-    write_private(
-        copy, f"# Made from {source.name} for the site of this folder, before every run.\n" + yaml.dump(stack)
-    )
+    with _lock(stack_dir):
+        crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
+        stack["encryptionsalt"] = crypter.salt
+        stack["config"] = {
+            **stack["config"],
+            f"{NAMESPACE}:mycloud": {"endpoint": endpoint},
+            f"{NAMESPACE}:mycloudToken": {"secure": crypter.encrypt(token)},
+        }
+        write_private(
+            copy, f"# Made from {source.name} for the site of this folder, before every run.\n" + yaml.dump(stack)
+        )
     return copy
 
 
@@ -63,6 +68,14 @@ def read_stack_file(source: Path) -> dict[str, Any]:
             f"run the stack with `python -m local.engine` or `pulumi`"
         )
     return dict(stack)
+
+
+@contextmanager
+def _lock(stack_dir: Path) -> Iterator[None]:
+    stack_dir.mkdir(parents=True, exist_ok=True)
+    with (stack_dir / "copy.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _crypter(salt: str | None, stack_dir: Path) -> PassphraseCrypter:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import yaml
 import local.__main__ as command_line
 from local import stack_copy
 from local.engine import cli
-from local.engine.secrets import SecretsError, open_crypter
+from local.engine.secrets import PassphraseCrypter, SecretsError, open_crypter
 from local.site import Site
 from local.stack_copy import StackFileError, write_stack_copy
 from local.status_text import addresses, render
@@ -229,6 +231,25 @@ def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -
     second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "b").read_text())
 
     assert first["encryptionsalt"] == second["encryptionsalt"]
+
+
+def test_two_first_runs_at_once_agree_on_one_passphrase(
+    fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_is_derived, make = threading.Event(), stack_copy.new_crypter
+
+    def slowly(passphrase: str) -> PassphraseCrypter:
+        key_is_derived.wait(0.5)  # the other run comes in between, unless it is kept out
+        key_is_derived.set()
+        return make(passphrase)
+
+    monkeypatch.setattr(stack_copy, "new_crypter", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(write_stack_copy, fakes.stack_file, tmp_path / "dir", ENDPOINT, "a") for _ in range(2)]
+        stacks = [yaml.safe_load(run.result().read_text()) for run in runs]
+
+    passphrase = (tmp_path / "dir" / "passphrase").read_text().strip()
+    assert all(open_crypter(passphrase, stack["encryptionsalt"]) for stack in stacks)
 
 
 def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
