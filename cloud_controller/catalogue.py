@@ -17,6 +17,11 @@ from cloud_controller.cloud import InvalidConfiguration
 Value = str | int | bool | tuple[str, ...]
 """A parsed annotation."""
 
+_LONGEST_NUMBER = 20
+"""Characters; no field of any API holds a longer integer."""
+_SHOWN = 100
+"""Characters of a wrong value that an error quotes: an annotation may be as long as 256 KiB, an event 1 KiB."""
+
 
 class Mutability(StrEnum):
     """What happens to a load balancer that exists when the annotation changes."""
@@ -61,11 +66,6 @@ class Annotation:
     ignored: str | None = None
 
     @property
-    def python_type(self) -> object:
-        """The type of the argument in Python's own notation: `int`, `str`, `bool`, `tuple[str, ...]`."""
-        return tuple[str, ...] if self.type is tuple else self.type
-
-    @property
     def allowed_text(self) -> str:
         """What values it takes, in words."""
         if self.allowed:
@@ -84,8 +84,9 @@ class Annotation:
             if value in ("true", "false"):
                 return value == "true"
         elif self.type is int:
-            # int() would take "1_000", "+5" and other digits than ASCII's, which nobody else's parser does.
-            if value.isascii() and value.removeprefix("-").isdigit():
+            # int() would take "1_000", "+5" and other digits than ASCII's, which nobody else's parser does, and raise
+            # ValueError for thousands of digits.
+            if value.isascii() and value.removeprefix("-").isdigit() and len(value) <= _LONGEST_NUMBER:
                 number = int(value)
                 low, high = self.minimum, self.maximum
                 if (low is None or number >= low) and (high is None or number <= high):
@@ -94,7 +95,8 @@ class Annotation:
             return tuple(word.strip() for word in value.split(",") if word.strip())
         elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
-        raise InvalidConfiguration(f"annotation {self.name}", f"{text!r} is not a value of it", self.allowed_text)
+        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+        raise InvalidConfiguration(f"annotation {self.name}", f"{shown} is not a value of it", self.allowed_text)
 
     def to_text(self, value: Value) -> str:
         """The annotation's text for a typed value, checked as `parse` checks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -131,8 +132,11 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
         path = f"settings.{argument}"
         entry = catalogue.by_argument.get(argument)
         if entry is None or entry.ignored:
-            allowed = ", ".join(sorted(e.argument for e in catalogue if not e.ignored))
-            raise pulumi.InputPropertyError(path, f"{catalogue.cloud} does not know it; allowed: {allowed}")
+            allowed = sorted(e.argument for e in catalogue if not e.ignored)
+            nearest = difflib.get_close_matches(argument, allowed, n=1)
+            hint = f"did you mean {nearest[0]}? " if nearest else ""
+            why = f"{catalogue.cloud} does not know it; {hint}allowed: {', '.join(allowed)}"
+            raise pulumi.InputPropertyError(path, why)
         if inputs.is_known(value):
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:

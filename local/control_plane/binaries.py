@@ -31,11 +31,6 @@ class Binaries:
 
     paths: Mapping[str, Path]
 
-    @classmethod
-    def in_directory(cls, directory: Path) -> Binaries:
-        """All four lie in one folder under their own names."""
-        return cls({name: directory / name for name in COMPONENTS})
-
     def path(self, name: str) -> Path:
         return self.paths[name]
 

@@ -79,7 +79,6 @@ class DiffResult:
     diffs: tuple[str, ...] = ()
     detailed: dict[str, PropertyDiff] = field(default_factory=dict)
     delete_before_replace: bool = False
-    stables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

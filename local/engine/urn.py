@@ -41,14 +41,6 @@ def package_of(type: str) -> str:
     return type.removeprefix(PROVIDER_PREFIX).split(":", 1)[0]
 
 
-def split_reference(reference: str) -> tuple[str, str]:
-    """A provider reference `URN::ID` as its two parts. Raises ValueError."""
-    urn, separator, identity = reference.rpartition("::")
-    if not separator or urn.count("::") < 3:
-        raise ValueError(f"{reference!r} is not a provider reference (URN::ID)")
-    return urn, identity
-
-
 def _fields(urn: str) -> list[str]:
     fields = urn.split("::", 3)
     if not urn.startswith(_SCHEME) or len(fields) != 4:

@@ -52,7 +52,7 @@ def test_raw_annotations_win_over_settings_and_those_of_others_pass(run_program:
     ("more", "path", "hint"),
     [
         ({"settings": {"listener_max_qps": 0}}, "settings.listener_max_qps", "from 1 to"),
-        ({"settings": {"listener_max_qbs": 1}}, "settings.listener_max_qbs", "listener_max_qps"),
+        ({"settings": {"listener_max_qbs": 1}}, "settings.listener_max_qbs", "did you mean listener_max_qps?"),
         ({"settings": {"scheme": "public"}}, "settings.scheme", "internet-facing, internal"),
         ({"annotations": {f"{PREFIX}listener-maxqp": "1"}}, f"annotations[{PREFIX}listener-maxqp]", "listener-maxqps"),
         ({"annotations": {f"{PREFIX}scheme": "x"}}, f"annotations[{PREFIX}scheme]", "internal"),
