@@ -1,6 +1,6 @@
 """What the daemon may do in Kubernetes: exactly what its enabled controllers call, from one table.
 
-The table is the only place that knows RBAC; the Pulumi program makes its roles from it and policies check against it.
+The table is the only place that knows RBAC; the Pulumi program makes its roles from it.
 """
 
 from __future__ import annotations
