@@ -90,6 +90,14 @@ def test_annotations_of_others_are_passed_over(name: str) -> None:
     assert catalogue().parse({name: "x"}).given == {}
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, f"-{'9' * 5000}", "0" * 5000])
+def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quoted_in_part(text: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="is not a value of it") as refused:
+        catalogue(entry(minimum=1, maximum=9)).parse({f"{PREFIX}limit": text})
+
+    assert len(str(refused.value)) < 300
+
+
 def test_a_setting_that_is_not_given_has_its_default() -> None:
     settings = catalogue().parse(None)
 

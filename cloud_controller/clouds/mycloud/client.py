@@ -66,11 +66,13 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
-        parts = urlsplit(self.endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_url(self.endpoint):
             raise InvalidConfiguration(
                 "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
             )
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            # Refused here: the HTTP library's own error would quote it.
+            raise InvalidConfiguration("token", "it can't be sent", "one line of printable ASCII without spaces")
         self._token = token
         self._page = page
         self._policy = RetryPolicy(deadline=deadline)
@@ -282,6 +284,15 @@ def known_state(obj: Object, states: Mapping[str, S]) -> S:
     if obj["state"] not in states:
         raise CloudError(f"mycloud: {obj['id']} is in state {obj['state']!r}, which this version does not know")
     return states[obj["state"]]
+
+
+def _is_url(endpoint: str) -> bool:
+    try:
+        parts = urlsplit(endpoint)
+        # Asking for the port checks it.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _segment(id: str) -> str:

@@ -93,10 +93,18 @@ def test_an_unreachable_endpoint_is_one_clear_error() -> None:
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
 
-@pytest.mark.parametrize("endpoint", ["127.0.0.1:80", "ftp://h", "http://", "http://h:99999"])
-def test_an_endpoint_that_is_no_url_is_refused(endpoint: str) -> None:
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:80", "ftp://h", "http://", "http://h:99999", "http://[::1"])
+def test_an_endpoint_that_is_no_url_is_refused_before_any_call(endpoint: str) -> None:
     with pytest.raises(InvalidConfiguration, match="endpoint"):
-        Client(endpoint, SECRET).list("machines")
+        Client(endpoint, SECRET)
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\nmore", f"{SECRET}…", f"a {SECRET}"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="token: it can't be sent") as refused:
+        Client("http://127.0.0.1:1", token)
+
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
 def test_a_throttled_call_waits_as_long_as_the_cloud_says(site: MyCloudSite) -> None:
