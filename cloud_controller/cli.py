@@ -58,6 +58,8 @@ def plan(options: argparse.Namespace) -> int:
     chosen = controllers(options.controllers)
     cloud = _cloud(options)
     kube = kubernetes(options)
+    if route.NAME in chosen:
+        route_options(options)  # What is wrong with them is told before anything is asked.
     plans = {name: _plan(name, kube, cloud, options) for name in chosen}
     if options.output == "json":
         document = {name: found.to_json() for name, found in plans.items()}
@@ -88,7 +90,8 @@ def _plan(name: str, kube: Kube, cloud: Cloud, options: argparse.Namespace) -> P
             settings = route_options(options)
             return route.plan(route.observe(kube, cloud), settings)
         case service.NAME:
-            return service.plan(service.observe(kube, cloud), service.ServiceOptions())
+            rules = service.ServiceOptions(backend_nodes=options.backend_nodes)
+            return service.plan(service.observe(kube, cloud), rules)
     raise ValueError(f"{name!r} is no controller")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_controller import clouds
+from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import Kube
@@ -32,15 +33,19 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     reach.add_argument("--cloud-config", metavar="FILE", help="the cloud's configuration and credentials")
     reach.add_argument("--kubeconfig", metavar="FILE", help="default: the service account of the pod")
     reach.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
-    reach.add_argument("--kube-api-qps", type=float, default=0.0, metavar="N", help="calls a second; default: no limit")
-    reach.add_argument("--kube-api-burst", type=int, default=30, metavar="N", help="calls at once under that limit")
+    reach.add_argument(
+        "--kube-api-qps", type=_rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
+    )
+    reach.add_argument(
+        "--kube-api-burst", type=_positive, default=30, metavar="N", help="calls at once under that limit; default: 30"
+    )
     what = parser.add_argument_group("controllers")
     what.add_argument(
         "--controllers",
         type=lambda text: text.split(","),
         default=["*"],
         metavar="LIST",
-        help="names with commas between them, '*' for all, '-NAME' for all but that; default: *",
+        help="names with commas between them, '*' for all, '-NAME' to take one of them out; default: *",
     )
     what.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
     what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; needed by route")
@@ -91,7 +96,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         )
     serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz and /metrics, over plain HTTP")
     serving.add_argument("--bind-address", type=_address, default="127.0.0.1", metavar="IP", help="default: 127.0.0.1")
-    serving.add_argument("--secure-port", type=int, default=10258, metavar="PORT", help="0: none; default: 10258")
+    serving.add_argument("--secure-port", type=_port, default=10258, metavar="PORT", help="0: none; default: 10258")
 
 
 def kubernetes(options: argparse.Namespace) -> Kube:
@@ -129,6 +134,9 @@ def manager_options(options: argparse.Namespace) -> ManagerOptions:
 def route_options(options: argparse.Namespace) -> RouteOptions:
     """The route controller's options. Raises `InvalidConfiguration` for a missing or wrong range."""
     ranges = tuple(filter(None, (part.strip() for part in options.cluster_cidr.split(","))))
+    if not ranges:
+        why = "nothing is given; controller route needs it"
+        raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --controllers='*,-route'")
     return RouteOptions(ranges, delete_foreign=options.delete_foreign_routes)
 
 
@@ -170,6 +178,20 @@ def _address(text: str) -> str:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
+    return _integer(text, 1, 1000)
+
+
+def _port(text: str) -> int:
+    return _integer(text, 0, 65535)
+
+
+def _integer(text: str, low: int, high: int) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text) or not low <= int(text) <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer from {low} to {high}")
     return int(text)
+
+
+def _rate(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 20 or 0.5")
+    return float(text)

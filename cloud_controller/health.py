@@ -7,6 +7,7 @@ does not answer makes the daemon not ready, never unhealthy: a restart would not
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -58,7 +59,10 @@ class HealthServer:
             def log_message(self, format: str, *args: object) -> None:
                 _log.debug("http " + format, *args)
 
-        self._server = ThreadingHTTPServer((address, port), Handler)
+        class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
+        self._server = Server((address, port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from cloud_controller.cli import main
+from cloud_controller.controllers import service
+from cloud_controller.plan import Plan
 
 KUBECONFIG = """
 current-context: c
@@ -88,6 +90,69 @@ def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(
     arguments = ["run", *command(files)[1:]]
 
     assert "cluster-cidr: nothing is given" in failed(arguments, capsys)
+
+
+def test_a_plan_of_routes_without_a_cluster_range_is_refused_before_anything_is_asked(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "cluster-cidr: nothing is given; controller route needs it" in failed(command(files), capsys)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "token", "told"),
+    [
+        ("http://[::1", "not-to-be-shown", "endpoint: 'http://[::1' is not a URL"),
+        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: it can't be sent"),
+        ("http://127.0.0.1:1", "not-to-be-shown…", "token: it can't be sent"),
+    ],
+)
+def test_a_cloud_config_that_no_call_could_use_is_one_line_without_secrets(
+    files: Path, endpoint: str, token: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"[Global]\nendpoint = {endpoint}\ntoken = {token}\ncluster-id = c-0123456789ab\n"
+    (files / "cloud.conf").write_text(text)
+
+    assert told in failed(command(files), capsys)
+
+
+def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[service.ServiceOptions] = []
+
+    def plan(_: object, options: service.ServiceOptions) -> Plan:
+        given.append(options)
+        return Plan()
+
+    monkeypatch.setattr(service, "observe", lambda *_: None)
+    monkeypatch.setattr(service, "plan", plan)
+
+    assert main(command(files, "--controllers=service", "--backend-nodes=ready-workers")) == 0
+    assert [options.backend_nodes for options in given] == ["ready-workers"]
+    assert capsys.readouterr().out == "service: nothing to do\n"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--secure-port=65536",
+        "--secure-port=-1",
+        "--kube-api-burst=0",
+        "--kube-api-qps=-1",
+        "--kube-api-qps=nan",
+        "--concurrent-service-syncs=0",
+        "--concurrent-node-syncs=²",
+        "--bind-address=here",
+    ],
+)
+def test_a_number_that_can_not_be_meant_is_wrong_usage(
+    files: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *command(files)[1:], option])
+
+    assert ended.value.code == 2
+    assert f"argument {option.partition('=')[0]}: {option.partition('=')[2]!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["plan"], ["run", "--cloud=mycloud", "--node-monitor-period=5"], ["fly"]])

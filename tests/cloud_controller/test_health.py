@@ -65,3 +65,17 @@ def test_metrics_are_served_and_other_paths_are_not(server: HealthServer) -> Non
 def test_a_port_that_is_taken_is_an_error_at_once(server: HealthServer) -> None:
     with pytest.raises(OSError, match="Address already in use"):
         HealthServer(ADDRESS, server.port, {}, {}, bytes)
+
+
+def test_it_can_be_bound_to_an_ipv6_address() -> None:
+    try:
+        found = HealthServer("::1", 0, {"ping": lambda: None}, {}, lambda: b"")
+    except OSError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    found.start()
+    try:
+        answer = urllib3.request("GET", f"http://[::1]:{found.port}/livez", retries=False, timeout=10)
+    finally:
+        found.stop()
+
+    assert answer.data == b"ok"
