@@ -201,7 +201,8 @@ class _Side(asyncio.Protocol):
         self._connection = connection
         self._is_client = is_client
         self._ended = False
-        self._early = b""
+        self._early: bytearray | None = bytearray() if is_client else None
+        """What came before the other end was ready to be sent to; None once it is."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -223,37 +224,34 @@ class _Side(asyncio.Protocol):
             counters.bytes_out += len(data)
         self._connection.touch()
         assert self.other is not None
-        if self.other.transport is None:
+        if self._early is not None:
             self._early += data
-            self._pause()
-        elif not self.other.transport.is_closing():
+        elif self.other.transport is not None and not self.other.transport.is_closing():
             self.other.transport.write(data)
 
     def hand_over_what_came_early(self) -> None:
         """Now that the other end is there: send it what this one said before, and let the rest flow."""
         assert self.other is not None
-        if self.other.transport is None or self.transport is None:
+        if self._early is None or self.other.transport is None or self.transport is None:
             return
-        self.other.transport.write(self._early)
-        self._early = b""
+        early, self._early = bytes(self._early), None
+        if not self._ended and not self.transport.is_closing():
+            self.transport.resume_reading()
+        self.other.transport.write(early)  # after that: a backend that takes no more pauses the reading again
         if self._ended:
             self.other.transport.write_eof()
-        elif not self.transport.is_closing():
-            self.transport.resume_reading()
 
     def eof_received(self) -> bool:
         self._ended = True
         self._connection.touch()
         assert self.other is not None
+        if self._early is not None:
+            return True  # passed on when there is a backend
         if self.other._ended:
             return False  # both directions are done: the transport closes, and side_lost closes the other
         if self.other.transport is not None and self.other.transport.can_write_eof():
             self.other.transport.write_eof()
         return True
-
-    def _pause(self) -> None:
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
 
     def pause_writing(self) -> None:
         assert self.other is not None
