@@ -247,6 +247,5 @@ def _machine_json(machine: MachineRecord) -> dict[str, object]:
         "provider_id": provider_id if machine.register_provider_id else None,
         "role": machine.role,
         "node_labels": machine.node_labels,
-        "cluster_dns": None,
         "type": machine.type,
     }

@@ -53,7 +53,6 @@ class MachineConfig:
     role: str
     provider_id: str | None = None
     node_labels: dict[str, str] = field(default_factory=dict)
-    cluster_dns: str | None = None
     isolation: Isolation = Isolation.AUTO
 
     @property

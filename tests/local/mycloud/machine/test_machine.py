@@ -108,7 +108,6 @@ class Cluster:
             "provider_id": None,
             "role": "worker",
             "node_labels": {},
-            "cluster_dns": None,
             "type": "m1.small",
         }
         (directory / "machine.json").write_text(json.dumps(config | settings))

@@ -223,7 +223,7 @@ def test_what_a_process_cannot_be_given_is_named() -> None:
 def test_a_machine_is_read_from_its_directory(tmp_path: Path) -> None:
     (tmp_path / "machine.json").write_text(
         '{"id": "i-1", "node_name": "a", "address": "10.17.0.5", "provider_id": null, "role": "worker",'
-        ' "node_labels": {"x": "y"}, "cluster_dns": null, "type": "m1.small"}'
+        ' "node_labels": {"x": "y"}, "type": "m1.small"}'
     )
     config = load_config(tmp_path)
     assert (config.node_name, config.isolation, config.machine_type.cpus) == ("a", Isolation.AUTO, 2)
