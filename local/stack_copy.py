@@ -30,10 +30,12 @@ class StackFileError(Exception):
 def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -> Path:
     """Write the copy of `source` for a site into `stack_dir` and return its path.
 
+    It has the stack's name, whatever file it was made from: that is the one that the engine is given.
+
     Raises StackFileError, or SecretsError if the passphrase is not the one that earlier secrets were made with.
     """
     stack = read_stack_file(source)
-    copy = stack_dir / source.name
+    copy = stack_dir / f"Pulumi.{stack_dir.name}.yaml"
     with _lock(stack_dir):
         crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
         stack["encryptionsalt"] = crypter.salt

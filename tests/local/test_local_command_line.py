@@ -15,7 +15,7 @@ import yaml
 import local.__main__ as command_line
 from local import stack_copy
 from local.engine import cli
-from local.engine.secrets import PassphraseCrypter, SecretsError, open_crypter
+from local.engine.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
 from local.stack_copy import StackFileError, write_stack_copy
 from local.status_text import addresses, render
@@ -115,6 +115,17 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
     out = capsys.readouterr().out
     assert "curl http://127.35.0.10:8080/" in out
     assert "nc -u -w 1 127.35.0.10 53" in out
+
+
+def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
+    fakes.run("up")
+    other = tmp_path / "other.yaml"
+    other.write_text("config:\n  cloud-controller:cloud: mycloud\n  cloud-controller:clusterName: other\n")
+
+    assert fakes.run("up", "--config-file", str(other)) == 0
+
+    copy = Path(fakes.engine_arguments[fakes.engine_arguments.index("--config-file") + 1])
+    assert yaml.safe_load(copy.read_text())["config"]["cloud-controller:clusterName"] == "other"
 
 
 def test_a_failed_engine_run_is_a_failed_up(fakes: Fakes) -> None:
@@ -236,7 +247,7 @@ def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -
 def test_two_first_runs_at_once_agree_on_one_passphrase(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key_is_derived, make = threading.Event(), stack_copy.new_crypter
+    key_is_derived, make = threading.Event(), new_crypter
 
     def slowly(passphrase: str) -> PassphraseCrypter:
         key_is_derived.wait(0.5)  # the other run comes in between, unless it is kept out
