@@ -7,6 +7,7 @@ fails. Neighbouring actions of one type form a group; groups follow one another 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -91,18 +92,23 @@ def run(
     controller: str,
     metrics: Metrics | None = None,
     workers: int = DEFAULT_WORKERS,
+    stop: threading.Event | None = None,
 ) -> list[ActionResult]:
     """Carry out the plan's changes; one result for each, in the plan's order. `controller` labels logs and metrics.
 
+    Once `stop` is set no further action is begun, and one that was not begun has no result: another process may lead.
     Ignored differences are left alone, as the word says. An assumed action has nothing to perform: observe and plan
     again once the cluster is there (ValueError).
     """
     world = Run(kube, cloud, events)
+    stop = stop or threading.Event()
     results: list[ActionResult] = []
     with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
         for operation, group in groupby(plan.changes, lambda action: type(action.operation)):
             actions = list(group)
-            for action, error in zip(actions, _perform(operation, actions, world, pool), strict=True):
+            for action, error in zip(actions, _perform(operation, actions, world, pool, stop), strict=True):
+                if isinstance(error, _NotBegun):
+                    continue
                 results.append(ActionResult(action, error))
                 if error is not None:
                     world.failed.add(action.target)
@@ -117,9 +123,15 @@ def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
     return (result for result in results if not result.ok)
 
 
+class _NotBegun(CloudError):
+    """The run was stopped before the action's turn."""
+
+
 def _perform(
-    operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor
+    operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor, stop: threading.Event
 ) -> Sequence[ActionError | None]:
+    if stop.is_set():
+        return [_NotBegun()] * len(actions)
     if operation in _batch:
         try:
             return _batch[operation]([action.operation for action in actions], world)
@@ -130,6 +142,9 @@ def _perform(
     perform = _single[operation]
 
     def one(action: Action) -> ActionError | None:
+        # Asked for each: the interpreter's exit waits for a pool until its queue is empty.
+        if stop.is_set():
+            return _NotBegun()
         try:
             perform(action.operation, world)
         except (CloudError, ApiError) as error:

@@ -61,11 +61,13 @@ class LeaderElector:
         self._clock = clock
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
+        self._renewed_at = clock()
 
     def acquire(self, stop: threading.Event) -> bool:
         """Wait until the lease is ours; False if `stop` was set before."""
         _log.info("waiting for lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
         while not stop.is_set():
+            self._renewed_at = self._clock()
             try:
                 if self.try_once():
                     _log.info("leading lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
@@ -77,19 +79,24 @@ class LeaderElector:
 
     def hold(self, stop: threading.Event) -> bool:
         """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
-        renewed = self._clock()
+        self._renewed_at = self._clock()
         while not stop.wait(self._times.retry_period):
+            began = self._clock()
             try:
                 if not self.try_once():
                     _log.error("lease lost lease=%s/%s holder is another", self._namespace, self._name)
                     return False
-                renewed = self._clock()
+                self._renewed_at = began  # Others count from the write, which the answer may follow late.
             except ApiError as error:
                 _log.warning("lease not renewed error=%r", str(error))
-                if self._clock() - renewed >= self._times.renew_deadline:
+                if self.overdue():
                     _log.error("lease lost lease=%s/%s not renewed in time", self._namespace, self._name)
                     return False
         return True
+
+    def overdue(self) -> bool:
+        """Whether the lease was not renewed for `renew_deadline`; also while a call of `hold` still waits."""
+        return self._clock() - self._renewed_at >= self._times.renew_deadline
 
     def release(self) -> None:
         """Give the lease back, if it is ours, so that another need not wait for it to run out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,7 +30,9 @@ from cloud_controller.options import ManagerOptions
 
 _SERVICE_COMPONENT = "service-controller"
 _STOP_TIMEOUT = 10.0
-"""Seconds in which controllers end the calls that they are in; less than a lease lasts, so that none takes over yet."""
+"""Seconds in which the controllers, all together, end the calls that they are in; the lease is held until then."""
+_LEASE_CHECK = 1.0
+"""Seconds between two looks at a lease that may be overdue; far less than from its renew deadline to its end."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,20 +65,27 @@ class Manager:
             self._state = None  # Standing by is all that is asked of it.
             if not elector.acquire(stop):
                 return int(died.is_set())
-            lost = threading.Event()
-            holder = threading.Thread(target=_hold, args=(elector, stop, lost), name="lease", daemon=True)
+            lost, ended = threading.Event(), threading.Event()
+            holder = threading.Thread(target=_hold, args=(elector, ended, stop, lost), name="lease", daemon=True)
             holder.start()
             self._metrics.leader.set(1)
-            self._work(stop, abandon=lost.is_set)
+            idle = self._work(stop, abandon=lambda: lost.is_set() or elector.overdue())
             self._metrics.leader.set(0)
-            holder.join()
-            if lost.is_set():
+            ended.set()
+            if lost.is_set() or elector.overdue():
                 return 1
-            elector.release()
+            holder.join()
+            if idle:
+                elector.release()
+            else:
+                _log.warning("lease not released: a controller is still busy; it runs out by itself")
             return int(died.is_set())
 
-    def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> None:
-        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already."""
+    def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> bool:
+        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already.
+
+        Answers whether all of them have ended.
+        """
         self._state = "its caches are not filled"
         for informer in self._informers:
             informer.start()
@@ -84,18 +94,25 @@ class Manager:
                 _log.info("start controller=%s", controller.name)
                 controller.start(stop)
             self._state = None
-            stop.wait()
+            while not stop.wait(_LEASE_CHECK):
+                if abandon():
+                    _log.error("the lease may be another's: every controller stops at once")
+                    stop.set()
         if abandon():
             for informer in self._informers:
                 informer.stop(wait=False)
-            return
+            return False
         self._state = "stopping"
+        idle = True
+        end = time.monotonic() + _STOP_TIMEOUT
         for controller in self._controllers:
-            if not controller.join(_STOP_TIMEOUT):
-                _log.warning("still busy controller=%s after=%.0fs", controller.name, _STOP_TIMEOUT)
+            if not controller.join(max(0.0, end - time.monotonic())):
+                _log.warning("still busy controller=%s", controller.name)
+                idle = False
         for informer in self._informers:
             informer.stop()
         self._service_events.close()
+        return idle
 
     def _wait_synced(self, stop: threading.Event) -> bool:
         for informer in self._informers:
@@ -168,8 +185,8 @@ def _stale(informer: Informer) -> str | None:
     return None if informer.error is None else f"may be out of date: {informer.error}"
 
 
-def _hold(elector: LeaderElector, stop: threading.Event, lost: threading.Event) -> None:
-    if not elector.hold(stop):
+def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event, lost: threading.Event) -> None:
+    if not elector.hold(ended):
         lost.set()
         stop.set()
 

@@ -97,6 +97,7 @@ class LoopController(ABC):
             controller=self.name,
             metrics=self.context.metrics,
             workers=self.context.workers,
+            stop=self._stop,
         )
 
     def start(self, stop: threading.Event) -> None:

@@ -31,6 +31,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Halt:
+    stop: threading.Event
+
+
+@dataclass(frozen=True)
 class Meet:
     barrier: threading.Barrier
 
@@ -48,6 +53,11 @@ def _fail(operation: Fail, _: apply.Run) -> None:
     raise Conflict(operation.word)
 
 
+@apply.performs(Halt)
+def _halt(operation: Halt, _: apply.Run) -> None:
+    operation.stop.set()
+
+
 @apply.performs(Meet)
 def _meet(operation: Meet, _: apply.Run) -> None:
     operation.barrier.wait(timeout=10)
@@ -63,10 +73,15 @@ def action(operation: object, target: str = "t", kind: ActionKind = ActionKind.C
     return Action(kind, target, "do", reason="because" if kind is ActionKind.IGNORE else None, operation=operation)
 
 
-def carried_out(*actions: Action, metrics: Metrics | None = None) -> list[apply.ActionResult]:
+def carried_out(
+    *actions: Action, metrics: Metrics | None = None, workers: int = 4, stop: threading.Event | None = None
+) -> list[apply.ActionResult]:
     said.clear()
     nothing: Any = None
-    return apply.run(Plan.of(actions), nothing, nothing, events=nothing, controller="test", metrics=metrics, workers=4)
+    plan = Plan.of(actions)
+    return apply.run(
+        plan, nothing, nothing, events=nothing, controller="test", metrics=metrics, workers=workers, stop=stop
+    )
 
 
 def test_results_come_in_the_plans_order_with_their_errors() -> None:
@@ -99,6 +114,16 @@ def test_a_batch_is_one_call_with_an_error_each() -> None:
 
 def test_ignored_differences_are_left_alone() -> None:
     assert carried_out(action(Say("x"), kind=ActionKind.IGNORE)) == []
+    assert said == []
+
+
+def test_once_stopped_nothing_more_is_begun_neither_of_the_group_nor_after_it() -> None:
+    stop = threading.Event()
+    group = [action(Halt(stop), name) for name in ("a", "b", "c")]
+
+    results = carried_out(*group, action(Say("x"), "d"), action(Batch("y"), "e"), workers=1, stop=stop)
+
+    assert [str(result) for result in results] == ["a: done"]
     assert said == []
 
 

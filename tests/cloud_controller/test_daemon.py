@@ -15,7 +15,7 @@ import pytest
 import urllib3
 import yaml
 
-from cloud_controller import clouds, rbac
+from cloud_controller import clouds, manager, rbac
 from cloud_controller.cli import main
 from cloud_controller.cloud import InstanceState, Unavailable
 from cloud_controller.controllers.route import RouteController, RouteOptions
@@ -33,7 +33,7 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.leader import LeaseTimes
+from cloud_controller.leader import LeaderElector, LeaseTimes
 from cloud_controller.manager import Manager
 from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from cloud_controller.options import ManagerOptions
@@ -267,6 +267,45 @@ def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[.
     daemon.thread.join(PATIENCE)
 
     assert daemon.code == 1
+
+
+def test_a_daemon_that_is_still_busy_when_it_must_end_keeps_its_lease_so_that_no_other_works_beside_it(
+    kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "_STOP_TIMEOUT", 0.1)
+    busy, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> list[str]:
+        busy.set()
+        go_on.wait(PATIENCE)
+        return []
+
+    monkeypatch.setattr(RouteController, "reconcile", slow)
+    daemon = start()
+    assert busy.wait(PATIENCE)
+    leader = lease_holder(kube)
+    try:
+        assert daemon.end() == 0
+        assert lease_holder(kube) == leader != ""
+    finally:
+        go_on.set()
+
+
+def test_a_daemon_whose_lease_is_overdue_ends_with_1_though_the_renewal_has_not_failed_yet(
+    start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = threading.Event()
+
+    def silent(*_: object) -> bool:
+        return answer.wait(PATIENCE)
+
+    monkeypatch.setattr(LeaderElector, "hold", silent)
+    daemon = start()
+    try:
+        daemon.thread.join(PATIENCE)
+        assert daemon.code == 1
+    finally:
+        answer.set()
 
 
 def test_without_leader_election_no_lease_is_touched(

@@ -154,6 +154,25 @@ def test_a_holder_that_can_not_renew_gives_up_before_another_may_take_over(lease
     assert TIMES.renew_deadline <= clock.now < TIMES.lease_duration
 
 
+def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    assert a.acquire(threading.Event())
+    clock.now = TIMES.renew_deadline - 0.1
+    assert not a.overdue()
+
+    clock.now = TIMES.renew_deadline
+
+    assert a.overdue()
+
+
+def test_a_lease_that_is_renewed_is_never_overdue(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.acquire(threading.Event())
+
+    assert a.hold(Stop(clock, lambda tick: tick == 50 or a.overdue())) is True
+    assert clock.now == 50 * TIMES.retry_period
+
+
 def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
