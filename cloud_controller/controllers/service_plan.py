@@ -30,7 +30,7 @@ class Rules:
     """What a plan depends on besides the objects.
 
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
-    `ready-workers` as seed 002 §2.2 has it.
+    `ready-workers`: ready workers that are not cordoned.
     """
 
     cluster_id: str

@@ -30,7 +30,7 @@ CATALOGUE = Catalogue(
             applies_to="every listener",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
-            source="seed 004",
+            source="requirements of mycloud, 004",
         ),
         Annotation(
             name=f"{PREFIX}listener-idle-timeout",

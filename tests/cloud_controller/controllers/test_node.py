@@ -1,4 +1,4 @@
-"""What the node controller plans: rules of ccm-behaviour's node controller, each as a case."""
+"""What the node controller plans: each rule of upstream's node controller as a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a node is deleted, tainted or left alone: the table of ccm-behaviour §1.3."""
+"""When a node is deleted, tainted or left alone: every case of state and reachability."""
 
 from __future__ import annotations
 
