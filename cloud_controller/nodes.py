@@ -14,7 +14,7 @@ from cloud_controller.cloud import (
     InvalidConfiguration,
     NodeAddress,
 )
-from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, PatchType, name, uid
+from cloud_controller.kube import NODES, ConflictError, InvalidError, Kube, NotFoundError, Object, PatchType, name, uid
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
@@ -150,6 +150,27 @@ def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | Non
             return
         if uid(current) != uid(node):
             return
+
+
+def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
+    """Patch the status of this very node; the node as it is then, or None where it is gone.
+
+    With its UID in the patch, a node that was made anew under the same name is refused by the API server: it may have
+    another machine. Raises `ApiError`.
+    """
+    patch = {"metadata": {"uid": uid(node)}, "status": status}
+    try:
+        return kube.patch(NODES, name(node), patch, type=type, subresource="status")
+    except NotFoundError:
+        return None
+    except InvalidError:
+        # It says so in words alone (a UID is immutable), so the node itself is asked.
+        try:
+            if uid(kube.get(NODES, name(node))) == uid(node):
+                raise
+        except NotFoundError:
+            return None
+        return None
 
 
 def _same_ip(address: str, wanted: str) -> bool:

@@ -17,21 +17,22 @@ LEASE_NAME = "cloud-controller-manager"
 """The Lease by which one of several instances leads (upstream's name)."""
 
 _CORE = ""
-_READ = ("get", "list", "watch")
+_FOLLOW = ("list", "watch")
+"""What a cache needs; `get` is for those who ask again when another has written."""
 
 # (API group, resource): verbs.
 _Table = Mapping[tuple[str, str], tuple[str, ...]]
 
 _SHARED: _Table = {
-    (_CORE, "nodes"): _READ,
+    (_CORE, "nodes"): _FOLLOW,
     (_CORE, "events"): ("create", "patch"),
 }
 _CONTROLLERS: Mapping[str, _Table] = {
-    "node": {(_CORE, "nodes"): ("patch",), (_CORE, "nodes/status"): ("patch",)},
-    "node-lifecycle": {(_CORE, "nodes"): ("patch", "delete")},
-    "route": {(_CORE, "nodes/status"): ("patch",)},
+    "node": {(_CORE, "nodes"): ("get", "patch"), (_CORE, "nodes/status"): ("patch",)},
+    "node-lifecycle": {(_CORE, "nodes"): ("get", "patch", "delete")},
+    "route": {(_CORE, "nodes"): ("get",), (_CORE, "nodes/status"): ("patch",)},
     "service": {
-        (_CORE, "services"): (*_READ, "patch"),
+        (_CORE, "services"): ("get", *_FOLLOW, "patch"),
         (_CORE, "services/status"): ("patch",),
     },
 }

@@ -16,7 +16,7 @@ from cloud_controller import apply
 from cloud_controller import nodes as view
 from cloud_controller.cloud import Cloud, CloudError, Instance, InvalidConfiguration, NodeAddress
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import NODES, Kube, NotFoundError, Object, PatchType, name
+from cloud_controller.kube import NODES, Kube, Object, PatchType, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 NAME = "node"
@@ -92,12 +92,10 @@ def update_node(operation: UpdateNode, run: apply.Run) -> None:
     if operation.addresses is not None:
         # A merge patch replaces the list; a strategic one would merge it by type and mix up two of one type.
         entries = [{"type": address.type, "address": address.address} for address in operation.addresses]
-        try:
-            node = run.kube.patch(
-                NODES, name(node), {"status": {"addresses": entries}}, type=PatchType.MERGE, subresource="status"
-            )
-        except NotFoundError:
+        written = view.patch_status(run.kube, node, {"addresses": entries}, PatchType.MERGE)
+        if written is None:
             return
+        node = written
     view.patch_node(run.kube, node, lambda current: patch_of(operation, current))
     if operation.initialise:
         run.events.normal(node, "Synced", "Node synced successfully")

@@ -27,7 +27,7 @@ from cloud_controller.controllers.route_plan import (
     plan_assumed,
     plan_teardown,
 )
-from cloud_controller.kube import NODES, Kube, NotFoundError, Object, PatchType, name
+from cloud_controller.kube import NODES, Kube, Object, PatchType
 
 __all__ = [
     "RouteController",
@@ -126,11 +126,7 @@ def _write_condition(node: Object, state: tuple[str, str, str], run: apply.Run) 
     before = view.condition(node, CONDITION)
     if before is None or before["status"] != status:
         condition["lastTransitionTime"] = now
-    patch = {"status": {"conditions": [condition]}}  # Merged by type.
-    try:
-        run.kube.patch(NODES, name(node), patch, type=PatchType.STRATEGIC, subresource="status")
-    except NotFoundError:
-        return
+    view.patch_status(run.kube, node, {"conditions": [condition]}, PatchType.STRATEGIC)  # Merged by type.
 
 
 def _errors(routes: Sequence[Route], failures: Sequence[RouteFailure]) -> list[apply.ActionError | None]:

@@ -35,7 +35,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.leader import LeaderElector, LeaseTimes
 from cloud_controller.manager import Manager
-from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, patch_status, pod_cidrs
 from cloud_controller.options import ManagerOptions
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.conftest import FakeCloud
@@ -181,6 +181,22 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
 
     assert daemon.end() == 0
     assert "orbidden" not in caplog.text
+
+
+def test_a_node_made_anew_does_not_get_the_status_of_its_forerunner(kube: Kube) -> None:
+    register(kube, "n9")
+    first = kube.get(NODES, "n9")
+    status = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
+    kube.delete(NODES, "n9")
+    register(kube, "n9")
+    try:
+        assert patch_status(kube, first, status, PatchType.MERGE) is None
+        assert "addresses" not in kube.get(NODES, "n9")["status"]
+
+        assert patch_status(kube, kube.get(NODES, "n9"), status, PatchType.MERGE) is not None
+        assert kube.get(NODES, "n9")["status"]["addresses"] == status["addresses"]
+    finally:
+        kube.delete(NODES, "n9")
 
 
 def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(

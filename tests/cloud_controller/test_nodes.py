@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InvalidConfiguration, Unavailable
-from cloud_controller.kube import ConflictError, NotFoundError, Object
-from cloud_controller.nodes import describe, is_ready, patch_node, pod_cidrs
+from cloud_controller.kube import ConflictError, InvalidError, NotFoundError, Object, PatchType
+from cloud_controller.nodes import describe, is_ready, patch_node, patch_status, pod_cidrs
 
 
 def node(name: str, version: str = "1", **spec: Any) -> Object:
@@ -138,3 +138,32 @@ def test_pod_ranges_are_read_in_both_forms(spec: Object, cidrs: tuple[str, ...])
 
 def test_a_node_that_says_nothing_of_itself_is_not_ready() -> None:
     assert not is_ready(node("a"))
+
+
+class Refusing:
+    """An API server that has `present` and finds every status patch at fault."""
+
+    def __init__(self, present: Object | None) -> None:
+        self.present = present
+
+    def patch(self, *_: object, **__: object) -> Object:
+        raise InvalidError(422, "Invalid", "field is immutable")
+
+    def get(self, *_: object) -> Object:
+        if self.present is None:
+            raise NotFoundError(404, "NotFound", "gone")
+        return self.present
+
+
+@pytest.mark.parametrize("present", [None, node("a") | {"metadata": {"name": "a", "uid": "another"}}])
+def test_the_status_of_a_node_made_anew_under_the_same_name_is_left_alone(present: Object | None) -> None:
+    kube: Any = Refusing(present)
+
+    assert patch_status(kube, node("a"), {}, PatchType.MERGE) is None
+
+
+def test_a_status_that_is_refused_for_itself_is_an_error() -> None:
+    kube: Any = Refusing(node("a"))
+
+    with pytest.raises(InvalidError):
+        patch_status(kube, node("a"), {}, PatchType.MERGE)

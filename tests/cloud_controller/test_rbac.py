@@ -13,10 +13,14 @@ def verbs(*controllers: str) -> dict[str, set[str]]:
     return {rule.resources[0]: set(rule.verbs) for rule in rules(controllers).cluster}
 
 
-def test_reading_nodes_and_writing_events_is_all_that_every_controller_needs() -> None:
+def test_following_nodes_and_writing_events_is_all_that_every_controller_needs() -> None:
     for name in NAMES:
-        assert verbs(name)["nodes"] >= {"get", "list", "watch"}
+        assert verbs(name)["nodes"] >= {"list", "watch"}
         assert verbs(name)["events"] == {"create", "patch"}
+
+
+def test_the_service_controller_only_follows_nodes() -> None:
+    assert verbs("service")["nodes"] == {"list", "watch"}
 
 
 @pytest.mark.parametrize("controllers", [["node"], ["route"], ["service"], ["node", "route", "service"]])
