@@ -278,7 +278,7 @@ class ServiceController:
                 service = self._carry_out(key, service, found.plan)
             raise CloudError(f"it does not come to rest; the last plan was: {found.plan}")
         except NotFoundError:
-            _log.info("%s was deleted before anything was made for it", key)
+            _log.info("%s does not exist any more", key)
         except Throttled:
             # The Service is in order; it only has to wait.
             raise

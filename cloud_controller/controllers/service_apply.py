@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from cloud_controller.controllers.service_plan import FINALIZER, AddFinalizer, RemoveFinalizer, SetIngress
-from cloud_controller.kube import SERVICES, Kube, NotFoundError, Object, PatchType
+from cloud_controller.kube import SERVICES, Kube, Object, PatchType
 from cloud_controller.load_balancer import LoadBalancers
 from cloud_controller.load_balancer_operations import Operation, carry_out
 from cloud_controller.plan import Action
@@ -17,8 +17,7 @@ def apply_action(action: Action, kube: Kube, load_balancers: LoadBalancers) -> O
     """Carry out one action; the Service as it is then, where the action was about the object itself.
 
     Every action may be repeated. Raises the errors of `cloud_controller.cloud` and of `kube`: NotFoundError if the
-    Service is gone before its finalizer is on, so that nothing is made for it. Otherwise a Service that is gone is no
-    error: it needs neither finalizer nor status.
+    Service itself is gone, which ends its plan (nothing is made for it; what was made is an orphan by then).
     """
     operation = action.operation
     if isinstance(operation, KubeOperation):
@@ -29,27 +28,22 @@ def apply_action(action: Action, kube: Kube, load_balancers: LoadBalancers) -> O
     return None
 
 
-def _change_service(kube: Kube, operation: KubeOperation) -> Object | None:
+def _change_service(kube: Kube, operation: KubeOperation) -> Object:
     namespace, name = operation.namespace, operation.name
     # With the UID in it, the patch is refused for another Service that took the name meanwhile.
     metadata: dict[str, object] = {"uid": operation.uid}
     patch: dict[str, object]
-    try:
-        match operation:
-            # These merge with the finalizers of others, whatever they are by now.
-            case AddFinalizer():
-                patch = {"metadata": {**metadata, "finalizers": [FINALIZER]}}
-                return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
-            case RemoveFinalizer():
-                patch = {"metadata": {**metadata, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
-                return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
-            case SetIngress(ingress=ingress):
-                status = {"loadBalancer": {"ingress": [*ingress]} if ingress else None}
-                patch = {"metadata": metadata, "status": status}
-                return kube.patch(SERVICES, name, patch, namespace, type=PatchType.MERGE, subresource="status")
-            case _:
-                assert_never(operation)
-    except NotFoundError:
-        if isinstance(operation, AddFinalizer):
-            raise
-        return None
+    match operation:
+        # These merge with the finalizers of others, whatever they are by now.
+        case AddFinalizer():
+            patch = {"metadata": {**metadata, "finalizers": [FINALIZER]}}
+            return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
+        case RemoveFinalizer():
+            patch = {"metadata": {**metadata, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+            return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
+        case SetIngress(ingress=ingress):
+            status = {"loadBalancer": {"ingress": [*ingress]} if ingress else None}
+            patch = {"metadata": metadata, "status": status}
+            return kube.patch(SERVICES, name, patch, namespace, type=PatchType.MERGE, subresource="status")
+        case _:
+            assert_never(operation)

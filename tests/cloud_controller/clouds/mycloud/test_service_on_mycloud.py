@@ -411,6 +411,19 @@ def test_the_finalizer_goes_only_when_the_load_balancer_is_gone(site: MyCloudSit
     assert cluster.reasons == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
 
 
+def test_a_service_that_is_gone_while_the_copy_still_shows_its_finalizer_is_no_error(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    behind = web()
+    behind["metadata"] |= {"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    running = controller(site, cluster)
+    running._services = Copies({WEB: behind})  # type: ignore[assignment]
+
+    running.handle(WEB)
+
+    assert cluster.events == []
+
+
 def test_a_type_changed_away_deletes_the_load_balancer_and_clears_status_and_finalizer(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
