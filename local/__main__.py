@@ -119,8 +119,12 @@ def _status(run: Run) -> int:
 
 
 def _stop(run: Run) -> int:
-    run.site.down(keep_data=True)
-    _tell("the site is stopped; `python -m local up` goes on from here")
+    was_there = run.site.folder.site_file.exists()
+    run.site.down(keep_data=True)  # even so: what a killed start left behind ends, too
+    if was_there:
+        _tell("the site is stopped; `python -m local up` goes on from here")
+    else:
+        _tell(f"there is no site in {run.site.folder.root}: nothing to do")
     return OK
 
 

@@ -171,10 +171,20 @@ def test_down_without_a_site_does_nothing_and_is_fine(fakes: Fakes) -> None:
     assert fakes.calls == []
 
 
-def test_stop_keeps_the_data(fakes: Fakes) -> None:
+def test_stop_keeps_the_data(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    fakes.run("up")
+    fakes.calls.clear()
+
     assert fakes.run("stop") == 0
 
     assert fakes.calls == ["down True"]
+    assert "goes on from here" in capsys.readouterr().err
+
+
+def test_stop_without_a_site_promises_nothing(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fakes.run("stop") == 0
+
+    assert "there is no site" in capsys.readouterr().err
 
 
 def test_status_is_for_people_or_json_with_the_stacks_outputs(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
