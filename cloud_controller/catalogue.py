@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud_errors import InvalidConfiguration
 
 Value = str | int | bool | tuple[str, ...]
 """A parsed annotation."""

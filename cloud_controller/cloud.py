@@ -1,7 +1,7 @@
 """What a cloud must offer: the interface between the controllers and any cloud, in Kubernetes' cloudprovider terms.
 
 Every call is synchronous, takes as many objects as it can (a page of the cloud's API covers as many nodes as it holds)
-and raises only the errors of this module. `docs/cloud-interface.md` maps each method to its upstream name.
+and raises only the errors of `cloud_errors`. `docs/cloud-interface.md` maps each method to its upstream name.
 """
 
 from __future__ import annotations
@@ -9,56 +9,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from cloud_controller.load_balancer import LoadBalancers
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.load_balancer_operations import LoadBalancers
 
-# ---------------------------------------------------------------------------------------------------------- errors
-
-
-class CloudError(Exception):
-    """A cloud could not do what it was asked; the message says what was asked and what to do."""
-
-
-class NotFound(CloudError):
-    """The object does not exist in the cloud."""
-
-
-class Throttled(CloudError):
-    """The cloud refuses more calls for now."""
-
-    def __init__(self, message: str, retry_after: float) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-        """Seconds after which a call may be made again."""
-
-
-class QuotaExceeded(CloudError):
-    """The account holds as many objects of this kind as it may."""
-
-
-class Conflict(CloudError):
-    """The object's present state forbids the change; observing again tells what it is."""
-
-
-class Unavailable(CloudError):
-    """The cloud did not answer, or said that it can't now. The change may have been made all the same."""
-
-
-class AccessDenied(CloudError):
-    """The credentials are wrong, or lack the right that the message names."""
-
-
-class InvalidConfiguration(CloudError):
-    """Somebody's input is wrong: a field of the cloud config, an annotation of a Service, a parameter of the API."""
-
-    def __init__(self, field: str, why: str, allowed: str | None = None) -> None:
-        super().__init__(f"{field}: {why}" + (f" (allowed: {allowed})" if allowed else ""))
-        self.field = field
-        self.why = why
-        self.allowed = allowed
-
+__all__ = [
+    "AccessDenied",
+    "Cloud",
+    "CloudError",
+    "Conflict",
+    "Instance",
+    "InstanceRef",
+    "InstanceState",
+    "Instances",
+    "InvalidConfiguration",
+    "NodeAddress",
+    "NotFound",
+    "QuotaExceeded",
+    "Route",
+    "RouteFailure",
+    "Routes",
+    "Throttled",
+    "Unavailable",
+]
 
 # ------------------------------------------------------------------------------------------------------- instances
 

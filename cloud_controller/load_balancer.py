@@ -1,4 +1,4 @@
-"""A load balancer as a model: what should be, what is, who owns it, and what a cloud must be able to do with it.
+"""A load balancer as a model: what should be, what is, and who owns it.
 
 A cloud's `build` makes the model that a Service asks for (pure), its `read` the models that exist; the generic `diff`
 of `load_balancer_diff` leads from one to the other by `load_balancer_operations`, one small method of the cloud each.
@@ -6,25 +6,12 @@ of `load_balancer_diff` leads from one to the other by `load_balancer_operations
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
-
-if TYPE_CHECKING:
-    from cloud_controller.load_balancer_operations import (
-        AddMembers,
-        CreateLoadBalancer,
-        DeleteListener,
-        DeleteLoadBalancer,
-        DeletePool,
-        PutListener,
-        PutPool,
-        RemoveMembers,
-        UpdateLoadBalancer,
-    )
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -188,7 +175,7 @@ class ObservedLoadBalancer:
         return Owner.of_tags(self.model.tags)
 
 
-# ------------------------------------------------------------------------------------------------ what a cloud does
+# --------------------------------------------------------------------------------------------- what a Service comes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,48 +209,4 @@ class LoadBalancerBuilder(Protocol):
 
         Raises InvalidConfiguration, naming the Service's field or annotation.
         """
-        ...
-
-
-class LoadBalancers(LoadBalancerBuilder, Protocol):
-    """The load balancers of one cluster in its cloud (upstream: LoadBalancer). Only owned ones are seen or touched."""
-
-    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
-        """Those that carry this cluster's tag, or those of these Services; in as few calls as the cloud allows."""
-        ...
-
-    def create(self, operation: CreateLoadBalancer) -> None:
-        """Make it whole; the same token again makes no second one."""
-        ...
-
-    def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it this name and these tags (and attributes that can be changed)."""
-        ...
-
-    def put_pool(self, operation: PutPool) -> None:
-        """Make the pool, or change its settings."""
-        ...
-
-    def add_members(self, operation: AddMembers) -> None:
-        """Add the members, or change them."""
-        ...
-
-    def remove_members(self, operation: RemoveMembers) -> None:
-        """Take the members out."""
-        ...
-
-    def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change it."""
-        ...
-
-    def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener."""
-        ...
-
-    def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the pool."""
-        ...
-
-    def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Begin to delete it with all its parts."""
         ...

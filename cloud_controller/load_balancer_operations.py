@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from cloud_controller.load_balancer import Listener, LoadBalancerModel, LoadBalancers, Member, Pool
+from cloud_controller.load_balancer import (
+    Listener,
+    LoadBalancerBuilder,
+    LoadBalancerModel,
+    Member,
+    ObservedLoadBalancer,
+    Pool,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,50 @@ Operation = (
     | DeletePool
     | DeleteLoadBalancer
 )
+
+
+class LoadBalancers(LoadBalancerBuilder, Protocol):
+    """The load balancers of one cluster in its cloud (upstream: LoadBalancer). Only owned ones are seen or touched."""
+
+    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
+        """Those that carry this cluster's tag, or those of these Services; in as few calls as the cloud allows."""
+        ...
+
+    def create(self, operation: CreateLoadBalancer) -> None:
+        """Make it whole; the same token again makes no second one."""
+        ...
+
+    def update(self, operation: UpdateLoadBalancer) -> None:
+        """Give it this name and these tags (and attributes that can be changed)."""
+        ...
+
+    def put_pool(self, operation: PutPool) -> None:
+        """Make the pool, or change its settings."""
+        ...
+
+    def add_members(self, operation: AddMembers) -> None:
+        """Add the members, or change them."""
+        ...
+
+    def remove_members(self, operation: RemoveMembers) -> None:
+        """Take the members out."""
+        ...
+
+    def put_listener(self, operation: PutListener) -> None:
+        """Make the listener, or change it."""
+        ...
+
+    def delete_listener(self, operation: DeleteListener) -> None:
+        """Delete the listener."""
+        ...
+
+    def delete_pool(self, operation: DeletePool) -> None:
+        """Delete the pool."""
+        ...
+
+    def delete(self, operation: DeleteLoadBalancer) -> None:
+        """Begin to delete it with all its parts."""
+        ...
 
 
 def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:

@@ -21,8 +21,8 @@ from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import Rules
 from cloud_controller.events import Events
 from cloud_controller.kube import NODES, SERVICES, ApiError, EventType, Informer, Kube, NotFoundError, Object, key
-from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancers, LoadBalancerState, ObservedLoadBalancer
-from cloud_controller.load_balancer_operations import Operation
+from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancerState, ObservedLoadBalancer
+from cloud_controller.load_balancer_operations import LoadBalancers, Operation
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
 from cloud_controller.workqueue import WorkQueue, work

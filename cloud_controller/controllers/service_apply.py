@@ -6,8 +6,7 @@ from typing import assert_never
 
 from cloud_controller.controllers.service_plan import FINALIZER, AddFinalizer, RemoveFinalizer, SetIngress
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
-from cloud_controller.load_balancer import LoadBalancers
-from cloud_controller.load_balancer_operations import Operation, carry_out
+from cloud_controller.load_balancer_operations import LoadBalancers, Operation, carry_out
 from cloud_controller.plan import Action
 
 KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 
-from cloud_controller.load_balancer import LoadBalancers, ObservedLoadBalancer
+from cloud_controller.load_balancer import ObservedLoadBalancer
+from cloud_controller.load_balancer_operations import LoadBalancers
 
 Key = str
 """NAMESPACE/NAME of a Service, as informers have it."""
