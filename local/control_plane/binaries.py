@@ -112,7 +112,7 @@ def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path,
         missing = [name for name in missing if _cached(cache, name) is None]
         if not missing:
             return
-        report(f"building {', '.join(missing)} from Go modules, once on this machine (6 minutes on 2 cores)")
+        report(f"building {', '.join(missing)} from Go modules, once on this machine (6 to 8 minutes on 2 cores)")
         go = find_go(cache_directory(), TOOLS, report)
         for name in missing:
             directory = TOOLS / "etcd" if name == ETCD else TOOLS
