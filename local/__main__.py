@@ -22,6 +22,7 @@ from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine.secrets import SecretsError
 from local.engine.state import StateError
+from local.mycloud.models import PROCESS_ENDED
 from local.site import Site, SiteError
 from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
 from local.stack_state import is_in_use, masked_outputs
@@ -58,7 +59,13 @@ def main(argv: list[str] | None = None) -> int:
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options))
     try:
-        return _COMMANDS[options.command](run)
+        code = _COMMANDS[options.command](run)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK if options.command == "status" else FAILED
     except StackFileError as error:
         return _fail(error, USAGE)
     except (SiteError, SecretsError, StateError, BuildError) as error:
@@ -76,7 +83,8 @@ def _up(run: Run) -> int:
     if code != OK:
         return code
     answering = run.site.wait_answering(ANSWER_SECONDS)
-    if not run.json and (commands := addresses(run.site.status()["load_balancers"])):
+    proxied = any(os.environ.get(name) for name in ("http_proxy", "all_proxy", "ALL_PROXY"))
+    if not run.json and (commands := addresses(run.site.status()["load_balancers"], proxied=proxied)):
         print("\n".join(["", "Try it:", *(f"  {command}" for command in commands)]))
     if not answering:
         _tell("not every load balancer has a healthy backend yet; `python -m local status` shows which")
@@ -144,6 +152,8 @@ def _engine_ready(run: Run) -> None:
     run.site.up()
     _tell(f"mycloud answers at {run.site.endpoint}")
     run.site.wait_settled(SETTLE_SECONDS)
+    for machine in run.site.crashed_machines():
+        _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; `python -m local stop`, then `up`, boots it again")
     write_stack_copy(run.stack_file, run.stack_dir, run.site.endpoint, run.site.token)
 
 

@@ -32,13 +32,19 @@ class BlockRegistry:
 
     directory: Path
 
+    def prepare(self) -> None:
+        """Make the folder; raises OSError if no reservation can be written into it."""
+        with self._lock():
+            pass
+
     def owner(self, block: AddressBlock) -> Path | None:
         """The state folder that has the block, or None if it is free."""
         try:
-            owner = Path(self._file(block).read_text().strip())
+            owner = self._file(block).read_text().strip()
         except FileNotFoundError:
             return None
-        return owner if owner.is_dir() else None
+        # Empty: whoever took it was killed while it wrote.
+        return Path(owner) if owner and Path(owner).is_dir() else None
 
     def reserve(self, block: AddressBlock, state_dir: Path) -> None:
         """Take this very block; taking it again is fine. Raises `NoBlockError` if another site has it."""

@@ -26,6 +26,8 @@ from local.addresses import API_PORT, AddressBlock
 from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.mycloud.machine.processes import kill_leftovers
+from local.mycloud.models import PROCESS_ENDED
 from local.mycloud.state_folder import StateFolder, endpoint
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
@@ -83,7 +85,14 @@ class Site:
     def up(self) -> None:
         """Return once the site's API answers; starts what does not run. Raises SiteError."""
         require_loopback_blocks()
-        self.folder.prepare()
+        try:
+            self.folder.prepare()
+            self.registry.prepare()
+        except OSError as error:
+            raise SiteError(
+                f"the site's folder or its user's registry of addresses can't be written: {error}; "
+                "name others: the folder by --state, the registry's by XDG_STATE_HOME"
+            ) from None
         with self._lock():
             self.folder.ensure_token()
             running = self._process(API)
@@ -108,6 +117,13 @@ class Site:
 
         if not wait_until(lambda: not pending(), seconds):
             raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")
+
+    def crashed_machines(self) -> list[str]:
+        """The names of the machines that are stopped though nobody stopped them."""
+        machines = site_objects(self.folder.database)["machines"]
+        return [
+            each["name"] for each in machines if (each["state"], each["state_reason"]) == ("stopped", PROCESS_ENDED)
+        ]
 
     def wait_answering(self, seconds: float) -> bool:
         """Wait until every load balancer that has backends has a healthy one; whether that came about."""
@@ -230,13 +246,19 @@ class Site:
         try:
             with ThreadPoolExecutor(max(1, len(left))) as pool:
                 list(pool.map(_stop_record, left))
+            machines = self.folder.machine("x").parent
+            for directory in sorted(machines.iterdir()) if machines.is_dir() else []:
+                kill_leftovers(directory)
             for directory in sorted(clusters.iterdir()) if clusters.is_dir() else []:
                 _control_plane(directory).stop()
         except (ProcessError, ControlPlaneError) as error:
             raise SiteError(str(error)) from error
 
     def _process(self, name: str) -> Process | None:
-        return processes.find(self.folder.process_record(name))
+        try:
+            return processes.find(self.folder.process_record(name))
+        except ProcessError as error:
+            raise SiteError(str(error)) from error
 
     def _stop(self, name: str) -> None:
         process = self._process(name)
@@ -247,9 +269,13 @@ class Site:
                 raise SiteError(str(error)) from error
 
     def _get(self, path: str) -> Any:
+        """A list of the API's, or None if it does not answer."""
         with urllib3.PoolManager(retries=False, timeout=5) as pool:
-            answer = pool.request("GET", self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
-            return answer.json().get("items")
+            try:
+                answer = pool.request("GET", self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
+                return answer.json().get("items")
+            except (urllib3.exceptions.HTTPError, ValueError):
+                return None  # the API ended meanwhile
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

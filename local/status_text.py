@@ -7,6 +7,12 @@ from typing import Any
 
 Json = Mapping[str, Any]
 
+# By what is surely there: of the programs that can send a packet, a fresh machine may have none.
+_UDP = (
+    """python3 -c 'from socket import *; s = socket(type=SOCK_DGRAM); s.settimeout(2); """
+    """s.connect(("{address}", {port})); s.send(b"hello"); print(s.recv(2048).decode())'"""
+)
+
 
 def render(status: Json, outputs: Json) -> str:
     """The status that `Site.status` gives, and the stack's outputs, as text."""
@@ -21,16 +27,17 @@ def render(status: Json, outputs: Json) -> str:
     return "\n".join(lines)
 
 
-def addresses(balancers: Sequence[Json]) -> list[str]:
-    """A command for each listener that shows it at work."""
+def addresses(balancers: Sequence[Json], *, proxied: bool = False) -> list[str]:
+    """A command for each listener that shows it at work. `proxied`: curl would take a proxy of the environment's."""
+    curl = "curl --noproxy '*'" if proxied else "curl"
     commands = []
     for balancer in balancers:
         for listener in balancer["listeners"]:
             address, port = balancer["address"], listener["port"]
             if listener["protocol"] == "UDP":
-                commands.append(f"echo hello | nc -u -w 1 {address} {port}")
+                commands.append(_UDP.format(address=address, port=port))
             else:
-                commands.append(f"curl http://{address}:{port}/")
+                commands.append(f"{curl} http://{address}:{port}/")
     return commands
 
 

@@ -24,6 +24,14 @@ LOOK_SECONDS = 2.0
 GRACE_SECONDS = 5.0
 
 
+def running(folder: StateFolder) -> list[Process]:
+    """What the folder's records name now, without this process; control planes in the order of their stop."""
+    clusters = folder.cluster("x").parent
+    directories = [folder.process_record("x").parent, *clusters.glob("*/processes")]
+    found = [process for each in directories for process in processes.find_all(each)]
+    return sorted((each for each in found if each.pid != os.getpid()), key=_stop_rank)
+
+
 class FolderGuard:
     """Looks at the folder now and then, in a thread of its own. `end_server` is called once, when all is stopped."""
 
@@ -52,7 +60,7 @@ class FolderGuard:
     def _run(self) -> None:
         while not self._stopping.wait(self._look_seconds):
             if self._folder.site_file.exists():
-                known = self._running()
+                known = running(self._folder)
                 if len(known) != len(self._known):
                     log.info("folder guard knows %d processes", len(known))
                 self._known = known
@@ -61,13 +69,6 @@ class FolderGuard:
                 self._end_all()
                 self._end_server()
                 return
-
-    def _running(self) -> list[Process]:
-        """What the folder's records name now, without this process; control planes in the order of their stop."""
-        clusters = self._folder.cluster("x").parent
-        folders = [self._folder.process_record("x").parent, *clusters.glob("*/processes")]
-        found = [process for folder in folders for process in processes.find_all(folder)]
-        return sorted((each for each in found if each.pid != os.getpid()), key=_stop_rank)
 
     def _end_all(self) -> None:
         for rank in sorted({_stop_rank(process) for process in self._known}):

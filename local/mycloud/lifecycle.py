@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from local.mycloud.machinery import STOP_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, Machinery, MachineryError
-from local.mycloud.models import Cluster, MachineRecord, NetworkRecord, State, SubnetRecord, now
+from local.mycloud.models import PROCESS_ENDED, Cluster, MachineRecord, NetworkRecord, State, SubnetRecord, now
 from local.mycloud.store import Filter, Session, Store
 
 log = logging.getLogger(__name__)
@@ -261,7 +261,7 @@ class Lifecycle:
             self._machinery.boot(machine, cluster, network)
             self._write_machine(machine, reboot=False)
         elif not self._machinery.machine_is_running(machine):
-            self._write_machine(machine, state=State.STOPPED, state_reason="its process ended", intent="stopped")
+            self._write_machine(machine, state=State.STOPPED, state_reason=PROCESS_ENDED, intent="stopped")
         elif machine.role == "control-plane" and not machine.labelled:
             labelled = self._machinery.label_control_plane(machine, cluster, network)
             if labelled:

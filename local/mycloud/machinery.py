@@ -21,6 +21,7 @@ from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.mycloud.machine.processes import kill_leftovers
 from local.mycloud.models import Cluster, MachineRecord, NetworkRecord
 from local.mycloud.state_folder import StateFolder, write_private
 from local.ports import PortBusyError
@@ -81,7 +82,7 @@ class Machinery(Protocol):
     def machine_is_running(self, machine: MachineRecord) -> bool: ...
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
-        """End the machine's process if it runs: asked first, killed after `grace_seconds`."""
+        """End the machine's process if it runs (asked first, killed after `grace_seconds`), and what it left behind."""
         ...
 
     def remove_machine(self, machine: MachineRecord) -> None:
@@ -167,6 +168,8 @@ class LocalMachinery:
                 process.stop(grace_seconds)
         except ProcessError as error:
             raise MachineryError(str(error)) from error
+        # A machine that was killed ended nothing of its pods' that had left its session.
+        kill_leftovers(self._folder.machine(machine.id))
 
     def remove_machine(self, machine: MachineRecord) -> None:
         shutil.rmtree(self._folder.machine(machine.id), ignore_errors=True)

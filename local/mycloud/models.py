@@ -59,6 +59,9 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Protocol = Literal["TCP", "UDP"]
 Zone = Literal["zone-a", "zone-b", "zone-c"]
 
+PROCESS_ENDED = "its process ended"
+"""The state reason of a machine that is stopped though nobody stopped it."""
+
 
 class State(StrEnum):
     """Where an object stands in its life. Machines use the middle four instead of `available`, and never `deleting`."""

@@ -17,7 +17,7 @@ from starlette.types import Lifespan
 from local.addresses import API_PORT
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.folder_guard import FolderGuard
+from local.mycloud.folder_guard import FolderGuard, running
 from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
@@ -41,7 +41,7 @@ def serve(state_dir: Path) -> None:
     folder = StateFolder(state_dir.absolute())
     block = folder.block()
     store = Store(folder.database)
-    notice_restart(store, folder.boot_note)
+    notice_restart(store, folder.boot_note, something_runs=lambda: bool(running(folder)))
     machinery = LocalMachinery(folder, block, os.environ)
     lifecycle = Lifecycle(store, machinery)
     context = Context(

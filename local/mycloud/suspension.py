@@ -1,14 +1,16 @@
 """What makes a stopped site, or one whose computer was restarted, go on where it was.
 
-A machine whose process died is `stopped`, as in any cloud. But when everything ended at once, nobody wanted the
-machines stopped: they are noted to start again, and the control planes too.
+A machine whose process died is `stopped`, as in any cloud. But when everything ended at once (a restart, a container
+or a session of the user's that ended), nobody wanted the machines stopped: they are noted to start again, and the
+control planes too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.models import PROCESS_ENDED, Cluster, MachineRecord, State
 from local.mycloud.state_folder import write_private
 from local.mycloud.store import Filter, Store
 
@@ -16,7 +18,10 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def suspend(store: Store, reason: str) -> None:
-    """Note for all that runs that it shall start again, and why it does not run now."""
+    """Note for all that runs that it shall start again, and why it does not run now.
+
+    Machines whose process died before boot again, too: they were stopped by nobody.
+    """
     with store.write() as session:
         for cluster in session.query(Cluster, Filter(states=[State.AVAILABLE.value])):
             cluster.state, cluster.state_reason = State.UPDATING, reason
@@ -24,11 +29,20 @@ def suspend(store: Store, reason: str) -> None:
         for machine in session.query(MachineRecord, Filter(states=[State.RUNNING.value])):
             machine.state, machine.state_reason = State.CREATING, reason
             session.save(machine)
+        for machine in session.query(MachineRecord, Filter(states=[State.STOPPED.value])):
+            if machine.state_reason == PROCESS_ENDED:
+                machine.intent, machine.state, machine.state_reason = "running", State.CREATING, reason
+                session.save(machine)
 
 
-def notice_restart(store: Store, note: Path, boot_id: Path = BOOT_ID) -> None:
-    """Suspend everything if the computer was restarted since the last call; `note` remembers its boot."""
+def notice_restart(store: Store, note: Path, *, something_runs: Callable[[], bool], boot_id: Path = BOOT_ID) -> None:
+    """Called when the API starts: suspend everything if all ended since the last call; `note` remembers the boot.
+
+    `something_runs`: whether any other process of the site still does.
+    """
     present = boot_id.read_text()
     if note.exists() and note.read_text() != present:
         suspend(store, "the computer was restarted")
+    elif note.exists() and not something_runs():
+        suspend(store, "every process of the site had ended")
     write_private(note, present)

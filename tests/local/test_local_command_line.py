@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +32,7 @@ class Fakes:
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.state = directory / "state"
         self.calls: list[str] = []
+        self.crashed: list[str] = []
         self.engine_arguments: list[str] = []
         self.engine_code = 0
         (directory / "stacks").mkdir()
@@ -42,6 +46,7 @@ class Fakes:
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
         monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
+        monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
         monkeypatch.setattr(Site, "status", lambda site: {**STATUS, "state_folder": str(site.folder.root)})
 
     def _up(self, site: Site) -> None:
@@ -114,7 +119,7 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
     ]
     out = capsys.readouterr().out
     assert "curl http://127.35.0.10:8080/" in out
-    assert "nc -u -w 1 127.35.0.10 53" in out
+    assert '"127.35.0.10", 53' in out
 
 
 def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
@@ -126,6 +131,28 @@ def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes:
 
     copy = Path(fakes.engine_arguments[fakes.engine_arguments.index("--config-file") + 1])
     assert yaml.safe_load(copy.read_text())["config"]["cloud-controller:clusterName"] == "other"
+
+
+def test_a_machine_that_died_is_named_with_what_boots_it(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    fakes.crashed = ["workers-0"]
+
+    assert fakes.run("preview") == 0
+
+    assert "machine workers-0 is stopped" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fakes) -> None:
+    code = (
+        "import sys; import local.__main__ as m; m.render = lambda *_: 'line\\n' * 100_000;"
+        f"sys.exit(m.main(['status', '--state', {str(fakes.state)!r}]))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"line\n"
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
 
 
 def test_a_failed_engine_run_is_a_failed_up(fakes: Fakes) -> None:
@@ -321,7 +348,24 @@ def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
 
 
 def test_every_listener_has_a_command_that_shows_it() -> None:
-    assert addresses(STATUS["load_balancers"]) == [
-        "curl http://127.35.0.10:8080/",
-        "echo hello | nc -u -w 1 127.35.0.10 53",
-    ]
+    tcp, udp = addresses(STATUS["load_balancers"])
+
+    assert tcp == "curl http://127.35.0.10:8080/"
+    assert udp.startswith("python3 -c ")
+    assert '"127.35.0.10", 53' in udp
+
+
+def test_no_command_goes_through_a_proxy() -> None:
+    assert addresses(STATUS["load_balancers"], proxied=True)[0] == "curl --noproxy '*' http://127.35.0.10:8080/"
+
+
+def test_the_command_for_udp_shows_the_answer() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as server, ThreadPoolExecutor(1) as pool:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(20)
+        listeners = [{"protocol": "UDP", "port": server.getsockname()[1]}]
+        (command,) = addresses([{"address": "127.0.0.1", "listeners": listeners}])
+        shown = pool.submit(subprocess.check_output, command, shell=True, text=True)
+        packet, client = server.recvfrom(100)
+        server.sendto(packet.upper(), client)
+        assert shown.result() == "HELLO\n"

@@ -6,9 +6,10 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,7 +19,11 @@ import urllib3
 from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry, NoBlockError
+from local.mycloud import compute, networking
+from local.mycloud.machine.processes import MARK
+from local.mycloud.models import PROCESS_ENDED, CreateCluster, CreateMachine, CreateNetwork, CreateSubnet, State
 from local.mycloud.state_folder import StateFolder
+from local.mycloud.store import Store
 from local.ports import require_free
 from local.site import API, Site, SiteError, server_environment, wait_until
 
@@ -244,6 +249,52 @@ def test_other_systems_are_told_what_is_missing(site: Site, monkeypatch: pytest.
         site.up()
 
 
+def test_down_ends_what_a_killed_machine_left_behind(tmp_path: Path) -> None:
+    site = Site(tmp_path / "state")
+    machine = site.folder.machine("i-1")
+    machine.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "600"], env={MARK: str(machine)}, start_new_session=True) as left:
+        site.down()
+
+        assert left.wait(10) == -signal.SIGKILL
+
+
+def test_folders_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+
+    for site in (
+        Site(tmp_path / "file" / "state", registry=tmp_path / "blocks"),
+        Site(tmp_path / "state", registry=tmp_path / "file" / "blocks"),
+    ):
+        with pytest.raises(SiteError, match=str(tmp_path / "file")):
+            site.up()
+
+
+def test_a_record_that_is_none_is_named(site: Site) -> None:
+    site.folder.process_record(API).parent.mkdir(parents=True)
+    site.folder.process_record(API).write_text("")
+
+    with pytest.raises(SiteError, match=r"api\.json is no record"):
+        site.up()
+    site.folder.process_record(API).unlink()
+
+
+def test_only_machines_that_nobody_stopped_are_said_to_have_crashed(site: Site) -> None:
+    site.folder.prepare()
+    with closing(Store(site.folder.database)) as store, store.write() as session:
+        network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
+        subnet = networking.create_subnet(session, CreateSubnet(name="s", network_id=network.id, zone="zone-a"))
+        cluster = compute.create_cluster(session, CreateCluster(name="c", network_id=network.id))
+        for name, why in (("stopped", None), ("died", PROCESS_ENDED)):
+            request = CreateMachine(
+                name=name, subnet_id=subnet.id, cluster_id=cluster.id, type="m1.small", role="worker"
+            )
+            machine = compute.create_machine(session, request)
+            session.save(machine.model_copy(update={"state": State.STOPPED, "state_reason": why}))
+
+    assert site.crashed_machines() == ["died"]
+
+
 def test_servers_get_no_secret_of_the_environment() -> None:
     environment = {"PATH": "/bin", "PULUMI_CONFIG_PASSPHRASE": "s", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/h"}
 
@@ -282,6 +333,17 @@ def test_a_reservation_ends_with_its_state_folder(tmp_path: Path) -> None:
 
     registry.reserve(AddressBlock(48), two)
     assert registry.owner(AddressBlock(48)) == two
+
+
+def test_a_reservation_that_was_never_finished_holds_nothing(tmp_path: Path) -> None:
+    registry = BlockRegistry(tmp_path / "blocks")
+    one = folder(tmp_path / "one")
+    registry.prepare()
+    (tmp_path / "blocks" / "80").write_text("")
+
+    assert registry.owner(AddressBlock(80)) is None
+    registry.reserve(AddressBlock(80), one)
+    assert registry.owner(AddressBlock(80)) == one
 
 
 def test_a_site_tries_the_block_that_it_has_first(tmp_path: Path) -> None:

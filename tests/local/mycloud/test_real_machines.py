@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import NODES, Kube, NotFoundError, Object
 from local import processes
+from local.mycloud.machine.processes import MARK
 from local.site import API, Site
 
 pytestmark = pytest.mark.control_plane
@@ -129,8 +131,11 @@ def test_a_machine_whose_process_is_killed_is_stopped_and_one_that_is_terminated
     assert stopped["state_reason"] == "its process ended"
     assert becomes(lambda: not cloud.is_ready("killed"))
 
-    cloud.api.delete("machines", machine["id"])
-    gone = cloud.api.wait_for_state("machines", machine["id"], ["terminated"], DEADLINE)
+    mark = {MARK: str(cloud.site.folder.machine(machine["id"]))}
+    with subprocess.Popen(["sleep", "600"], env=mark, start_new_session=True) as left_behind:
+        cloud.api.delete("machines", machine["id"])
+        gone = cloud.api.wait_for_state("machines", machine["id"], ["terminated"], DEADLINE)
+        assert left_behind.wait(DEADLINE) == -signal.SIGKILL
     assert gone["terminated_at"] is not None
     assert not cloud.site.folder.machine(machine["id"]).exists()
 

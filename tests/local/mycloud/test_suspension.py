@@ -10,6 +10,7 @@ import pytest
 from local.addresses import AddressBlock
 from local.mycloud import compute, networking
 from local.mycloud.models import (
+    PROCESS_ENDED,
     Cluster,
     CreateCluster,
     CreateMachine,
@@ -70,10 +71,33 @@ def test_only_a_restart_of_the_computer_between_two_starts_counts_as_one(store: 
     boot_id, note = tmp_path / "kernel", tmp_path / "note"
     boot_id.write_text("first boot")
 
-    notice_restart(store, note, boot_id)
-    notice_restart(store, note, boot_id)
+    notice_restart(store, note, something_runs=lambda: True, boot_id=boot_id)
+    notice_restart(store, note, something_runs=lambda: True, boot_id=boot_id)
     assert states(store, ids) == before
 
     boot_id.write_text("second boot")
-    notice_restart(store, note, boot_id)
+    notice_restart(store, note, something_runs=lambda: True, boot_id=boot_id)
     assert states(store, ids)["running"] == State.CREATING
+
+
+def test_when_everything_ended_without_a_restart_it_is_started_again_too(store: Store, tmp_path: Path) -> None:
+    with store.write() as session:
+        ids = populate(session)
+    notice_restart(store, tmp_path / "note", something_runs=lambda: True)
+
+    notice_restart(store, tmp_path / "note", something_runs=lambda: False)
+
+    assert states(store, ids) == {"cluster": State.UPDATING, "running": State.CREATING, "stopped": State.STOPPED}
+
+
+def test_a_machine_whose_process_died_boots_with_the_rest(store: Store) -> None:
+    with store.write() as session:
+        ids = populate(session)
+        died = session.get(MachineRecord, ids["stopped"])
+        session.save(died.model_copy(update={"intent": "stopped", "state_reason": PROCESS_ENDED}))
+
+    suspend(store, "the site was stopped")
+
+    with store.read() as session:
+        machine = session.get(MachineRecord, ids["stopped"])
+    assert (machine.state, machine.intent) == (State.CREATING, "running")
