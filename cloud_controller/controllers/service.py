@@ -34,6 +34,9 @@ NODES_CHANGED = "*nodes"
 POLL = "*poll"
 """Keys of the queue that are no Service: NAMESPACE/NAME never begins with an asterisk."""
 
+_RESYNC_RETRY = 15.0
+"""Seconds after which a read of everything that failed is made again at the latest."""
+
 _ROUNDS = 4
 """Plans that one visit to a Service may carry out until one is empty."""
 
@@ -193,9 +196,11 @@ class ServiceController:
 
     def _resync(self) -> None:
         try:
-            self._cache.load()
+            self._cache.load({service["metadata"]["uid"]: key(service) for service in self._services.items()})
         except CloudError as error:
             self._trouble = str(error)
+            # Nothing works without it, so it never waits as long as a single Service's backoff may.
+            self._queue.add_after(RESYNC, _RESYNC_RETRY)
             raise
         self._trouble = None
         self._enqueue_all()

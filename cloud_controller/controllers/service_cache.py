@@ -7,7 +7,7 @@ of what came of it; the whole is read again from time to time, which finds what 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from cloud_controller.load_balancer import ObservedLoadBalancer
 from cloud_controller.load_balancer_operations import LoadBalancers
@@ -17,7 +17,10 @@ Key = str
 
 
 class LoadBalancerCache:
-    """Observed load balancers by the Service that their tags name. Safe to use from any thread."""
+    """Observed load balancers by the Service that they belong to. Safe to use from any thread.
+
+    That is the Service of their tag's UID; where nobody has named one of that UID, the Service that their tag names.
+    """
 
     def __init__(self, load_balancers: LoadBalancers, cluster_id: str) -> None:
         self._load_balancers = load_balancers
@@ -40,7 +43,7 @@ class LoadBalancerCache:
             return set(self._by_key)
 
     def get(self, key: Key) -> tuple[ObservedLoadBalancer, ...]:
-        """The load balancers whose tags name this Service, those of its former UIDs too."""
+        """The load balancers of this Service, and of others that had its name before."""
         with self._lock:
             return self._by_key.get(key, ())
 
@@ -66,11 +69,14 @@ class LoadBalancerCache:
         with self._lock:
             return key in self._suspect
 
-    def load(self) -> None:
-        """Read everything. What was read singly while this read ran is newer, and stays."""
+    def load(self, services: Mapping[str, Key]) -> None:
+        """Read everything. What was read singly while this read ran is newer, and stays.
+
+        `services` are the Services that exist, by UID.
+        """
         with self._lock:
             began = self._clock
-        found = self._grouped(self._load_balancers.read())
+        found = self._grouped(self._load_balancers.read(), services)
         with self._lock:
             newer = {key for key, written in self._written.items() if written > began}
             kept = {key: lbs for key, lbs in self._by_key.items() if key in newer}
@@ -82,7 +88,7 @@ class LoadBalancerCache:
     def refresh(self, owners: Iterable[tuple[Key, str]]) -> None:
         """Read the load balancers of these Services (key and UID), in one batch."""
         by_uid = {uid: key for key, uid in owners}
-        found = self._grouped(self._load_balancers.read(by_uid.keys()))
+        found = self._grouped(self._load_balancers.read(by_uid.keys()), by_uid)
         with self._lock:
             self._clock += 1
             for key in set(by_uid.values()):
@@ -93,11 +99,14 @@ class LoadBalancerCache:
                 self._written[key] = self._clock
                 self._suspect.discard(key)
 
-    def _grouped(self, found: Collection[ObservedLoadBalancer]) -> dict[Key, tuple[ObservedLoadBalancer, ...]]:
+    def _grouped(
+        self, found: Collection[ObservedLoadBalancer], services: Mapping[str, Key]
+    ) -> dict[Key, tuple[ObservedLoadBalancer, ...]]:
         grouped: dict[Key, tuple[ObservedLoadBalancer, ...]] = {}
         for lb in found:
             owner = lb.owner
             if owner is not None and owner.cluster_id == self._cluster_id:
-                key = f"{owner.namespace}/{owner.name}"
+                # The UID decides: the name is for people, who may have changed the tag.
+                key = services.get(owner.uid) or f"{owner.namespace}/{owner.name}"
                 grouped[key] = (*grouped.get(key, ()), lb)
         return grouped

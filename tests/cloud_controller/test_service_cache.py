@@ -40,7 +40,7 @@ def test_everything_is_read_once_and_found_by_service() -> None:
     reads = Reads(load_balancer("web", "uid-1"), load_balancer("dns", "uid-2"))
     known = cache(reads)
 
-    known.load()
+    known.load({})
 
     assert known.keys() == {"default/web", "default/dns"}
     assert known.get("default/web") == (load_balancer("web", "uid-1"),)
@@ -57,7 +57,7 @@ def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_sta
         known.refresh([("default/web", "uid-1")])
 
     reads.during = made_meanwhile
-    known.load()
+    known.load({})
 
     assert known.get("default/web") == (load_balancer(),)
 
@@ -67,7 +67,7 @@ def test_a_suspicion_that_arose_while_everything_was_read_stays() -> None:
     known = cache(reads)
     reads.during = lambda: known.suspect("default/web")
 
-    known.load()
+    known.load({})
 
     assert known.is_suspect("default/web")
     known.refresh([("default/web", "uid-1")])
@@ -78,7 +78,7 @@ def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
     known = cache(Reads(load_balancer()))
     known.suspect("default/web")
 
-    known.load()
+    known.load({})
 
     assert not known.is_suspect("default/web")
 
@@ -86,7 +86,7 @@ def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
 def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_name() -> None:
     reads = Reads(load_balancer(uid="uid-1"), load_balancer(uid="uid-2"))
     known = cache(reads)
-    known.load()
+    known.load({})
     reads.present = [load_balancer(uid="uid-1")]
 
     known.refresh([("default/web", "uid-2")])
@@ -99,7 +99,7 @@ def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
         load_balancer("a", "1", settled=False), load_balancer("b", "2"), load_balancer("c", "3", settled=False)
     )
     known = cache(reads)
-    known.load()
+    known.load({})
 
     assert known.unsettled() == {"1": "default/a", "3": "default/c"}
 
@@ -107,6 +107,17 @@ def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
 def test_another_clusters_load_balancers_are_not_kept() -> None:
     known = cache(Reads(load_balancer(cluster="c-2")))
 
-    known.load()
+    known.load({})
 
     assert known.keys() == set()
+
+
+def test_the_uid_decides_whose_it_is_though_the_tag_names_another() -> None:
+    reads = Reads(load_balancer("renamed-by-hand", "uid-1"))
+    known = cache(reads)
+
+    known.load({"uid-1": "default/web"})
+    assert (known.keys(), known.get("default/web")) == ({"default/web"}, (load_balancer("renamed-by-hand", "uid-1"),))
+
+    known.refresh([("default/web", "uid-1")])
+    assert known.keys() == {"default/web"}

@@ -13,6 +13,7 @@ import pytest
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers import service as service_controller
 from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_plan import FINALIZER
 from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, Resource
@@ -373,6 +374,39 @@ def test_what_somebody_changed_in_the_cloud_is_mended_at_the_next_resync(site: M
     assert [each["port"] for each in mended["listeners"]] == [8080]
     assert mended["name"] == lb["name"]
     assert mended["tags"] == {**lb["tags"], "team": "web"}
+
+
+def test_a_load_balancer_whose_tag_was_made_to_name_another_service_stays_its_owners(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    lb = only(site.load_balancers())
+    site.client.update("load_balancers", lb["id"], {"tags": {**lb["tags"], "kubernetes.io/service": "shop/gone"}})
+
+    running = controller(site, cluster)
+    running.handle("shop/gone")
+    settle(site, running)
+
+    mended = only(site.load_balancers())
+    assert (mended["id"], mended["state"], mended["tags"]) == (lb["id"], "available", lb["tags"])
+
+
+def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = controller(site, cluster)
+    monkeypatch.setattr(service_controller, "_RESYNC_RETRY", 0.0)
+
+    def fail(*_: object) -> None:
+        raise Unavailable("the cloud is down")
+
+    monkeypatch.setattr(running._load_balancers, "read", fail)
+    with pytest.raises(Unavailable):
+        running.handle(RESYNC)
+
+    assert running.trouble() == "the cloud is down"
+    assert running._queue.get(timeout=0) == RESYNC
 
 
 def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluster: Cluster) -> None:
