@@ -59,6 +59,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        print("error: interrupted; the next run goes on from here", file=sys.stderr)
+        return FAILED
 
 
 def _previewed(request: Request, options: Options, sink: Sink) -> bool:

@@ -65,6 +65,8 @@ _TITLES: Final = {
     "destroy": "Destroying",
 }
 PLAN: Final = "plan"
+DRIFT: Final = "drift"
+"""An output of the same form: what a refresh found that a plan would have to mend."""
 
 
 class Display:
@@ -78,18 +80,25 @@ class Display:
         self._lock = threading.Lock()
         self._findings: list[PolicyEvent] = []
         self._problems: dict[str, list[Diagnostic]] = {}
+        self._told: set[str] = set()
+        self._buried = False
+        """Whether the problems have to be told (again) at the end: cut short, or something was told after them."""
+        self._previewing = False
         self._refreshing = False
 
     def __call__(self, event: Event) -> None:
         with self._lock:
             lines = self._lines(event)
             if lines:
+                if self._problems and not isinstance(event, Diagnostic):
+                    self._buried = True
                 self._out.write("\n".join(lines) + "\n")
                 self._out.flush()
 
     def _lines(self, event: Event) -> list[str]:
         if isinstance(event, Prelude):
             self._refreshing = event.operation == "refresh"
+            self._previewing = event.operation == "preview"
             return [f"{_TITLES[event.operation]} ({event.stack}):"]
         if isinstance(event, StepStarted):
             return [self._step(event.step, _DOING[event.step.op])] if _takes_time(event) else []
@@ -107,7 +116,12 @@ class Display:
     def _done(self, event: StepDone) -> list[str]:
         step = event.step
         # What a refresh reads back is the plan of an earlier run.
-        plan = plan_lines(step.new.inputs.get(PLAN)) if step.new and not self._refreshing else []
+        if step.new is None:
+            plan = []
+        elif self._refreshing:
+            plan = plan_lines(step.new.outputs.get(DRIFT), DRIFT)
+        else:
+            plan = plan_lines(step.new.inputs.get(PLAN))
         if step.hidden or (step.op is Op.SAME and not plan):
             return []
         if step.op is Op.SAME:
@@ -118,7 +132,7 @@ class Display:
             word = "gone: forgotten" if step.op is Op.DELETE else "changed"
         else:
             word = f"{_PAST[step.op]} ({event.seconds:.2f}s)"
-        if step.note:
+        if step.note and not self._refreshing:
             word += f" [{step.note}]"
         lines = [self._step(step, word)]
         if event.planning or self._refreshing or self._diff:
@@ -148,23 +162,33 @@ class Display:
         if event.ephemeral or event.severity == "info":
             return [f"      {where}{line}" for line in event.message.splitlines()]
         self._problems.setdefault(event.urn, []).append(event)
-        return [f"    {event.severity}: {where}{event.message.splitlines()[0] if event.message else ''}"]
+        first, *rest = event.message.splitlines() or [""]
+        self._buried = self._buried or bool(rest)
+        # A preview takes seconds: there its problems stand together at the end, and once. Nor is it worth a line each
+        # where ten resources have one problem, such as a cloud that does not answer.
+        if self._previewing or event.message in self._told:
+            self._buried = True
+            return []
+        self._told.add(event.message)
+        return [f"    {event.severity}: {where}{first}"]
 
     def _summary(self, event: Summary) -> list[str]:
-        lines = [*self._policies(event.policy_packs), *self._diagnostics()]
-        if not event.failed or event.new_outputs:
+        lines = self._policies(event.policy_packs, event.failed)
+        if self._buried or lines:
+            lines += self._diagnostics()
+        if not event.failed or event.new_outputs != event.old_outputs:
             lines += self._outputs(event)
         lines += self._counts(event)
         lines += ["", f"Duration: {event.seconds:.1f}s"]
         return lines
 
-    def _policies(self, packs: Mapping[str, str]) -> list[str]:
+    def _policies(self, packs: Mapping[str, str], failed: bool) -> list[str]:
         if not packs:
             return []
         lines = ["", "Policies:"]
         for name, version in packs.items():
             found = [e.finding for e in self._findings if e.finding.pack == name]
-            lines.append(f"    {name}{f'@v{version}' if version else ''}: {_verdict([f.level for f in found])}")
+            lines.append(f"    {name}{f'@v{version}' if version else ''}: {_verdict([f.level for f in found], failed)}")
             for finding in found:
                 about = f"({type_of(finding.urn)}: {name_of(finding.urn)})"
                 lines.append(f"        [{finding.level}] {finding.policy} {about}")
@@ -176,11 +200,14 @@ class Display:
         if not self._problems:
             return []
         lines = ["", "Diagnostics:"]
+        alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for urn, events in self._problems.items():
-            lines.append(f"  {type_of(urn)} ({name_of(urn)}):" if urn else "  the run:")
-            for event in events:
-                first, *rest = event.message.splitlines() or [""]
-                lines += [f"    {event.severity}: {first}", *(f"      {line}" for line in rest)]
+            alike.setdefault(tuple((e.severity, e.message) for e in events), []).append(urn)
+        for messages, urns in alike.items():
+            lines += [f"  {type_of(urn)} ({name_of(urn)}):" if urn else "  the run:" for urn in urns]
+            for severity, message in messages:
+                first, *rest = message.splitlines() or [""]
+                lines += [f"    {severity}: {first}", *(f"      {line}" for line in rest)]
         return lines
 
     def _outputs(self, event: Summary) -> list[str]:
@@ -241,24 +268,28 @@ def _takes_time(event: StepStarted) -> bool:
     return step.resource.custom and not is_provider(step.type) and not spared
 
 
-def _verdict(levels: Iterable[str]) -> str:
+def _verdict(levels: Iterable[str], failed: bool) -> str:
     counts: dict[str, int] = {}
     for level in levels:
         counts[level] = counts.get(level, 0) + 1
-    return ", ".join(f"{count} {level}" for level, count in counts.items()) or "passed"
+    said = [f"{count} {level}" for level, count in counts.items()]
+    if failed and "mandatory" not in counts:
+        # What failed came before some of the rules, or was one.
+        said.append("not evaluated to the end, as the run failed")
+    return ", ".join(said) or "passed"
 
 
-def plan_lines(plan: Value) -> list[str]:
+def plan_lines(plan: Value, title: str = PLAN) -> list[str]:
     """A controller's plan, a line an action: its symbol, target, summary, changes and reason."""
     if isinstance(plan, Secret) or not plan:
         return []
     if plan is UNKNOWN:
-        return ["plan: [unknown]"]
+        return [f"{title}: [unknown]"]
     if isinstance(plan, dict):
         plan = [v if isinstance(v, dict) else {"target": k, "summary": str(v), "kind": str(v)} for k, v in plan.items()]
     if not isinstance(plan, list):
-        return [f"plan: {_inline(plan)}"]
-    lines = ["plan:"]
+        return [f"{title}: {_inline(plan)}"]
+    lines = [f"{title}:"]
     for action in plan:
         if not isinstance(action, dict):
             lines.append(f"    {_inline(action)}")
@@ -283,7 +314,7 @@ def diff_lines(old: PropertyMap, new: PropertyMap, detailed: Mapping[str, object
     lines: list[str] = []
     for path in sorted(detailed):
         steps = paths.parse(path)
-        if steps and steps[0] == PLAN:
+        if steps and steps[0] in (PLAN, DRIFT):
             continue
         kind = str(getattr(detailed[path], "kind", DiffKind.UPDATE))
         before, after = _at(old, steps), _at(new, steps)

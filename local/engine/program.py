@@ -18,7 +18,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -98,7 +98,7 @@ def _run(
     before = Path.cwd()
     os.chdir(program.directory)
     try:
-        with redirect_stdout(_Lines(on_line)):
+        with _Lines(on_line) as said, _Lines(on_line) as warned, redirect_stdout(said), redirect_stderr(warned):
             loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
     except SystemExit as error:
         return None if error.code in (None, 0) else f"the program called sys.exit({error.code!r})"
@@ -153,6 +153,12 @@ class _Lines(io.TextIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        """Hand on what is left without a newline."""
+        if self._rest:
+            self.write("\n")
+        super().close()
 
     def write(self, text: str) -> int:
         with self._lock:

@@ -132,7 +132,7 @@ def test_json_is_one_engine_event_a_line(project: Project) -> None:
 def test_a_provider_that_raises_is_told_in_one_typed_line(project: Project) -> None:
     project.configure("  notes:text: refuse\n")
     code, shown = project.run("up")
-    assert code == 1 and "error: Refused: quota exceeded: 3 of 3 notes" in shown
+    assert code == 1 and shown.count("Refused: quota exceeded: 3 of 3 notes") == 1
     assert "Traceback" not in shown and "Note note failed" in shown
 
 
@@ -140,7 +140,7 @@ def test_a_provider_that_raises_is_told_in_one_typed_line(project: Project) -> N
 def test_a_check_failure_names_resource_and_property(project: Project) -> None:
     project.configure('  notes:text: ""\n')
     code, shown = project.run("preview")
-    assert code == 1 and "pulumi-python:dynamic/notes:Note note: text: must not be empty" in shown
+    assert code == 1 and "pulumi-python:dynamic/notes:Note (note):\n    error: text: must not be empty\n" in shown
 
 
 @pytest.mark.engine
@@ -151,6 +151,28 @@ def test_a_config_error_of_the_program_is_its_message_alone(project: Project) ->
 
 
 @pytest.mark.engine
+def test_what_the_program_says_on_standard_error_is_told_once(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project.directory / "__main__.py").write_text(
+        "import sys\nprint('a word', file=sys.stderr)\nprint('no end', end='')\n"
+    )
+    code, shown = project.run("up")
+    assert code == 0 and shown.count("a word") == shown.count("no end") == 1
+    assert capfd.readouterr().err == ""
+
+
+def test_ctrl_c_is_one_line_and_code_1(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("local.engine.operations.open_session", interrupted)
+    code, _ = project.run("refresh")
+    assert code == 1 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
+
+
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
     from local.engine import operations
     from local.engine.monitor import Monitor, Served

@@ -123,6 +123,50 @@ def test_errors_are_repeated_at_the_end_with_all_their_lines() -> None:
     assert "Diagnostics:\n  cloud:m:Thing (web):\n    error: first\n      second\n" in shown
 
 
+def test_one_line_that_is_still_in_sight_is_not_repeated() -> None:
+    shown = text(Prelude("up", "dev", {}), Diagnostic("error", "only this", resource("web").urn), summary(failed=True))
+    assert shown.count("only this") == 1 and "Diagnostics" not in shown
+
+
+def test_a_problem_that_later_lines_have_pushed_away_is_repeated() -> None:
+    done = StepDone(step(Op.CREATE, None, resource("other")), False, 1.0)
+    shown = text(Diagnostic("error", "this", resource("web").urn), done, summary(failed=True))
+    assert shown.count("this") == 2
+
+
+def test_a_preview_tells_its_problems_at_the_end_and_once() -> None:
+    shown = text(Prelude("preview", "dev", {}), Diagnostic("error", "this", resource("web").urn), summary(failed=True))
+    assert shown.count("this") == 1 and "Diagnostics:\n  cloud:m:Thing (web):\n    error: this\n" in shown
+
+
+def test_one_problem_of_many_resources_is_one_problem() -> None:
+    problems = [Diagnostic("error", "no answer", resource(name).urn) for name in ("a", "b", "c")]
+    shown = text(Prelude("refresh", "dev", {}), *problems, summary(failed=True))
+    assert shown.count("no answer") == 2
+    assert "  cloud:m:Thing (a):\n  cloud:m:Thing (b):\n  cloud:m:Thing (c):\n    error: no answer\n" in shown
+
+
+def test_a_pack_of_a_run_that_failed_has_not_passed() -> None:
+    shown = text(summary(policy_packs={"pack": "1.0"}, failed=True))
+    assert "pack@v1.0: not evaluated to the end" in shown and "passed" not in shown
+
+
+def test_a_failed_run_shows_no_outputs_that_are_as_they_were() -> None:
+    same: dict[str, Any] = {"old_outputs": {"a": 1}, "new_outputs": {"a": 1}}
+    assert "Outputs" not in text(summary(failed=True, **same)) and "Outputs" in text(summary(**same))
+
+
+def test_drift_is_told_as_a_plan_is() -> None:
+    drift = [{"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"}]
+    old, new = resource("c", outputs={"drift": []}), resource("c", outputs={"drift": drift})
+    found = StepInfo(Op.UPDATE, new.urn, new.type, old, new, detailed=differences(old.outputs, new.outputs))
+    assert text(Prelude("refresh", "dev", {}), StepDone(found, False)).splitlines()[1:] == [
+        " ~  cloud:m:Thing c changed",
+        "        drift:",
+        "          + route/10.1.2.0/24: to worker-0",
+    ]
+
+
 def test_colours_come_only_where_they_are_wanted() -> None:
     creating = StepDone(step(Op.CREATE, None, resource("web")), True)
     assert "\x1b[" not in text(creating) and "\x1b[32m" in text(creating, colour=True)
