@@ -95,7 +95,9 @@ class CloudControllerProvider(ResourceProvider):
         changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
         # The input `plan` is for showing: only what it still has to do counts, never that it differs from the last.
         pending = is_pending(_news.get("plan") or [])
-        return DiffResult(bool(changed) or pending, [name for name in changed if name in _REPLACING])
+        # What a refresh found is told as a change by this answer, and forgotten by the update that it leads to.
+        drifted = bool(_olds.get("drift"))
+        return DiffResult(bool(changed) or pending or drifted, [name for name in changed if name in _REPLACING])
 
     def create(self, props: Properties) -> CreateResult:
         return CreateResult(str(props["cluster_id"]), self._converged(props, {}))

@@ -275,3 +275,13 @@ def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan(
 
     assert [entry["target"] for entry in result.inputs["plan"]] == ["node/a", "route/pods-of-a"]
     assert result.inputs["cluster_id"] is WIRE_UNKNOWN
+
+
+def test_what_a_refresh_found_counts_as_a_change_until_it_is_mended(cluster: Cluster) -> None:
+    cluster.steps = [MISSING]
+    read = provider().read("c-1", {**inputs(), "plan": [], "drift": []})
+
+    assert provider().diff("c-1", read.outs or {}, {**inputs(), "plan": []}).changes
+
+    mended = provider().update("c-1", read.outs or {}, inputs()).outs or {}
+    assert not provider().diff("c-1", mended, {**inputs(), "plan": []}).changes
