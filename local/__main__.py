@@ -58,10 +58,13 @@ def main(argv: list[str] | None = None) -> int:
     engine_options = [flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options))
+    os.umask(0o077)  # whatever the user's is: keys and state are nobody else's to read, still less to change
     try:
         code = _COMMANDS[options.command](run)
         sys.stdout.flush()
         return code
+    except PermissionError as error:
+        return _fail(error, FAILED)
     except BrokenPipeError:
         # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

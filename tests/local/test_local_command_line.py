@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -153,6 +154,27 @@ def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fa
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_a_folder_of_somebody_elses_is_one_line(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(_: Site) -> None:
+        raise PermissionError(13, "Permission denied", "/root/x/site.json")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Site, "status", refuse)
+        assert fakes.run("status") == 1
+
+    assert capsys.readouterr().err == "error: [Errno 13] Permission denied: '/root/x/site.json'\n"
+
+
+def test_no_other_user_may_change_the_state_whatever_the_umask(fakes: Fakes) -> None:
+    before = os.umask(0)
+    try:
+        assert fakes.run("up") == 0
+    finally:
+        os.umask(before)
+
+    assert [each for each in (fakes.state, *fakes.state.rglob("*")) if each.stat().st_mode & 0o077] == []
 
 
 def test_a_failed_engine_run_is_a_failed_up(fakes: Fakes) -> None:
