@@ -25,7 +25,10 @@ SERVICE_TAG = "kubernetes.io/service"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people."""
+    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people.
+
+    `namespace` and `name` are empty where somebody took away the tag that holds them.
+    """
 
     cluster_id: str
     uid: str
@@ -53,12 +56,12 @@ class Owner:
 
     @classmethod
     def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
-        """The owner that the tags name, or None where a tag of ownership is missing."""
-        cluster_id, uid, service = (tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG))
-        if not cluster_id or not uid or not service or "/" not in service:
+        """The owner that the tags name, or None where cluster or UID is missing."""
+        cluster_id, uid = tags.get(CLUSTER_TAG), tags.get(SERVICE_UID_TAG)
+        if not cluster_id or not uid:
             return None
-        namespace, _, name = service.partition("/")
-        return cls(cluster_id, uid, namespace, name)
+        namespace, _, name = tags.get(SERVICE_TAG, "").partition("/")
+        return cls(cluster_id, uid, namespace, name) if namespace and name else cls(cluster_id, uid, "", "")
 
 
 # ----------------------------------------------------------------------------------------------------------- model

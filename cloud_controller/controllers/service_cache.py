@@ -106,7 +106,9 @@ class LoadBalancerCache:
         for lb in found:
             owner = lb.owner
             if owner is not None and owner.cluster_id == self._cluster_id:
-                # The UID decides: the name is for people, who may have changed the tag.
-                key = services.get(owner.uid) or f"{owner.namespace}/{owner.name}"
-                grouped[key] = (*grouped.get(key, ()), lb)
+                # The UID decides: the name is for people, who may have changed the tag, or taken it away. Without
+                # it, nobody can be asked whether a Service that is not known here exists: it is left alone.
+                key = services.get(owner.uid) or (f"{owner.namespace}/{owner.name}" if owner.name else None)
+                if key is not None:
+                    grouped[key] = (*grouped.get(key, ()), lb)
         return grouped

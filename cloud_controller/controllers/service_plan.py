@@ -186,8 +186,14 @@ def plan_all(
             found = Plan.of([Action(ActionKind.IGNORE, target, "nothing is changed", reason=f"invalid: {error}")])
         plans.append((target, found))
     for uid, orphans in by_uid.items():
-        target = target_of(owners[uid].namespace, owners[uid].name)
-        plans.append((target, plan_orphans(orphans, target)))
+        if owners[uid].name:
+            target = target_of(owners[uid].namespace, owners[uid].name)
+            plans.append((target, plan_orphans(orphans, target)))
+        else:
+            target = target_of("unknown", uid)
+            reason = "no tag names its Service, so that nobody can be asked whether it is gone"
+            left = (Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason) for lb in orphans)
+            plans.append((target, Plan.of(left)))
     return Plan.of(action for _, part in sorted(plans, key=lambda entry: entry[0]) for action in part)
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from cloud_controller.controllers.service_cache import LoadBalancerCache
-from cloud_controller.load_balancer import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import (
+    SERVICE_TAG,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
 
 
 class Reads:
@@ -121,3 +128,16 @@ def test_the_uid_decides_whose_it_is_though_the_tag_names_another() -> None:
 
     known.refresh([("default/web", "uid-1")])
     assert known.keys() == {"default/web"}
+
+
+def test_one_that_names_no_service_is_kept_only_where_its_uid_is_known() -> None:
+    nameless = load_balancer()
+    tags = {key: value for key, value in nameless.model.tags.items() if key != SERVICE_TAG}
+    nameless = replace(nameless, model=replace(nameless.model, tags=tags))
+    known = cache(Reads(nameless))
+
+    known.load({})
+    assert known.keys() == set()
+
+    known.load({"uid-1": "default/web"})
+    assert known.get("default/web") == (nameless,)

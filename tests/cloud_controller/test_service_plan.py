@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from cloud_controller.controllers.service_plan import (
 )
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import (
+    SERVICE_TAG,
     Built,
     HealthCheck,
     Ignored,
@@ -284,3 +286,15 @@ def test_load_balancers_without_this_clusters_tags_are_never_in_a_plan(tags: dic
     foreign = ObservedLoadBalancer("lb-9", LoadBalancerState.READY, LoadBalancerModel("web", tags=tags))
 
     assert len(all_planned([], [foreign])) == 0
+
+
+def test_a_load_balancer_that_names_no_service_is_its_uids_and_stays_where_nobody_has_that_uid() -> None:
+    lb = existing(web(ingress=INGRESS))
+    nameless = replace(lb, model=replace(lb.model, tags={k: v for k, v in lb.model.tags.items() if k != SERVICE_TAG}))
+
+    (named_again,) = all_planned([web(ingress=INGRESS)], [nameless])
+    assert (named_again.kind, named_again.target) == (ActionKind.UPDATE, "service/default/web")
+    assert [change.field for change in named_again.changes] == [f"tags.{SERVICE_TAG}"]
+
+    (left,) = all_planned([], [nameless])
+    assert (left.kind, left.summary) == (ActionKind.IGNORE, "load balancer lb-1 stays")

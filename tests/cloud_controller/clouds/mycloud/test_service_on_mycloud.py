@@ -376,13 +376,15 @@ def test_what_somebody_changed_in_the_cloud_is_mended_at_the_next_resync(site: M
     assert mended["tags"] == {**lb["tags"], "team": "web"}
 
 
-def test_a_load_balancer_whose_tag_was_made_to_name_another_service_stays_its_owners(
-    site: MyCloudSite, cluster: Cluster
+@pytest.mark.parametrize("tag", [{"kubernetes.io/service": "shop/gone"}, {}])
+def test_a_load_balancer_whose_tag_names_another_service_or_none_stays_its_owners(
+    tag: dict[str, str], site: MyCloudSite, cluster: Cluster
 ) -> None:
     cluster.put(web())
     settle(site, controller(site, cluster))
     lb = only(site.load_balancers())
-    site.client.update("load_balancers", lb["id"], {"tags": {**lb["tags"], "kubernetes.io/service": "shop/gone"}})
+    tags = {key: value for key, value in lb["tags"].items() if key != "kubernetes.io/service"}
+    site.client.update("load_balancers", lb["id"], {"tags": tags | tag})
 
     running = controller(site, cluster)
     running.handle("shop/gone")
