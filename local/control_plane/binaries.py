@@ -102,8 +102,14 @@ def _cached(cache: Path, name: str) -> Path | None:
 
 
 def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path, report: Report) -> None:
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("a") as lock:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock_file = (cache / "lock").open("a")
+    except OSError as error:
+        raise BuildError(
+            f"the control plane's binaries can't be kept in {cache}: {error}; name another cache by XDG_CACHE_HOME"
+        ) from None
+    with lock_file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -56,6 +56,14 @@ def test_another_version_is_passed_over_for_the_cache(
     assert found.path(ETCD) == assets / ETCD
 
 
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    with pytest.raises(BuildError, match="another cache by XDG_CACHE_HOME"):
+        binaries.ensure(pytest.fail)
+
+
 def test_the_cache_is_keyed_by_the_modules(tmp_path: Path) -> None:
     before = binaries.cache_key()
     (tmp_path / "tools" / "go.sum").write_text("another sum")
