@@ -16,7 +16,7 @@ from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
 
-from cloud_controller.cloud import AccessDenied, CloudError, Conflict
+from cloud_controller.cloud import AccessDenied, CloudError, Conflict, Unavailable
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import Kube, NotFoundError
 from components.clouds.mycloud.providers import (
@@ -291,6 +291,21 @@ def test_what_failed_is_removed_and_the_error_has_the_clouds_reason(site: Site) 
 
     states = {cluster["state"] for cluster in site.client.list("clusters")}
     assert states <= {"deleting"}
+
+
+def test_what_is_not_ready_in_time_is_removed_as_the_engine_will_not_know_of_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, release = site.make(NetworkProvider).id, threading.Event()
+    start = site.machinery.start_cluster
+    monkeypatch.setattr(ClusterProvider, "deadline", 0.2)
+    monkeypatch.setattr(site.machinery, "start_cluster", lambda *_: release.wait(20) and start())
+
+    with pytest.raises(Unavailable, match="'creating'"):
+        site.make(ClusterProvider, network_id=network)
+
+    assert {cluster["state"] for cluster in site.client.list("clusters")} <= {"deleting"}
+    release.set()
 
 
 def test_a_network_that_is_still_used_is_not_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

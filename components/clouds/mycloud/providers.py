@@ -28,7 +28,7 @@ from pulumi.dynamic import (
 )
 from pulumi.output import Unknown
 
-from cloud_controller.cloud import CloudError, Conflict, NotFound
+from cloud_controller.cloud import CloudError, Conflict, NotFound, Unavailable
 from components.clouds.mycloud.access import Access
 from components.placeholder import PlaceholderSecrets
 
@@ -195,6 +195,10 @@ class MycloudProvider(ResourceProvider):
                 )
             except NotFound:
                 found = {**answer, "state": "deleting"}
+            except Unavailable:
+                # To the engine, who raises in a create has made nothing: so it must be true, or nobody would remove it.
+                self._give_up(answer["id"])
+                raise
             if found["state"] == self.ready:
                 return found
             if found["state"] == "failed":
@@ -203,6 +207,14 @@ class MycloudProvider(ResourceProvider):
                     reason = found.get("state_reason") or "mycloud names no reason"
                     raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
             token = _digest(token, found["id"])
+
+    def _give_up(self, id: str) -> None:
+        try:
+            self._client.delete(self.collection, id)
+        except CloudError:
+            # The cloud does not answer at all, or it is gone already. What is left the next `up` finds by its token;
+            # why the create failed is what the user must hear.
+            return
 
     def _answer(self, body: Properties) -> Properties:
         try:
