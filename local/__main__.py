@@ -110,6 +110,8 @@ def _down(run: Run) -> int:
         return OK
     if is_in_use(run.stack_dir):
         _engine_ready(run)
+        # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
+        run.site.boot_crashed_machines()
         code = _engine(run, "destroy")
         if code != OK:
             return code

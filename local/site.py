@@ -125,6 +125,13 @@ class Site:
             each["name"] for each in machines if (each["state"], each["state_reason"]) == ("stopped", PROCESS_ENDED)
         ]
 
+    def boot_crashed_machines(self) -> None:
+        """Start the machines that `crashed_machines` names; raises SiteError if the API refuses."""
+        crashed = set(self.crashed_machines())
+        for machine in site_objects(self.folder.database)["machines"]:
+            if machine["name"] in crashed and machine["state"] == "stopped":
+                self._start_machine(machine["id"])
+
     def wait_answering(self, seconds: float) -> bool:
         """Wait until every load balancer that has backends has a healthy one; whether that came about."""
         return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
@@ -276,6 +283,16 @@ class Site:
                 return answer.json().get("items")
             except (urllib3.exceptions.HTTPError, ValueError):
                 return None  # the API ended meanwhile
+
+    def _start_machine(self, id: str) -> None:
+        url = f"{self.endpoint}/v1/machines/{id}/start"
+        with urllib3.PoolManager(retries=False, timeout=STOP_GRACE_SECONDS) as pool:
+            try:
+                answer = pool.request("POST", url, headers={"Authorization": f"Bearer {self.token}"})
+            except urllib3.exceptions.HTTPError as error:
+                raise SiteError(f"machine {id} could not be started: {error}") from error
+        if answer.status >= 400:
+            raise SiteError(f"machine {id} could not be started: {answer.data.decode(errors='replace')}")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

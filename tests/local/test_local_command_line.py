@@ -48,6 +48,7 @@ class Fakes:
         monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
+        monkeypatch.setattr(Site, "boot_crashed_machines", lambda _: self.calls.append("boot"))
         monkeypatch.setattr(Site, "status", lambda site: {**STATUS, "state_folder": str(site.folder.root)})
 
     def _up(self, site: Site) -> None:
@@ -198,7 +199,7 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.run("down") == 0
 
-    assert fakes.calls == ["up", "engine destroy", "down False"]
+    assert fakes.calls == ["up", "boot", "engine destroy", "down False"]
 
 
 def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fakes: Fakes) -> None:

@@ -131,6 +131,9 @@ def test_a_machine_whose_process_is_killed_is_stopped_and_one_that_is_terminated
     assert stopped["state_reason"] == "its process ended"
     assert becomes(lambda: not cloud.is_ready("killed"))
 
+    cloud.site.boot_crashed_machines()
+    assert becomes(lambda: cloud.is_ready("killed"))
+
     mark = {MARK: str(cloud.site.folder.machine(machine["id"]))}
     with subprocess.Popen(["sleep", "600"], env=mark, start_new_session=True) as left_behind:
         cloud.api.delete("machines", machine["id"])
