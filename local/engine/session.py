@@ -13,7 +13,7 @@ from typing import Final
 
 from local.engine.project import PLACEHOLDER, Config, Project, StackFile, load_project, load_stack_file, resolve
 from local.engine.secrets import PASSPHRASE_VARIABLE, Crypter, SecretsError, new_crypter, open_crypter
-from local.engine.state import STATE_FILE, Store
+from local.engine.state import STATE_FILE, StateError, Store
 
 PASSPHRASE_FILE: Final = "passphrase"
 STATE_VARIABLE: Final = "CLOUD_CONTROLLER_STATE"
@@ -109,8 +109,14 @@ def _state_salt(directory: Path) -> str:
     if not path.exists():
         return ""
     try:
-        return str(json.loads(path.read_text())["deployment"]["secrets_providers"]["state"]["salt"])
-    except (KeyError, TypeError, ValueError) as error:
+        state = json.loads(path.read_text())
+    except ValueError as error:
+        raise StateError(
+            f"{path} is damaged ({error}); nothing was done. Put a copy of it there, such as one of `stack export`"
+        ) from error
+    try:
+        return str(state["deployment"]["secrets_providers"]["state"]["salt"])
+    except (KeyError, TypeError) as error:
         raise SecretsError(f"{path} names no passphrase salt; it was not written by this engine") from error
 
 

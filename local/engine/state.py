@@ -8,6 +8,7 @@ without an `end` is a pending operation: nobody knows whether it happened.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -200,8 +201,16 @@ class Store:
         if self._journal is None:
             path = self._directory / JOURNAL_FILE
             self._journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.write(self._journal, (json.dumps(entry, separators=(",", ":")) + "\n").encode())
-        os.fsync(self._journal)
+        line = (json.dumps(entry, separators=(",", ":")) + "\n").encode()
+        end = os.fstat(self._journal).st_size
+        try:
+            if os.write(self._journal, line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._directory / JOURNAL_FILE))
+            os.fsync(self._journal)
+        except OSError:
+            # Half a line in the middle, with other threads' lines after it, would make the whole state unreadable.
+            os.ftruncate(self._journal, end)
+            raise
 
 
 def _put(

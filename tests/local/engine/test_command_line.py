@@ -236,6 +236,18 @@ def test_a_damaged_state_is_an_error_that_names_the_file(project: Project, capsy
     assert "state.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", ["", '{"version": 3, "depl'])
+def test_a_state_that_was_cut_short_is_said_to_be_damaged_and_stays_as_it_is(
+    project: Project, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    state = project.directory / "state" / "stacks" / "dev"
+    state.mkdir(parents=True)
+    (state / "state.json").write_text(content)
+    assert project.run("destroy")[0] == 1
+    assert "state.json is damaged" in capsys.readouterr().err
+    assert (state / "state.json").read_text() == content
+
+
 @pytest.mark.parametrize("arguments", [["fly", "-s", "dev"], ["up"], ["stack", "-s", "dev"]])
 def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -197,6 +197,18 @@ def test_a_line_that_was_being_written_when_the_run_was_killed_is_not_read(stack
     assert stack.up(program(kit)).ok
 
 
+def test_a_full_disk_leaves_no_half_line_in_the_journal(stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.up(lambda: kit.Thing("a"))
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr("local.engine.state.os.write", lambda file, data: write(file, data[: len(data) // 2]))
+        with pytest.raises(OSError, match="No space left"):
+            stack.up(lambda: kit.Thing("a", size=2))
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).ok
+    assert stack.resources()["a"].outputs["size"] == 2
+
+
 def test_the_lock_of_a_dead_run_is_taken_over_and_that_of_a_live_one_is_not(stack: Any, kit: Any) -> None:
     lock = stack.stack_dir / "lock.json"
     with StackLock(stack.stack_dir), pytest.raises(LockedError, match=str(os.getpid())):
