@@ -43,6 +43,7 @@ class FolderGuard:
         end_server: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGTERM),
     ) -> None:
         self._folder = folder
+        self._site = folder.fingerprint()
         self._look_seconds = look_seconds
         self._end_server = end_server
         self._known: list[Process] = []
@@ -59,7 +60,7 @@ class FolderGuard:
 
     def _run(self) -> None:
         while not self._stopping.wait(self._look_seconds):
-            if self._folder.site_file.exists():
+            if self._folder.still_holds(self._site):
                 known = running(self._folder)
                 if len(known) != len(self._known):
                     log.info("folder guard knows %d processes", len(known))

@@ -99,6 +99,7 @@ class LocalMachinery:
 
     def __init__(self, folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
         self._folder = folder
+        self._site = folder.fingerprint()
         self._block = block
         self._environment = dict(environment)
         self._binaries_lock = threading.Lock()
@@ -211,8 +212,8 @@ class LocalMachinery:
         return process is not None and process.is_running()
 
     def _require_folder(self) -> None:
-        """Without the state folder a missing record means nothing, and nothing may be started."""
-        if not self._folder.site_file.exists():
+        """Without this site's folder a missing record means nothing, and nothing may be started."""
+        if not self._folder.still_holds(self._site):
             raise MachineryError(f"{self._folder.root} is gone")
 
     def _control_plane(

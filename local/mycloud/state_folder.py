@@ -86,6 +86,13 @@ class StateFolder:
         """Whose API answers: `/healthz` tells it to anybody, and it tells nobody the token."""
         return fingerprint(self.token())
 
+    def still_holds(self, site: str) -> bool:
+        """Whether this is still the folder of the site with this fingerprint: neither gone, nor made anew by `up`."""
+        try:
+            return self.site_file.exists() and self.fingerprint() == site
+        except FileNotFoundError:
+            return False
+
     def ensure_token(self) -> str:
         """The API's bearer token, made at the first call."""
         if not self.token_file.exists():

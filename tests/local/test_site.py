@@ -360,6 +360,24 @@ def test_a_site_tries_the_block_that_it_has_first(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------------- state folder
 
 
+def test_a_folder_that_was_deleted_and_made_anew_is_another_sites(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    state.ensure_token()
+    before = state.fingerprint()
+    state.write_site(AddressBlock(32))
+    assert state.still_holds(before)
+
+    shutil.rmtree(state.root)
+    assert not state.still_holds(before)
+    state.prepare()
+    state.write_site(AddressBlock(32))
+    assert not state.still_holds(before)
+    state.ensure_token()
+
+    assert not state.still_holds(before)
+
+
 def test_the_token_is_made_once_and_private(tmp_path: Path) -> None:
     state = StateFolder(tmp_path)
     state.prepare()
