@@ -124,7 +124,7 @@ def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_
     other = Site(tmp_path / "state")
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        strangers = first_bindable(stranger)
+        strangers = bind_a_free_block(stranger, other)
         stranger.listen()
         other.up()
     try:
@@ -157,7 +157,7 @@ def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_our
             require_free(address, port, purpose)
 
     monkeypatch.setattr("local.site.require_free", nothing_seen_at_first)
-    with stranger_that_says_it_is_healthy() as strangers:
+    with stranger_that_says_it_is_healthy(site) as strangers:
         site.up()
 
         assert site.block.base != strangers
@@ -165,7 +165,7 @@ def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_our
 
 
 @contextmanager
-def stranger_that_says_it_is_healthy() -> Iterator[int]:
+def stranger_that_says_it_is_healthy(site: Site) -> Iterator[int]:
     """Another site's API on the first block that is free; gives the block's base."""
 
     class Healthy(BaseHTTPRequestHandler):
@@ -179,7 +179,7 @@ def stranger_that_says_it_is_healthy() -> Iterator[int]:
 
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        base = first_bindable(stranger)
+        base = bind_a_free_block(stranger, site)
         server = ThreadingHTTPServer(stranger.getsockname(), Healthy, bind_and_activate=False)
         server.socket.close()
         server.socket = stranger
@@ -222,13 +222,14 @@ def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None
     assert not site.folder.root.exists()
 
 
-def first_bindable(sock: socket.socket) -> int:
-    for base in BLOCK_BASES:
+def bind_a_free_block(sock: socket.socket, site: Site) -> int:
+    """Of the blocks that no site has: one whose API is just down is not to be robbed by a test that runs beside."""
+    for block in site.registry.free_blocks(site.folder.root):
         try:
-            sock.bind((AddressBlock(base).api_address, API_PORT))
+            sock.bind((block.api_address, API_PORT))
         except OSError:
             continue
-        return base
+        return block.base
     pytest.skip("every block of addresses of this computer is in use")
 
 
