@@ -51,7 +51,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     try:
         if parsed.command == "stack":
             return _stack(parsed, request, stream)
-        options = Options(LocalProviders, _packs(parsed))
+        options = Options(
+            LocalProviders, _packs(parsed), clear_pending_creates=getattr(parsed, "clear_pending_creates", False)
+        )
         sink = _sink(parsed, stream)
         if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, sink):
             return FAILED
@@ -90,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
         if name in ("preview", "up"):
             command.add_argument("--policy-pack", metavar="DIR", action="append", default=[], help="may be repeated")
             command.add_argument("--policy-pack-config", metavar="FILE", action="append", default=[])
+        if name == "refresh":
+            command.add_argument(
+                "--clear-pending-creates", action="store_true", help="forget what a killed run was creating"
+            )
         if name == "up":
             command.add_argument("--skip-preview", action="store_true", help="do not make sure by a preview first")
         if name == "preview":

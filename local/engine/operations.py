@@ -54,6 +54,8 @@ class Options:
     """Each pack's folder, and its configuration."""
     run_program: ProgramRunner = field(default=run_in_process)
     parallel: int = 16
+    clear_pending_creates: bool = False
+    """In a refresh: forget what was being created when a run was killed, instead of finishing it."""
 
 
 def preview(request: Request, options: Options, emit: Sink) -> bool:
@@ -70,6 +72,8 @@ def refresh(request: Request, options: Options, emit: Sink) -> bool:
     """Bring the state up to date with what is."""
 
     def body(run: Run) -> PropertyMap:
+        if options.clear_pending_creates:
+            pending.forget_creates(run)
         pending.resolve(run, creates=True)
         refresh_all(run)
         return run.stack_outputs()

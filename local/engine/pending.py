@@ -73,6 +73,13 @@ def interrupted_creates(run: Run) -> dict[str, ResourceState]:
     return {p.resource.urn: p.resource for p in pending if p.operation is Operation.CREATING}
 
 
+def forget_creates(run: Run) -> None:
+    """Take a person's word for it that what was being created does not exist."""
+    for urn in interrupted_creates(run):
+        run.emit(Diagnostic("warning", "forgotten, as asked: if it was made, nobody will delete it", urn))
+        run.store.settle(urn)
+
+
 def adopt(run: Run, goal: ResourceState) -> None:
     """Bring an object into the state of which nobody knows whether it was made, ready or not."""
     timeout = min(goal.timeouts.create or ADOPT_SECONDS, ADOPT_SECONDS)
@@ -111,4 +118,7 @@ def report_remaining(run: Run) -> None:
     remaining = run.store.snapshot.pending.values()
     if remaining and not run.dry_run:
         names = ", ".join(f"{p.operation} {p.resource.urn}" for p in remaining)
-        run.fail(f"undecided still: {names}; run it again when the cause is mended")
+        run.fail(
+            f"undecided still: {names}; run it again when the cause is mended, "
+            f"or `refresh --clear-pending-creates` if you know that it was not made"
+        )

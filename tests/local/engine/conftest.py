@@ -244,8 +244,8 @@ class StackUnderTest:
     def up(self, program: Callable[[], object]) -> Outcome:
         return self._run(up, program)
 
-    def refresh(self) -> Outcome:
-        return self._run(refresh)
+    def refresh(self, *, clear_pending_creates: bool = False) -> Outcome:
+        return self._run(refresh, clear_pending_creates=clear_pending_creates)
 
     def destroy(self) -> Outcome:
         return self._run(destroy)
@@ -266,11 +266,14 @@ class StackUnderTest:
         self,
         operation: Callable[[Request, Options, Callable[[Event], None]], bool],
         program: Callable[[], object] | None = None,
+        *,
+        clear_pending_creates: bool = False,
     ) -> Outcome:
         events: list[Event] = []
         options = Options(
             lambda _session, _line: _OneCloud({"memory": lambda r: MemoryProvider(self.cloud, r.inputs)}),
             run_program=partial(run_in_process, body=program),
+            clear_pending_creates=clear_pending_creates,
         )
         return Outcome(operation(self.request, options, events.append), events)
 

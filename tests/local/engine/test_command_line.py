@@ -186,9 +186,7 @@ def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Proj
             served.close()
 
     original = operations.Options
-    monkeypatch.setattr(
-        "local.engine.cli.Options", lambda providers, packs: original(providers, packs, run_program=run)
-    )
+    monkeypatch.setattr("local.engine.cli.Options", lambda *given, **named: original(*given, **named, run_program=run))
 
     code, shown = project.run("up")
     assert code == 0 and "+ 2 created" in shown and "hello from the program" in shown

@@ -187,6 +187,21 @@ def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(st
     assert stack.open().store.snapshot.pending
 
 
+def test_a_pending_create_is_forgotten_when_a_person_says_so(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults["create b"] = kit.ProviderError("the cloud is gone for good")
+    refused = stack.refresh()
+
+    outcome = stack.refresh(clear_pending_creates=True)
+
+    assert not refused.ok and "--clear-pending-creates" in refused.errors[-1]
+    assert outcome.ok and "forgotten" in outcome.warnings[0]
+    assert not stack.open().store.snapshot.pending
+    assert stack.destroy().ok
+
+
 def test_a_line_that_was_being_written_when_the_run_was_killed_is_not_read(stack: Any, kit: Any) -> None:
     stack.cloud.after["create b"] = Killed()
     with pytest.raises(Killed):
