@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,8 +186,7 @@ def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Proj
         finally:
             served.close()
 
-    original = operations.Options
-    monkeypatch.setattr("local.engine.cli.Options", lambda *given, **named: original(*given, **named, run_program=run))
+    monkeypatch.setattr("local.engine.cli.Options", partial(operations.Options, run_program=run))
 
     code, shown = project.run("up")
     assert code == 0 and "+ 2 created" in shown and "hello from the program" in shown
