@@ -28,6 +28,8 @@ LOOK_SECONDS = 5.0
 """How long to wait for a change before looking for what hinders: pods and events."""
 RETRY_SECONDS = 1.0
 """Between two attempts to reach an API server that was there a moment ago."""
+SERVED_SECONDS = 0.2
+"""Between two looks whether a new kind is served."""
 MOST_REASONS = 5
 _FOREGROUND = "foregroundDeletion"
 """The garbage collector's own finalizer, while it deletes what the object owns."""
@@ -73,7 +75,28 @@ class Waiter:
                 report,
             )
             return self._kube.get(resource, name, namespace)
+        if resource.kind == "CustomResourceDefinition":
+            self._until_served(ready, deadline)
         return ready
+
+    def _until_served(self, definition: Object, deadline: float) -> None:
+        """An established kind is announced a little before it is served: until then its path is not found.
+
+        No object tells when that is over, so this asks. Raises NotReadyError.
+        """
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+            while version["served"] and not self._is_found(path):
+                if time.monotonic() >= deadline or self._stop.wait(SERVED_SECONDS):
+                    raise NotReadyError(f"it is established, but {path} is not served yet")
+
+    def _is_found(self, path: str) -> bool:
+        try:
+            self._kube.raw("GET", path, query={"limit": "1"})
+        except NotFoundError:
+            return False
+        return True
 
     def until_gone(self, resource: Resource, obj: Object, deadline: float, report: Report) -> None:
         """Return when the object (this one, by its UID) is gone. Raises NotReadyError naming what holds it."""
