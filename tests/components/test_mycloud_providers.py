@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -264,7 +265,27 @@ def test_a_run_that_died_before_it_noted_the_object_finds_it_again(site: Site) -
     assert first.id == second.id
 
 
-def test_a_machine_that_died_is_made_anew_though_the_cloud_remembers_its_token(site: Site) -> None:
+def test_what_replaced_a_failed_object_is_found_again_by_a_run_that_does_not_know_of_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a run that was killed when it was about to remove a cluster that had failed.
+    network = site.make(NetworkProvider).id
+    site.machinery.broken = True
+    with monkeypatch.context() as killed:
+        killed.setattr(Client, "delete", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            site.make(ClusterProvider, network_id=network)
+    site.machinery.broken = False
+
+    # When the next run makes the cluster anew, and is killed before it could note it.
+    second = site.make(ClusterProvider, network_id=network)
+    third = site.make(ClusterProvider, network_id=network)
+
+    assert third.id == second.id
+    assert [cluster["id"] for cluster in site.client.list("clusters")] == [second.id]
+
+
+def test_a_machine_that_died_is_made_anew_by_the_same_token(site: Site) -> None:
     inputs = site.machine_inputs()
     first = site.make(MachineProvider, **inputs)
     site.provider(MachineProvider).delete(first.id, first.outs)

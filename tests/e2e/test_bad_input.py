@@ -26,7 +26,7 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
     yield empty_stack
 
 
-def preview_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
+def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
     """`up` with the stack's copy changed by `edit`; the exit code and all that was printed."""
     folder = stack.state / "stacks" / "local"
     settings = yaml.safe_load((folder / "Pulumi.local.yaml").read_text())
@@ -84,7 +84,7 @@ def unknown_zone(config: Settings) -> None:
 def test_wrong_configuration_is_one_error_and_nothing_is_made(
     stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None], told: list[str]
 ) -> None:
-    code, text = preview_with(stack, tmp_path, edit)
+    code, text = up_with(stack, tmp_path, edit)
 
     assert code == 1, text
     assert [word for word in told if word not in text] == []

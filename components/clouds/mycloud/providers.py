@@ -182,11 +182,10 @@ class MycloudProvider(ResourceProvider):
     def _made(self, body: Properties) -> Properties:
         """The object that `body` asks for, ready: the one that an earlier, interrupted run made, or a new one.
 
-        The idempotency token comes from the body, so a repetition finds what was made. Where that has died since (the
-        cloud remembers tokens for a day), the next token comes from the dead object's id: every run walks the same
-        chain to its living end.
+        The idempotency token comes from the body, so a repetition finds what was made. A token lasts as long as its
+        object: where that has died, or failed and been removed, the same token makes the next one.
         """
-        token = _digest(self.collection, json.dumps(body, sort_keys=True))
+        token = hashlib.sha256(f"{self.collection}\n{json.dumps(body, sort_keys=True)}".encode()).hexdigest()
         while True:
             answer = self._answer({**body, "client_token": token})
             try:
@@ -206,7 +205,6 @@ class MycloudProvider(ResourceProvider):
                 if answer["state"] != "failed":
                     reason = found.get("state_reason") or "mycloud names no reason"
                     raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
-            token = _digest(token, found["id"])
 
     def _give_up(self, id: str) -> None:
         try:
@@ -344,7 +342,3 @@ def _value(field: Input, properties: Properties) -> Any:
     """The input's value; an unknown is equal to nothing, so it counts as changed."""
     value = properties.get(field.name)
     return field.default if value is None else value
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
