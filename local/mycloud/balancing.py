@@ -7,6 +7,7 @@ report of that generation makes it `available` or `failed`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound
 from local.mycloud.models import (
@@ -47,6 +48,7 @@ def create_load_balancer(session: Session, request: CreateLoadBalancer, first_po
         network_id=network.id,
         address=address,
         scheme=request.scheme,
+        source_ranges=request.source_ranges,
         listeners=request.listeners,
         backend_sets=request.backend_sets,
     )
@@ -58,10 +60,11 @@ def create_load_balancer(session: Session, request: CreateLoadBalancer, first_po
 
 
 def update_load_balancer(session: Session, id: str, request: UpdateLoadBalancer, first_port: int) -> LoadBalancerRecord:
-    """Change name and tags, and replace the listeners or backend sets that are given."""
+    """Change name and tags, and replace those of source ranges, listeners and backend sets that are given."""
     balancer, before = _changeable(session, id)
     balancer.name = balancer.name if request.name is None else request.name
     balancer.tags = balancer.tags if request.tags is None else request.tags
+    balancer.source_ranges = balancer.source_ranges if request.source_ranges is None else request.source_ranges
     balancer.listeners = balancer.listeners if request.listeners is None else request.listeners
     balancer.backend_sets = balancer.backend_sets if request.backend_sets is None else request.backend_sets
     return _finish(session, balancer, before, first_port)
@@ -109,12 +112,8 @@ def put_backend_set(
     balancer, before = _changeable(session, id)
     present = next((each for each in balancer.backend_sets if each.name == name), None)
     kept = present.backends if present else []
-    changed = BackendSet(
-        name=name,
-        scheduler=request.scheduler,
-        health_check=request.health_check,
-        backends=kept if request.backends is None else request.backends,
-    )
+    backends = kept if request.backends is None else request.backends
+    changed = BackendSet.model_validate({**dict(request), "name": name, "backends": backends})
     if present is None:
         balancer.backend_sets.append(changed)
     else:
@@ -214,14 +213,23 @@ def _finish(
     session: Session, balancer: LoadBalancerRecord, before: LoadBalancerRecord, first_port: int
 ) -> LoadBalancerRecord:
     _validate(session, balancer, before, first_port)
-    if (balancer.listeners, balancer.backend_sets) != (before.listeners, before.backend_sets):
+    listeners, others = _orders(balancer)
+    listeners_before, others_before = _orders(before)
+    if (listeners, others) != (listeners_before, others_before):
         balancer.generation += 1
-        # A change of backends needs no new socket: who waits for the address to answer need not wait for it.
-        if balancer.listeners != before.listeners and balancer.state != State.CREATING:
+        # Nothing else needs a new socket: who waits for the address to answer need not wait for it.
+        if listeners != listeners_before and balancer.state != State.CREATING:
             balancer.state, balancer.state_reason = State.UPDATING, None
     if balancer != before:
         session.save(balancer)
     return balancer
+
+
+def _orders(balancer: LoadBalancerRecord) -> tuple[list[Listener], tuple[list[str], list[BackendSet]]]:
+    """What the data plane has to carry out: all but names and tags. Listeners apart from the rest."""
+    listeners = [each.model_copy(update={"tags": {}}) for each in balancer.listeners]
+    sets = [each.model_copy(update={"tags": {}}) for each in balancer.backend_sets]
+    return listeners, (balancer.source_ranges, sets)
 
 
 def _validate(
@@ -262,11 +270,15 @@ def _require_machine(session: Session, balancer: LoadBalancerRecord, backend: Ba
     machine = session.find(MachineRecord, backend.machine_id)
     if machine is None or machine.network_id != balancer.network_id or machine.state == State.TERMINATED:
         raise InvalidParameter(f"network {balancer.network_id} has no machine {backend.machine_id!r}", field=field)
-    if backend.address not in machine.private_ips:
+    if backend.address in machine.private_ips:
+        return
+    network = session.get(NetworkRecord, balancer.network_id)
+    routed = session.destinations(network.route_table_id, machine.id)
+    if not any(ip_address(backend.address) in ip_network(cidr) for cidr in routed):
         raise InvalidParameter(
-            f"{backend.address} is not an address of machine {machine.id}",
+            f"{backend.address} is no address of machine {machine.id}, and no route to the machine leads there",
             field=field,
-            allowed=", ".join(machine.private_ips),
+            allowed=", ".join([*machine.private_ips, *routed]),
         )
 
 

@@ -54,13 +54,14 @@ Ctx = Annotated[Context, Depends(_context)]
 
 
 class ListQuery(Strict):
-    """The query of every collection; `ids` is comma-separated, `tag` is `key=value` and may be repeated."""
+    """The query of every collection; `ids` is comma-separated, `tag` and `any_tag` are `key=value`, repeatable."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = MAX_PAGE
     cursor: str | None = None
     ids: str | None = None
     name: str | None = None
     tag: Annotated[list[str], Field(default_factory=list)]
+    any_tag: Annotated[list[str], Field(default_factory=list)]
     state: State | None = None
     network_id: str | None = None
     subnet_id: str | None = None
@@ -72,22 +73,27 @@ class ListQuery(Strict):
         ids = None if self.ids is None else [each for each in self.ids.split(",") if each]
         if ids is not None and len(ids) > MAX_PAGE:
             raise InvalidParameter(f"{len(ids)} ids are too many", field="ids", allowed=f"at most {MAX_PAGE}")
-        tags = []
-        for tag in self.tag:
-            key, separator, value = tag.partition("=")
-            if not separator:
-                raise InvalidParameter(f"{tag!r} is no tag filter", field="tag", allowed="KEY=VALUE")
-            tags.append((key, value))
         return Filter(
             ids=ids,
             name=self.name,
-            tags=tags,
+            tags=_tags("tag", self.tag),
+            any_tags=_tags("any_tag", self.any_tag),
             states=None if self.state is None else [self.state.value],
             network_id=self.network_id,
             subnet_id=self.subnet_id,
             cluster_id=self.cluster_id,
             zone=self.zone,
         )
+
+
+def _tags(field: str, texts: list[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator:
+            raise InvalidParameter(f"{text!r} is no tag filter", field=field, allowed="KEY=VALUE")
+        pairs.append((key, value))
+    return pairs
 
 
 Listing = Annotated[ListQuery, Query()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -45,6 +45,13 @@ def _cidr(value: str) -> str:
         raise ValueError(f"{value!r} is not an IPv4 CIDR: {error}") from None
 
 
+def _source_range(value: str) -> str:
+    try:
+        return str(ip_network(value))
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not a CIDR: {error}") from None
+
+
 def _dns_label(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
         raise ValueError(f"{value!r} is not a DNS label (lower-case letters, digits and '-', at most 63)")
@@ -53,11 +60,13 @@ def _dns_label(value: str) -> str:
 
 ClusterAddress = Annotated[str, AfterValidator(_address)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
+SourceRange = Annotated[str, AfterValidator(_source_range)]
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Protocol = Literal["TCP", "UDP"]
 Zone = Literal["zone-a", "zone-b", "zone-c"]
+VolumeSize = Annotated[int, Field(ge=1, le=1024)]
 
 PROCESS_ENDED = "its process ended"
 """The state reason of a machine that is stopped though nobody stopped it."""
@@ -163,14 +172,20 @@ class Machine(CloudObject):
     terminated_at: str | None = None
 
 
-class Listener(Strict):
-    """A port on which a load balancer listens. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
+class ListenerSettings(Strict):
+    """What may change of a listener. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
 
-    protocol: Protocol
-    port: Port
     backend_set: Name
     max_qps: Annotated[int, Field(ge=1)] | None = None
     idle_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+    tags: dict[str, str] = {}
+
+
+class Listener(ListenerSettings):
+    """A port on which a load balancer listens."""
+
+    protocol: Protocol
+    port: Port
 
 
 class HealthCheck(Strict):
@@ -199,21 +214,34 @@ class Backend(BackendKey):
     weight: Annotated[int, Field(ge=0, le=256)] = 1
 
 
-class BackendSet(Strict):
-    """Backends that listeners share. `health_check` None: TCP, or NONE where a UDP listener uses the set."""
+class BackendSetSettings(Strict):
+    """What may change of a backend set beside its backends.
+
+    `health_check` None: TCP, or NONE where a UDP listener uses the set. With the affinity CLIENT_IP a client keeps its
+    backend for as long as it opens a new connection (UDP: session) at least every `session_affinity_timeout_seconds`.
+    """
+
+    scheduler: Literal["round_robin", "least_connections"] = "round_robin"
+    session_affinity: Literal["NONE", "CLIENT_IP"] = "NONE"
+    session_affinity_timeout_seconds: Annotated[int, Field(ge=1, le=86400)] = 10800
+    health_check: HealthCheck | None = None
+    tags: dict[str, str] = {}
+
+
+class BackendSet(BackendSetSettings):
+    """Backends that listeners share."""
 
     name: Name
-    scheduler: Literal["round_robin", "least_connections"] = "round_robin"
-    health_check: HealthCheck | None = None
     backends: list[Backend] = []
 
 
 class LoadBalancer(CloudObject):
-    """A load balancer with an address of its own."""
+    """A load balancer with an address of its own. `source_ranges`: the clients that it serves, empty: all."""
 
     network_id: str
     address: str
     scheme: Literal["internal", "internet-facing"]
+    source_ranges: list[str] = []
     listeners: list[Listener] = []
     backend_sets: list[BackendSet] = []
 
@@ -236,6 +264,22 @@ class ListenerCounters(BaseModel):
     bytes_in: int = 0
     bytes_out: int = 0
     rejected_qps: int = 0
+
+
+class Attachment(BaseModel):
+    """Where a volume is: the machine sees it while it is `attached`."""
+
+    machine_id: str
+    state: Literal["attaching", "attached", "detaching"]
+
+
+class Volume(CloudObject):
+    """A disk in a zone, which one machine at a time may have."""
+
+    zone: str
+    size_gib: int
+    type: str
+    attachment: Attachment | None = None
 
 
 # --------------------------------------------------------------------------------------------------------- records
@@ -267,6 +311,11 @@ class LoadBalancerRecord(LoadBalancer):
 
     generation: int = 1
     observed: int = 0
+
+    def part_tags(self) -> set[tuple[str, str]]:
+        """The tags of its listeners and backend sets."""
+        parts: list[Listener | BackendSet] = [*self.listeners, *self.backend_sets]
+        return {pair for part in parts for pair in part.tags.items()}
 
 
 # -------------------------------------------------------------------------------------------------------- requests
@@ -306,8 +355,25 @@ class CreateMachine(Create):
 class CreateLoadBalancer(Create):
     network_id: str
     scheme: Literal["internal", "internet-facing"] = "internet-facing"
+    source_ranges: list[SourceRange] = []
     listeners: list[Listener] = []
     backend_sets: list[BackendSet] = []
+
+
+class CreateVolume(Create):
+    zone: Zone
+    size_gib: VolumeSize
+    type: Literal["standard"] = "standard"
+
+
+class AttachVolume(Strict):
+    """The machine to which a volume is to be attached, or from which it is to be detached."""
+
+    machine_id: str
+
+
+class ResizeVolume(Strict):
+    size_gib: VolumeSize
 
 
 class Update(Strict):
@@ -318,23 +384,20 @@ class Update(Strict):
 
 
 class UpdateLoadBalancer(Update):
-    """The lists replace all listeners and all backend sets at once."""
+    """Each list replaces what the load balancer has: all source ranges, all listeners, all backend sets."""
 
+    source_ranges: list[SourceRange] | None = None
     listeners: list[Listener] | None = None
     backend_sets: list[BackendSet] | None = None
 
 
-class PutListener(Strict):
-    backend_set: Name
-    max_qps: Annotated[int, Field(ge=1)] | None = None
-    idle_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+class PutListener(ListenerSettings):
+    pass
 
 
-class PutBackendSet(Strict):
+class PutBackendSet(BackendSetSettings):
     """`backends` None keeps those that the set has."""
 
-    scheduler: Literal["round_robin", "least_connections"] = "round_robin"
-    health_check: HealthCheck | None = None
     backends: list[Backend] | None = None
 
 

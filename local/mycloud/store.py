@@ -68,6 +68,12 @@ CREATE TABLE IF NOT EXISTS tags (
     PRIMARY KEY (id, key)
 );
 CREATE INDEX IF NOT EXISTS tags_by_value ON tags (key, value);
+CREATE TABLE IF NOT EXISTS part_tags (
+    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
+    key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (id, key, value)
+);
+CREATE INDEX IF NOT EXISTS part_tags_by_value ON part_tags (key, value);
 CREATE TABLE IF NOT EXISTS routes (
     route_table_id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
     destination_cidr TEXT NOT NULL,
@@ -88,11 +94,15 @@ _COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence."""
+    """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
+
+    `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
+    """
 
     ids: Sequence[str] | None = None
     name: str | None = None
     tags: Sequence[tuple[str, str]] = ()
+    any_tags: Sequence[tuple[str, str]] = ()
     states: Sequence[str] | None = None
     network_id: str | None = None
     subnet_id: str | None = None
@@ -189,7 +199,8 @@ class Session:
             " version = ?, body = ? WHERE id = ?",
             (*self._row(record), record.id),
         )
-        self._db.execute("DELETE FROM tags WHERE id = ?", (record.id,))
+        for table in ("tags", "part_tags"):
+            self._db.execute(f"DELETE FROM {table} WHERE id = ?", (record.id,))
         self._write_tags(record)
 
     def remove(self, id: str) -> None:
@@ -262,6 +273,15 @@ class Session:
         ).fetchone()
         return None if row is None else str(row[0])
 
+    def destinations(self, table_id: str, machine_id: str) -> list[str]:
+        """The CIDRs that the table routes to the machine."""
+        rows = self._db.execute(
+            "SELECT destination_cidr FROM routes WHERE route_table_id = ? AND next_hop_machine_id = ?"
+            " ORDER BY destination_cidr",
+            (table_id, machine_id),
+        )
+        return [row[0] for row in rows]
+
     def add_route(self, table_id: str, destination: str, machine_id: str) -> None:
         """Write a new route."""
         self._db.execute("INSERT INTO routes VALUES (?, ?, ?)", (table_id, destination, machine_id))
@@ -284,6 +304,9 @@ class Session:
 
     def _write_tags(self, record: Record) -> None:
         self._db.executemany("INSERT INTO tags VALUES (?, ?, ?)", [(record.id, k, v) for k, v in record.tags.items()])
+        if isinstance(record, LoadBalancerRecord):
+            parts = [(record.id, k, v) for k, v in record.part_tags()]
+            self._db.executemany("INSERT INTO part_tags VALUES (?, ?, ?)", parts)
 
 
 class Store:
@@ -351,6 +374,12 @@ def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
     for key, value in wanted.tags:
         clauses.append("id IN (SELECT id FROM tags WHERE key = ? AND value = ?)")
         values += [key, value]
+    for key, value in wanted.any_tags:
+        clauses.append(
+            "id IN (SELECT id FROM tags WHERE key = ? AND value = ?"
+            " UNION SELECT id FROM part_tags WHERE key = ? AND value = ?)"
+        )
+        values += [key, value, key, value]
     if wanted.changed_since is not None:
         clauses.append("version > ?")
         values.append(wanted.changed_since)

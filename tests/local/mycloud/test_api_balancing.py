@@ -99,13 +99,18 @@ def test_a_load_balancer_has_an_address_of_its_own_and_every_default_spelt_out(a
     one, two = api.balancer(), api.balancer()
 
     assert (one["address"], two["address"]) == ("127.35.0.10", "127.35.0.11")
-    assert one["listeners"] == [
-        {"protocol": "TCP", "port": 8080, "backend_set": "web", "max_qps": None, "idle_timeout_seconds": 60}
-    ]
+    assert one["source_ranges"] == []
+    defaults: Json = {"max_qps": None, "idle_timeout_seconds": 60, "tags": {}}
+    assert one["listeners"] == [{"protocol": "TCP", "port": 8080, "backend_set": "web", **defaults}]
     (backend_set,) = one["backend_sets"]
-    assert (backend_set["scheduler"], backend_set["health_check"]) == (
-        "round_robin",
-        {
+    assert backend_set == {
+        "name": "web",
+        "tags": {},
+        "scheduler": "round_robin",
+        "session_affinity": "NONE",
+        "session_affinity_timeout_seconds": 10800,
+        "backends": [api.backend(weight=1)],
+        "health_check": {
             "protocol": "TCP",
             "port": None,
             "path": "/",
@@ -114,7 +119,7 @@ def test_a_load_balancer_has_an_address_of_its_own_and_every_default_spelt_out(a
             "healthy_threshold": 2,
             "unhealthy_threshold": 2,
         },
-    )
+    }
 
 
 def test_the_backends_of_a_udp_listener_are_not_checked_by_default(api: Api) -> None:
@@ -180,6 +185,76 @@ def test_a_backend_set_keeps_its_backends_unless_new_ones_are_given(api: Api) ->
     (backend_set,) = changed["backend_sets"]
     assert backend_set["scheduler"] == "least_connections"
     assert [backend["port"] for backend in backend_set["backends"]] == [30080]
+
+
+def test_source_ranges_are_changed_in_place_and_are_work_for_the_data_plane(api: Api) -> None:
+    lb = api.balancer(source_ranges=["10.1.0.0/16"])["id"]
+    api.carry_out()
+    version = api.changes()["version"]
+
+    changed = answered(api.http.patch(f"/v1/load_balancers/{lb}", json={"source_ranges": ["10.2.0.0/16", "fd00::/8"]}))
+
+    assert (changed["source_ranges"], changed["state"]) == (["10.2.0.0/16", "fd00::/8"], "available")
+    (config,) = api.changes(version)["load_balancers"]
+    assert config["source_ranges"] == ["10.2.0.0/16", "fd00::/8"]
+
+
+def test_a_backend_set_says_how_clients_stick_to_their_backend(api: Api) -> None:
+    lb = api.balancer()["id"]
+    affinity = {"session_affinity": "CLIENT_IP", "session_affinity_timeout_seconds": 60}
+
+    changed = api.put(f"load_balancers/{lb}/backend_sets/web", affinity)
+
+    assert changed["backend_sets"][0].items() >= affinity.items()
+
+
+def test_listeners_and_backend_sets_have_tags_that_are_no_work_for_the_data_plane(api: Api) -> None:
+    lb = api.balancer()["id"]
+    api.carry_out()
+    generation = api.changes()["load_balancers"][0]["generation"]
+
+    api.put(f"load_balancers/{lb}/listeners/TCP/8080", {"backend_set": "web", "tags": {"of": "a"}})
+    changed = api.put(f"load_balancers/{lb}/backend_sets/web", {"tags": {"of": "b"}})
+
+    assert changed["listeners"][0]["tags"] == {"of": "a"}
+    assert changed["backend_sets"][0]["tags"] == {"of": "b"}
+    assert changed["state"] == "available"
+    assert api.changes()["load_balancers"][0]["generation"] == generation
+
+
+def test_load_balancers_are_found_by_their_own_tags_or_those_of_a_part(api: Api) -> None:
+    listener = {"protocol": "TCP", "port": 8080, "backend_set": "web"}
+    own = api.balancer(tags={"owner": "a", "zone": "z"})["id"]
+    by_listener = api.balancer(tags={"zone": "z"}, listeners=[{**listener, "tags": {"owner": "a"}}])["id"]
+    by_set = api.balancer(backend_sets=[{"name": "web", "tags": {"owner": "a"}}])["id"]
+    api.balancer(tags={"owner": "b"})
+
+    def found(query: str) -> list[str]:
+        return [item["id"] for item in api.get(f"load_balancers?{query}")["items"]]
+
+    assert found("any_tag=owner=a") == [own, by_listener, by_set]
+    assert found("any_tag=owner=a&any_tag=zone=z") == [own, by_listener]
+    assert found("tag=owner=a") == [own]
+
+    api.put(f"load_balancers/{by_listener}/listeners/TCP/8080", {"backend_set": "web"})
+    assert found("any_tag=owner=a") == [own, by_set]
+    assert refused(api.http.get("/v1/load_balancers?any_tag=owner"), 400)["field"] == "any_tag"
+
+
+def test_a_backend_may_be_an_address_that_a_route_leads_to_its_machine(api: Api) -> None:
+    lb = api.balancer()["id"]
+    path = f"load_balancers/{lb}/backend_sets/web/backends:batch_register"
+    pod = {"machine_id": api.machine["id"], "address": "10.36.1.7", "port": 8080, "weight": 1}
+    (refusal,) = api.post(path, {"backends": [pod]})["results"]
+    assert refusal["error"]["allowed"] == api.machine["private_ips"][0]
+
+    table = api.get(f"networks/{api.network}")["route_table_id"]
+    route = {"destination_cidr": "10.36.1.0/24", "next_hop_machine_id": api.machine["id"]}
+    api.post(f"route_tables/{table}/routes:batch_create", {"routes": [route]})
+
+    assert api.post(path, {"backends": [pod]})["results"][0]["error"] is None
+    (elsewhere,) = api.post(path, {"backends": [{**pod, "address": "10.36.2.7"}]})["results"]
+    assert elsewhere["error"]["allowed"] == f"{api.machine['private_ips'][0]}, 10.36.1.0/24"
 
 
 def test_a_backend_set_in_use_stays_and_an_unused_one_can_go(api: Api) -> None:
@@ -250,6 +325,8 @@ def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api)
         ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}] * 2}, "listeners"),
         ({"listeners": [{"protocol": "SCTP", "port": 8080, "backend_set": "web"}]}, "listeners.0.protocol"),
         ({"backend_sets": [{"name": "web"}] * 2}, "backend_sets"),
+        ({"backend_sets": [{"name": "web", "session_affinity": "COOKIE"}]}, "backend_sets.0.session_affinity"),
+        ({"source_ranges": ["10.0.0.1/8"]}, "source_ranges.0"),
         ({"name": ""}, "name"),
         ({"name": "x" * 256}, "name"),
         ({"network_id": "net-000000000000"}, "network_id"),
