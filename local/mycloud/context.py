@@ -67,6 +67,7 @@ class ListQuery(Strict):
     subnet_id: str | None = None
     cluster_id: str | None = None
     zone: str | None = None
+    machine_id: str | None = None
 
     def filter(self) -> Filter:
         """The query as the store takes it; raises `InvalidParameter`."""
@@ -83,6 +84,7 @@ class ListQuery(Strict):
             subnet_id=self.subnet_id,
             cluster_id=self.cluster_id,
             zone=self.zone,
+            machine_id=self.machine_id,
         )
 
 

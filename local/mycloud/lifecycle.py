@@ -15,8 +15,19 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from local.mycloud.machinery import STOP_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, Machinery, MachineryError
-from local.mycloud.models import PROCESS_ENDED, Cluster, MachineRecord, NetworkRecord, State, SubnetRecord, now
+from local.mycloud.models import (
+    PROCESS_ENDED,
+    Attachment,
+    Cluster,
+    MachineRecord,
+    NetworkRecord,
+    State,
+    SubnetRecord,
+    Volume,
+    now,
+)
 from local.mycloud.store import Filter, Session, Store
+from local.mycloud.volumes import release_volumes
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +47,7 @@ PAUSE_SECONDS = 0.02
 
 _ON_THE_WAY = (State.CREATING.value, State.DELETING.value)
 _MACHINES_ON_THE_WAY = (State.CREATING.value, State.STOPPING.value)
+_ATTACHMENTS_ON_THE_WAY = ("attaching", "detaching")
 _MACHINES_AT_REST = (State.RUNNING.value, State.TERMINATED.value)
 
 
@@ -103,6 +115,8 @@ class Lifecycle:
             clusters = session.query(Cluster)
             machines = session.query(MachineRecord, Filter(states=states))
             networks = {network.id: network for network in session.query(NetworkRecord)}
+            volumes = session.query(Volume, Filter(states=_ON_THE_WAY))
+            volumes += session.query(Volume, Filter(attachment_states=_ATTACHMENTS_ON_THE_WAY))
         if settling:
             self._settle_networks()
         if look_after_processes and not self._machinery.balancer_is_running():
@@ -116,6 +130,8 @@ class Lifecycle:
         for machine in machines:
             if self._machine_needs_work(machine, by_id.get(machine.cluster_id)):
                 self._submit(machine.id, self._work_on_machine)
+        for volume in volumes:
+            self._submit(volume.id, self._work_on_volume)
 
     def _submit(self, id: str, work: Callable[[str], bool]) -> None:
         with self._lock:
@@ -284,6 +300,39 @@ class Lifecycle:
         with self._store.write() as session:
             present = session.find(MachineRecord, before.id)
             if present is not None and (present.state, present.intent) == (before.state, before.intent):
+                changed = present.model_copy(update=changes)
+                session.save(changed)
+                if changed.state == State.TERMINATED:
+                    release_volumes(session, changed.id)
+
+    # -- volumes
+
+    def _work_on_volume(self, id: str) -> bool:
+        with self._store.read() as session:
+            volume = session.find(Volume, id)
+        if volume is None:
+            return False
+        if volume.state == State.DELETING:
+            self._machinery.remove_volume(id)
+            with self._store.write() as session:
+                session.remove(id)
+        elif volume.state == State.CREATING:
+            self._machinery.make_volume(id)
+            self._write_volume(volume, state=State.AVAILABLE)
+        elif volume.attachment is not None and volume.attachment.state == "attaching":
+            machine_id = volume.attachment.machine_id
+            self._machinery.attach_volume(id, machine_id)
+            self._write_volume(volume, attachment=Attachment(machine_id=machine_id, state="attached"))
+        elif volume.attachment is not None and volume.attachment.state == "detaching":
+            self._machinery.detach_volume(id, volume.attachment.machine_id)
+            self._write_volume(volume, attachment=None)
+        return True
+
+    def _write_volume(self, before: Volume, **changes: object) -> None:
+        """Write a step's result, unless the API gave the volume another direction meanwhile."""
+        with self._store.write() as session:
+            present = session.find(Volume, before.id)
+            if present is not None and (present.state, present.attachment) == (before.state, before.attachment):
                 session.save(present.model_copy(update=changes))
 
 

@@ -5,11 +5,13 @@ Every method may be called again after a crash in the middle of it: what is ther
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -87,6 +89,22 @@ class Machinery(Protocol):
 
     def remove_machine(self, machine: MachineRecord) -> None:
         """Delete the machine's directory."""
+        ...
+
+    def make_volume(self, id: str) -> None:
+        """Make an empty volume."""
+        ...
+
+    def remove_volume(self, id: str) -> None:
+        """Delete a volume and what is stored on it."""
+        ...
+
+    def attach_volume(self, id: str, machine_id: str) -> None:
+        """Let a machine see a volume."""
+        ...
+
+    def detach_volume(self, id: str, machine_id: str) -> None:
+        """Take a volume out of a machine's sight; what has it mounted keeps it."""
         ...
 
     def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
@@ -175,6 +193,29 @@ class LocalMachinery:
     def remove_machine(self, machine: MachineRecord) -> None:
         shutil.rmtree(self._folder.machine(machine.id), ignore_errors=True)
 
+    def make_volume(self, id: str) -> None:
+        self._require_folder()
+        with _disk(f"volume {id} can't be made"):
+            self._folder.volume(id).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def remove_volume(self, id: str) -> None:
+        folder = self._folder.volume(id)
+        with _disk(f"volume {id} can't be deleted"):
+            if folder.exists():
+                _make_deletable(folder)
+                shutil.rmtree(folder)
+
+    def attach_volume(self, id: str, machine_id: str) -> None:
+        device = self._folder.device(machine_id, id)
+        with _disk(f"volume {id} can't be attached to machine {machine_id}"):
+            device.parent.mkdir(mode=0o700, exist_ok=True)
+            if not device.is_symlink():
+                device.symlink_to(self._folder.volume(id))
+
+    def detach_volume(self, id: str, machine_id: str) -> None:
+        with _disk(f"volume {id} can't be detached from machine {machine_id}"):
+            self._folder.device(machine_id, id).unlink(missing_ok=True)
+
     def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
         kube = Kube.from_kubeconfig(_admin_kubeconfig(self._control_plane(cluster, network), LABELLING_TTL))
         try:
@@ -236,6 +277,23 @@ class LocalMachinery:
                 except BuildError as error:
                     raise MachineryError(str(error)) from error
             return self._binaries
+
+
+@contextlib.contextmanager
+def _disk(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MachineryError(f"{what}: {error}") from error
+
+
+def _make_deletable(folder: Path) -> None:
+    """A pod may have forbidden itself to write to folders on its volume."""
+    folder.chmod(0o700)
+    for parent, names, _ in os.walk(folder):
+        for directory in (Path(parent, name) for name in names):
+            if not directory.is_symlink():
+                directory.chmod(0o700)
 
 
 def _admin_kubeconfig(control_plane: ControlPlane, ttl: timedelta) -> str:

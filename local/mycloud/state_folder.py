@@ -61,6 +61,14 @@ class StateFolder:
         """Credentials and pods of a machine."""
         return self.mycloud / "machines" / id
 
+    def volume(self, id: str) -> Path:
+        """What is stored on a volume."""
+        return self.mycloud / "volumes" / id
+
+    def device(self, machine_id: str, volume_id: str) -> Path:
+        """Where a machine sees an attached volume."""
+        return self.machine(machine_id) / "devices" / volume_id
+
     def stack(self, name: str) -> Path:
         """Engine state, passphrase and config copy of a stack."""
         return self.root / "stacks" / name

@@ -32,10 +32,11 @@ from local.mycloud.models import (
     State,
     SubnetRecord,
     Update,
+    Volume,
 )
 
-Record = NetworkRecord | SubnetRecord | RouteTable | Cluster | MachineRecord | LoadBalancerRecord
-R = TypeVar("R", NetworkRecord, SubnetRecord, RouteTable, Cluster, MachineRecord, LoadBalancerRecord)
+Record = NetworkRecord | SubnetRecord | RouteTable | Cluster | MachineRecord | LoadBalancerRecord | Volume
+R = TypeVar("R", NetworkRecord, SubnetRecord, RouteTable, Cluster, MachineRecord, LoadBalancerRecord, Volume)
 
 _KINDS: dict[type[Any], tuple[str, str]] = {
     NetworkRecord: ("network", "net"),
@@ -44,6 +45,7 @@ _KINDS: dict[type[Any], tuple[str, str]] = {
     Cluster: ("cluster", "c"),
     MachineRecord: ("machine", "i"),
     LoadBalancerRecord: ("load balancer", "lb"),
+    Volume: ("volume", "vol"),
 }
 
 _SCHEMA = """
@@ -96,6 +98,7 @@ _COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
 class Filter:
     """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
 
+    `machine_id` and `attachment_states`: volumes that are attached, or on the way, to that machine, in those states.
     `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
     """
 
@@ -108,6 +111,8 @@ class Filter:
     subnet_id: str | None = None
     cluster_id: str | None = None
     zone: str | None = None
+    machine_id: str | None = None
+    attachment_states: Sequence[str] | None = None
     changed_since: int | None = None
 
 
@@ -371,6 +376,12 @@ def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
         if (value := getattr(wanted, column)) is not None:
             clauses.append(f"{column} = ?")
             values.append(value)
+    if wanted.machine_id is not None:
+        clauses.append("json_extract(body, '$.attachment.machine_id') = ?")
+        values.append(wanted.machine_id)
+    if wanted.attachment_states is not None:
+        clauses.append(f"json_extract(body, '$.attachment.state') IN ({','.join('?' * len(wanted.attachment_states))})")
+        values += wanted.attachment_states
     for key, value in wanted.tags:
         clauses.append("id IN (SELECT id FROM tags WHERE key = ? AND value = ?)")
         values += [key, value]

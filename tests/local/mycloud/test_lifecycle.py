@@ -86,6 +86,18 @@ class FakeMachinery:
     def remove_machine(self, machine: MachineRecord) -> None:
         self.journal.append(f"remove {machine.id}")
 
+    def make_volume(self, id: str) -> None:
+        self._start(id)
+
+    def remove_volume(self, id: str) -> None:
+        self._end(id)
+
+    def attach_volume(self, id: str, machine_id: str) -> None:
+        self._start(f"{id} on {machine_id}")
+
+    def detach_volume(self, id: str, machine_id: str) -> None:
+        self._end(f"{id} on {machine_id}")
+
     def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:  # noqa: ARG002
         if machine.id not in self.registered:
             return False
