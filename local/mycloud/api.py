@@ -50,7 +50,7 @@ def create_app(context: Context, lifespan: Lifespan[FastAPI] | None = None) -> F
     app.add_exception_handler(ApiError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_parameters)
     app.add_exception_handler(HTTPException, _refuse_path)
-    app.add_middleware(Gate, operations=_operations(), token=context.token, faults=context.faults, calls=context.calls)
+    app.add_middleware(Gate, operations=_operations())
     context.store.observe(context.board.ring)
     return app
 

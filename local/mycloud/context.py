@@ -12,8 +12,9 @@ from pydantic import Field
 
 from local.addresses import AddressBlock
 from local.mycloud.balancer_board import BalancerBoard
+from local.mycloud.calls import Calls
 from local.mycloud.errors import InvalidParameter
-from local.mycloud.gate import Calls, Faults
+from local.mycloud.faults import Faults
 from local.mycloud.models import MAX_PAGE, Cluster, State, Strict
 from local.mycloud.store import Filter, Store
 

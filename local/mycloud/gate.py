@@ -6,11 +6,9 @@ A plain ASGI middleware. A dropped answer is a connection that ends without one 
 
 from __future__ import annotations
 
-import fnmatch
+import asyncio
 import hmac
 import re
-import threading
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,70 +16,15 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from local.mycloud.context import Context
 from local.mycloud.errors import ApiError, Throttled, Unauthorized
-from local.mycloud.models import Fault
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
 """What is answered without a token."""
 
-_HARMLESS = "/v1/admin/"
-"""Faults never hit the endpoints that switch them off."""
-
 
 class AnswerDropped(Exception):
     """A `drop_answer` fault, where there is no connection to close (in-process tests)."""
-
-
-class Faults:
-    """The faults that are switched on, oldest first. Safe to use from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._faults: list[Fault] = []
-
-    def add(self, fault: Fault) -> None:
-        """Switch a fault on."""
-        with self._lock:
-            self._faults.append(fault)
-
-    def clear(self) -> None:
-        """Switch all faults off."""
-        with self._lock:
-            self._faults.clear()
-
-    def all(self) -> list[Fault]:
-        """The faults with what is left of their counts."""
-        with self._lock:
-            return [fault.model_copy() for fault in self._faults]
-
-    def take(self, operation: str) -> Fault | None:
-        """The first fault that an operation ("METHOD PATH") meets, used up by one."""
-        with self._lock:
-            for fault in self._faults:
-                if fnmatch.fnmatchcase(operation, fault.operation):
-                    fault.count -= 1
-                    if fault.count == 0:
-                        self._faults.remove(fault)
-                    return fault
-        return None
-
-
-class Calls:
-    """How often each operation was called since the start, by `METHOD /route/template`."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: Counter[str] = Counter()
-
-    def count(self, operation: str) -> None:
-        """One more call."""
-        with self._lock:
-            self._counts[operation] += 1
-
-    def all(self) -> dict[str, int]:
-        """The counts so far."""
-        with self._lock:
-            return dict(self._counts)
 
 
 class AbortableProtocol(H11Protocol):
@@ -110,36 +53,29 @@ class AbortableProtocol(H11Protocol):
 class Gate:
     """The middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, *, operations: Iterable[str], token: str, faults: Faults, calls: Calls) -> None:
+    def __init__(self, app: ASGIApp, *, operations: Iterable[str]) -> None:
         self._app = app
         self._patterns = _patterns(operations)
-        self._token = token.encode()
-        self._faults = faults
-        self._calls = calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        if not self._is_authorized(scope):
+        context: Context = scope["app"].state.context
+        if not _is_authorized(scope, context.token):
             await error_answer(Unauthorized("the bearer token is missing or wrong"))(scope, receive, send)
             return
         operation = f"{scope['method']} {scope['path']}"
-        self._calls.count(self._template(operation))
-        fault = None if scope["path"].startswith(_HARMLESS) else self._faults.take(operation)
-        if fault is None:
-            await self._app(scope, receive, send)
-        elif fault.kind == "throttle":
-            await error_answer(Throttled("too many calls (a fault that was switched on)", fault.retry_after))(
-                scope, receive, send
-            )
-        else:
+        context.calls.count(self._template(operation))
+        met = context.faults.meet(operation)
+        if met.delay:
+            await asyncio.sleep(met.delay)
+        if met.error is not None:
+            await error_answer(met.error)(scope, receive, send)
+        elif met.drops_answer:
             await self._drop_answer(scope, receive)
-
-    def _is_authorized(self, scope: Scope) -> bool:
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, token = header.partition(b" ")
-        return kind.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+        else:
+            await self._app(scope, receive, send)
 
     def _template(self, operation: str) -> str:
         for pattern, template in self._patterns:
@@ -156,6 +92,12 @@ class Gate:
             raise AnswerDropped(f"{scope['method']} {scope['path']}")
         while (await receive())["type"] != "http.disconnect":
             continue
+
+
+def _is_authorized(scope: Scope, token: str) -> bool:
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, given = header.partition(b" ")
+    return kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), token.encode())
 
 
 def error_answer(error: ApiError) -> JSONResponse:

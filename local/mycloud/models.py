@@ -256,7 +256,10 @@ class BackendHealth(BaseModel):
 
 
 class ListenerCounters(BaseModel):
-    """What went through a listener since the load balancer's data plane started."""
+    """What went through a listener since the load balancer's data plane started.
+
+    Rejected, in connections (UDP: datagrams): because of `max_qps`, and because of the source ranges.
+    """
 
     protocol: str
     port: int
@@ -264,6 +267,7 @@ class ListenerCounters(BaseModel):
     bytes_in: int = 0
     bytes_out: int = 0
     rejected_qps: int = 0
+    rejected_source: int = 0
 
 
 class Attachment(BaseModel):
@@ -427,12 +431,22 @@ class CredentialsRequest(Strict):
 
 
 class Fault(Strict):
-    """Make the next `count` calls of an operation (a glob over "METHOD PATH") fail in a given way."""
+    """Make calls of an operation (a glob over "METHOD PATH") fail in a given way, or wait (`latency`: `seconds`).
+
+    The first `after` calls that match go through; each later one fails with `probability`, until `count` have (None:
+    until the fault is deleted). `error`: the operation is not done, the answer has `status` and `code` (None: the
+    status's own). `retry_after`, in seconds: what a throttled caller is told.
+    """
 
     operation: str
-    kind: Literal["throttle", "drop_answer"]
-    count: Annotated[int, Field(ge=1)] = 1
+    kind: Literal["throttle", "drop_answer", "error", "latency"]
+    count: Annotated[int, Field(ge=1)] | None = 1
+    probability: Annotated[float, Field(ge=0, le=1)] = 1
+    after: Annotated[int, Field(ge=0)] = 0
     retry_after: Annotated[float, Field(ge=0)] = 1
+    seconds: Annotated[float, Field(ge=0, le=3600)] = 1
+    status: Annotated[int, Field(ge=400, le=599)] = 503
+    code: Annotated[str, Field(min_length=1)] | None = None
 
 
 # --------------------------------------------------------------------------------------------------------- answers

@@ -42,6 +42,12 @@ def count_calls(context: Ctx) -> Calls:
     return Calls(calls=context.calls.all())
 
 
+@router.delete("/admin/calls", status_code=204)
+def forget_calls(context: Ctx) -> Response:
+    context.calls.clear()
+    return Response(status_code=204)
+
+
 @data_plane.get("/config")
 async def follow_config(
     context: Ctx,

@@ -2,96 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.errors import QuotaExceeded
-from local.mycloud.gate import AnswerDropped
-from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.models import Cluster, State
 from local.mycloud.networking import free_host
-from local.mycloud.store import Store
-
-TOKEN = "a-token-of-this-test"
-
-Json = dict[str, Any]
-
-
-class FakeKubeconfigs:
-    def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
-        return f"kubeconfig of {cluster.id} for {ttl.total_seconds():g} s"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[Context]:
-    store = Store(tmp_path / "mycloud.db")
-    yield Context(AddressBlock(32), store, TOKEN, FakeKubeconfigs(), first_port=1024)
-    store.close()
-
-
-@pytest.fixture
-def api(context: Context) -> Iterator[TestClient]:
-    with client(context) as api:
-        yield api
-
-
-def client(context: Context, token: str = TOKEN) -> TestClient:
-    return TestClient(create_app(context), headers={"Authorization": f"Bearer {token}"})
-
-
-def post(api: TestClient, path: str, body: Json) -> Json:
-    answer = api.post(f"/v1/{path}", json=body)
-    assert answer.status_code in (200, 201), answer.text
-    return dict(answer.json())
-
-
-def get(api: TestClient, path: str, **query: Any) -> Json:
-    answer = api.get(f"/v1/{path}", params=query)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
-
-
-def refused(answer: Any, status: int, code: str) -> Json:
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), answer.text
-    return dict(answer.json()["error"])
-
-
-def network(api: TestClient, name: str = "net") -> Json:
-    return post(api, "networks", {"name": name})
-
-
-def place(api: TestClient) -> Json:
-    """A network with a subnet and a cluster: what a machine needs."""
-    net = network(api)
-    subnet = post(api, "subnets", {"name": "s", "network_id": net["id"], "zone": "zone-b"})
-    cluster = post(api, "clusters", {"name": "c", "network_id": net["id"]})
-    return {"network_id": net["id"], "table": net["route_table_id"], "subnet": subnet, "cluster": cluster}
-
-
-def machine_body(where: Json, name: str = "worker-0", **more: Any) -> Json:
-    return {
-        "name": name,
-        "subnet_id": where["subnet"]["id"],
-        "cluster_id": where["cluster"]["id"],
-        "type": "m1.small",
-        "role": "worker",
-        **more,
-    }
-
-
-def set_state(context: Context, id: str, state: State) -> None:
-    with context.store.write() as session:
-        machine = session.get(MachineRecord, id)
-        machine.state = state
-        session.save(machine)
-
+from tests.local.mycloud.api_calls import (
+    TOKEN,
+    Json,
+    get,
+    machine_body,
+    network,
+    place,
+    post,
+    refused,
+    set_state,
+)
 
 # ------------------------------------------------------------------------------------------------------------ access
 
@@ -390,54 +321,6 @@ def test_a_bad_destination_is_refused_with_its_place(api: TestClient, cidr: str)
     )
 
     assert error["field"] == "routes.0.destination_cidr"
-
-
-# ------------------------------------------------------------------------------------------------------------ faults
-
-
-def test_a_throttled_operation_says_when_to_come_back_as_often_as_asked(api: TestClient) -> None:
-    post(api, "admin/faults", {"operation": "POST /v1/net*", "kind": "throttle", "count": 2, "retry_after": 0.5})
-
-    for _ in range(2):
-        answer = api.post("/v1/networks", json={"name": "n"})
-        refused(answer, 429, "Throttled")
-        assert answer.headers["Retry-After"] == "0.5"
-
-    assert get(api, "networks")["items"] == []
-    network(api)
-    assert get(api, "admin/faults")["items"] == []
-
-
-def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestClient) -> None:
-    body = {"name": "n", "client_token": "t"}
-    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "drop_answer"})
-
-    with pytest.raises(AnswerDropped):
-        api.post("/v1/networks", json=body)
-
-    (made,) = get(api, "networks")["items"]
-    assert post(api, "networks", body)["id"] == made["id"]
-
-
-def test_faults_can_be_switched_off(api: TestClient) -> None:
-    post(api, "admin/faults", {"operation": "*", "kind": "throttle", "count": 100})
-    refused(api.get("/v1/networks"), 429, "Throttled")
-
-    assert api.delete("/v1/admin/faults").status_code == 204
-
-    assert get(api, "networks")["items"] == []
-
-
-def test_calls_are_counted_by_route_template(api: TestClient) -> None:
-    made = network(api)["id"]
-    get(api, f"networks/{made}")
-    get(api, f"networks/{made}")
-
-    assert get(api, "admin/calls")["calls"] == {
-        "POST /v1/networks": 1,
-        "GET /v1/networks/{id}": 2,
-        "GET /v1/admin/calls": 1,
-    }
 
 
 # --------------------------------------------------------------------------------------------------------- addresses

@@ -1,0 +1,161 @@
+"""Faults that tests switch on: which call meets which, through the API and by the rules alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from local.mycloud.faults import Faults
+from local.mycloud.gate import AnswerDropped
+from local.mycloud.models import Fault
+from tests.local.mycloud.api_calls import get, network, post, refused
+
+
+def faults(*bodies: dict[str, Any]) -> Faults:
+    made = Faults()
+    for body in bodies:
+        made.add(Fault.model_validate({"operation": "*", "kind": "error", **body}))
+    return made
+
+
+def fails(made: Faults, operation: str = "GET /v1/machines") -> bool:
+    return made.meet(operation).error is not None
+
+
+# --------------------------------------------------------------------------------------------------- through the API
+
+
+def test_a_throttled_operation_says_when_to_come_back_as_often_as_asked(api: TestClient) -> None:
+    post(api, "admin/faults", {"operation": "POST /v1/net*", "kind": "throttle", "count": 2, "retry_after": 0.5})
+
+    for _ in range(2):
+        answer = api.post("/v1/networks", json={"name": "n"})
+        refused(answer, 429, "Throttled")
+        assert answer.headers["Retry-After"] == "0.5"
+
+    assert get(api, "networks")["items"] == []
+    network(api)
+    assert get(api, "admin/faults")["items"] == []
+
+
+def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestClient) -> None:
+    body = {"name": "n", "client_token": "t"}
+    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "drop_answer"})
+
+    with pytest.raises(AnswerDropped):
+        api.post("/v1/networks", json=body)
+
+    (made,) = get(api, "networks")["items"]
+    assert post(api, "networks", body)["id"] == made["id"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"),
+    [
+        ({}, 503, "Unavailable"),
+        ({"status": 500}, 500, "Internal"),
+        ({"status": 403}, 403, "PermissionDenied"),
+        ({"status": 403, "code": "QuotaExceeded"}, 403, "QuotaExceeded"),
+    ],
+)
+def test_an_error_is_answered_as_asked_and_the_operation_is_not_done(
+    api: TestClient, fault: dict[str, Any], status: int, code: str
+) -> None:
+    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "error", **fault})
+
+    refused(api.post("/v1/networks", json={"name": "n"}), status, code)
+
+    assert get(api, "networks")["items"] == []
+
+
+def test_latency_delays_an_operation_that_is_then_done(api: TestClient) -> None:
+    post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "latency", "seconds": 0.2})
+    began = time.monotonic()
+
+    network(api)
+
+    assert time.monotonic() - began >= 0.2
+
+
+def test_faults_can_be_switched_off(api: TestClient) -> None:
+    post(api, "admin/faults", {"operation": "*", "kind": "throttle", "count": None})
+    refused(api.get("/v1/networks"), 429, "Throttled")
+
+    assert api.delete("/v1/admin/faults").status_code == 204
+
+    assert get(api, "networks")["items"] == []
+
+
+def test_calls_are_counted_by_route_template_until_they_are_forgotten(api: TestClient) -> None:
+    made = network(api)["id"]
+    get(api, f"networks/{made}")
+    get(api, f"networks/{made}")
+
+    counted = get(api, "admin/calls")["calls"]
+    assert api.delete("/v1/admin/calls").status_code == 204
+
+    assert counted == {"POST /v1/networks": 1, "GET /v1/networks/{id}": 2, "GET /v1/admin/calls": 1}
+    assert get(api, "admin/calls")["calls"] == {"GET /v1/admin/calls": 1}
+
+
+# ---------------------------------------------------------------------------------------------------- by their rules
+
+
+def test_the_first_calls_that_match_go_through_where_the_fault_comes_after_them() -> None:
+    made = faults({"operation": "POST *", "after": 2})
+
+    met = [fails(made, call) for call in ("POST /v1/a", "GET /v1/a", "POST /v1/b", "POST /v1/a", "POST /v1/a")]
+
+    assert met == [False, False, False, True, False]
+
+
+def test_a_fault_without_a_count_lasts() -> None:
+    made = faults({"count": None})
+
+    assert all(fails(made) for _ in range(100))
+
+
+def test_a_fault_of_some_probability_uses_up_its_count_only_when_it_strikes() -> None:
+    made = faults({"probability": 0.3, "count": 20})
+
+    met = [fails(made) for _ in range(2000)]
+
+    assert met.count(True) == 20
+    assert False in met[: met.index(True) + 20]
+    assert made.all() == []
+
+
+def test_a_probability_of_nothing_never_strikes() -> None:
+    made = faults({"probability": 0, "count": None})
+
+    assert not any(fails(made) for _ in range(100))
+
+
+def test_latencies_add_up_before_the_fault_that_ends_the_call() -> None:
+    made = faults({"kind": "latency", "seconds": 1}, {"kind": "latency", "seconds": 0.5}, {}, {"status": 500})
+
+    met = made.meet("GET /v1/machines")
+
+    assert met.delay == 1.5
+    assert met.error is not None
+    assert met.error.status == 503
+
+
+@pytest.mark.parametrize(
+    ("glob", "operation", "met"),
+    [
+        ("*", "GET /v1/machines", True),
+        ("*", "GET /internal/balancer/config", False),
+        ("GET *", "GET /internal/balancer/config", False),
+        ("* /internal/*", "GET /internal/balancer/config", True),
+        ("*", "POST /v1/admin/faults", False),
+        ("* /v1/admin/*", "POST /v1/admin/faults", False),
+    ],
+)
+def test_a_glob_means_the_users_api_and_the_data_planes_own_only_when_it_names_it(
+    glob: str, operation: str, met: bool
+) -> None:
+    assert fails(faults({"operation": glob}), operation) is met
