@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     settings = manager_options(options)
     cloud = _cloud(options)
     kube = kubernetes(options)
-    cloud.check_access()
+    cloud.check_access(settings.controllers)
     _wait_for(kube, settings.start_timeout)
     manager = Manager(kube, cloud, settings)
     stop = threading.Event()

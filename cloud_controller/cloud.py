@@ -6,7 +6,7 @@ and raises only the errors of `cloud_errors`. `docs/cloud-interface.md` maps eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -25,6 +25,7 @@ from cloud_controller.load_balancer_operations import LoadBalancers
 
 __all__ = [
     "AccessDenied",
+    "CallObserver",
     "Cloud",
     "CloudError",
     "Conflict",
@@ -138,6 +139,10 @@ class Routes(Protocol):
 # ----------------------------------------------------------------------------------------------------------- cloud
 
 
+CallObserver = Callable[[str, float, CloudError | None], None]
+"""Is told of one call: the operation (`GET machines`; few distinct ones, never an id), its seconds, its error."""
+
+
 class Cloud(Protocol):
     """One cloud account as one cluster's controllers use it. Made by a registered factory from a cloud config."""
 
@@ -169,8 +174,15 @@ class Cloud(Protocol):
         """None where the cloud has no load balancers."""
         ...
 
-    def check_access(self) -> None:
-        """Raise `AccessDenied` (naming the missing right) or `Unavailable` unless the credentials work."""
+    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:
+        """Raise unless the credentials work and have the rights that these controllers need (`read_only`: to plan).
+
+        `AccessDenied` names the missing rights; `Unavailable`, `InvalidConfiguration` as everywhere.
+        """
+        ...
+
+    def observe_calls(self, observer: CallObserver) -> None:
+        """From now on tell the observer of every call to the cloud's API, each attempt for itself."""
         ...
 
     def cluster_access(self) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
 from cloud_controller.cloud import (
+    CallObserver,
     Conflict,
     Instance,
     InstanceRef,
@@ -55,7 +56,7 @@ class FakeCloud:
         return self.machines[name]
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        self.check_access()
+        self.fail_if_told()
         self.describes.append(len(refs))
         by_provider_id = {machine.provider_id: machine for machine in self.machines.values()}
         return {
@@ -63,9 +64,15 @@ class FakeCloud:
             for ref in refs
         }
 
-    def check_access(self) -> None:
+    def fail_if_told(self) -> None:
         if self.error is not None:
             raise self.error
+
+    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
+        self.fail_if_told()
+
+    def observe_calls(self, observer: CallObserver) -> None:
+        self.observer = observer
 
     def cluster_access(self) -> str:
         raise NotFound("this cloud runs no control plane")
@@ -78,11 +85,11 @@ class FakeRoutes:
         self._cloud = cloud
 
     def list(self) -> Sequence[Route]:
-        self._cloud.check_access()
+        self._cloud.fail_if_told()
         return [*self._cloud.table]
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        self._cloud.check_access()
+        self._cloud.fail_if_told()
         failures = []
         for route in routes:
             if route.target_instance in self._cloud.refuse_routes_to:
@@ -92,7 +99,7 @@ class FakeRoutes:
         return failures
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        self._cloud.check_access()
+        self._cloud.fail_if_told()
         gone = {route.destination_cidr for route in routes}
         self._cloud.table[:] = [route for route in self._cloud.table if route.destination_cidr not in gone]
         return []

@@ -7,6 +7,7 @@ else: not in `repr`, errors or logs. A client may be shared by threads.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -22,9 +23,10 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from cloud_controller import retries
+from cloud_controller import logs, retries
 from cloud_controller.cloud import (
     AccessDenied,
+    CallObserver,
     CloudError,
     Conflict,
     InvalidConfiguration,
@@ -43,6 +45,7 @@ PAGE = 100
 
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 _DEFAULT_RETRY_AFTER = 1.0
+_COLLECTION = re.compile("[a-z_]+")
 
 
 class Client:
@@ -52,7 +55,8 @@ class Client:
     objects that a list asks for at once. Every method raises
     the errors of `cloud_controller.cloud`. What was throttled or never reached the API is tried again; what may have
     been done already (connection lost, 503) only where a repetition does no harm: GET, PUT, DELETE, a POST with a
-    `client_token`, or one called with `idempotent=True`.
+    `client_token`, or one called with `idempotent=True`. `refresh_token` is asked once where the API does not accept
+    the token (any more); if it answers another one, the call is made again with that.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Client:
         timeout: float = 30.0,
         deadline: float = 60.0,
         page: int = PAGE,
+        refresh_token: Callable[[], str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
@@ -70,10 +75,10 @@ class Client:
             raise InvalidConfiguration(
                 "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
             )
-        if not (token.isascii() and token.isprintable() and " " not in token):
-            # Refused here: the HTTP library's own error would quote it.
-            raise InvalidConfiguration("token", "it can't be sent", "one line of printable ASCII without spaces")
-        self._token = token
+        self._token = _sendable(token)
+        self._refresh_token = refresh_token
+        self.observer: CallObserver | None = None
+        """Told of every attempt; see `Cloud.observe_calls`."""
         self._page = page
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
@@ -202,7 +207,7 @@ class Client:
 
         def attempt(number: int) -> Any:
             try:
-                return self._send(method, path, body)
+                return self._authorised(method, path, body)
             except NotFound:
                 # A lost answer, then "not found": the first attempt has deleted it.
                 if method == "DELETE" and number > 0:
@@ -211,9 +216,32 @@ class Client:
 
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _authorised(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        token = self._token
+        try:
+            return self._observed(method, path, body, token)
+        except _Unauthorized:
+            if self._refresh_token is None or (fresh := _sendable(self._refresh_token())) == token:
+                raise
+            self._token = fresh
+        return self._observed(method, path, body, fresh)
+
+    def _observed(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
+        if self.observer is None:
+            return self._send(method, path, body, token)
+        started = time.monotonic()
+        failure: CloudError | None = None
+        try:
+            return self._send(method, path, body, token)
+        except CloudError as error:
+            failure = error
+            raise
+        finally:
+            self.observer(operation_of(method, path), time.monotonic() - started, failure)
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
         what = f"{method} /v1/{path.partition('?')[0]}"
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -253,8 +281,23 @@ class Client:
             if answer.status >= 500:
                 error["code"] = "Unavailable"
         if error["code"] == "Unauthorized":
-            what = f"the token is not accepted by {self.endpoint}: {what}"
+            text = f"mycloud: the token is not accepted by {self.endpoint}: {what}: {error['message']}"
+            return _Unauthorized(text)
         return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
+
+
+class _Unauthorized(AccessDenied):
+    """The token is wrong or has expired, whatever was asked."""
+
+
+def operation_of(method: str, path: str) -> str:
+    """What a call asks for, whatever the object: `GET machines`, `POST volumes/ID:attach`."""
+    words = []
+    for position, word in enumerate(path.partition("?")[0].split("/")):
+        # Collections and ids take turns; a verb after a colon belongs to the operation.
+        name, colon, verb = word.partition(":")
+        words.append(f"{name if position % 2 == 0 and _COLLECTION.fullmatch(name) else 'ID'}{colon}{verb}")
+    return f"{method} {'/'.join(words)}"
 
 
 def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None = None) -> CloudError:
@@ -284,6 +327,14 @@ def known_state(obj: Object, states: Mapping[str, S]) -> S:
     if obj["state"] not in states:
         raise CloudError(f"mycloud: {obj['id']} is in state {obj['state']!r}, which this version does not know")
     return states[obj["state"]]
+
+
+def _sendable(token: str) -> str:
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        # Refused here: the HTTP library's own error would quote it.
+        raise InvalidConfiguration("token", "it can't be sent", "one line of printable ASCII without spaces")
+    logs.hide(token)
+    return token
 
 
 def _is_url(endpoint: str) -> bool:

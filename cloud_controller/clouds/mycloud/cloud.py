@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
+
+from cloud_controller.cloud import CallObserver
 from cloud_controller.clouds.mycloud.client import Client
-from cloud_controller.clouds.mycloud.config import Config
+from cloud_controller.clouds.mycloud.config import Config, read_token
 from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
 from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
@@ -20,7 +24,9 @@ class MyCloud:
     """One cluster of one account of mycloud."""
 
     def __init__(self, config: Config) -> None:
-        self._client = Client(config.endpoint, config.token, deadline=_CALL_DEADLINE)
+        token_file = config.token_file
+        refresh = None if token_file is None else partial(read_token, token_file)
+        self._client = Client(config.endpoint, config.token, deadline=_CALL_DEADLINE, refresh_token=refresh)
         self._scope = Scope(self._client, config.cluster_id, config.network_id)
         self._instances = MyCloudInstances(self._client, self._scope)
         self._routes = MyCloudRoutes(self._client, self._scope)
@@ -59,9 +65,13 @@ class MyCloud:
         """The cluster's load balancers."""
         return self._load_balancers
 
-    def check_access(self) -> None:
-        """Ask for the cluster: raises AccessDenied for a bad token, InvalidConfiguration for an unknown cluster."""
+    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
+        """See `Cloud.check_access`. Raises InvalidConfiguration for an unknown cluster."""
         self._scope.cluster()
+
+    def observe_calls(self, observer: CallObserver) -> None:
+        """See `Cloud.observe_calls`."""
+        self._client.observer = observer
 
     def cluster_access(self) -> str:
         """A kubeconfig for the cluster, valid for an hour."""

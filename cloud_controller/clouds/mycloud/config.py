@@ -2,7 +2,7 @@
 
 [Global]
 endpoint = http://127.16.0.1:7070
-token = …                  # or token-file = /path
+token = …                  # or token-file = /path, which is read again when the token is not accepted any more
 cluster-id = c-0123456789ab
 network-id = net-0123456789ab      # default: the cluster's network
 
@@ -36,6 +36,8 @@ class Config:
     cluster_id: str
     network_id: str | None = None
     scheme: str = "internet-facing"
+    token_file: Path | None = None
+    """Where `token` was read, to be read again once the cloud does not accept it any more."""
 
 
 def parse(text: str) -> Config:
@@ -65,6 +67,7 @@ def parse(text: str) -> Config:
         cluster_id=_required(values, "cluster-id"),
         network_id=values.get(("Global", "network-id")) or None,
         scheme=_allowed(values, "LoadBalancer", "scheme", scheme.allowed, str(scheme.default)),
+        token_file=Path(path) if (path := values.get(("Global", "token-file"))) else None,
     )
 
 
@@ -91,8 +94,13 @@ def _token(values: dict[tuple[str, str], str]) -> str:
         return token
     if not path:
         raise InvalidConfiguration("cloud config: [Global] token", "missing", "token, or token-file")
+    return read_token(Path(path))
+
+
+def read_token(path: Path) -> str:
+    """The token in this file. Raises InvalidConfiguration where there is none."""
     try:
-        token = Path(path).read_text().strip()
+        token = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InvalidConfiguration("cloud config: [Global] token-file", f"{path} can't be read: {why}") from None

@@ -16,7 +16,7 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.clouds.mycloud.client import Client, operation_of
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -75,6 +75,53 @@ def test_a_wrong_token_is_one_clear_error_without_the_token(site: MyCloudSite) -
         Client(site.endpoint, SECRET).list("machines")
 
     assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_token_that_was_replaced_is_read_again_when_the_old_one_is_refused(site: MyCloudSite) -> None:
+    client = Client(site.endpoint, "expired", refresh_token=lambda: site.token)
+
+    assert client.list("machines") == []
+    assert client.create("load_balancers", load_balancer(site))["name"] == "lb"
+
+
+def test_a_token_that_is_still_the_refused_one_is_an_error_after_one_call(site: MyCloudSite) -> None:
+    asked: list[str] = []
+    client = Client(site.endpoint, SECRET, refresh_token=lambda: asked.append("again") or SECRET)  # type: ignore[func-returns-value]
+
+    with pytest.raises(AccessDenied, match="token"):
+        client.list("machines")
+
+    assert asked == ["again"]
+
+
+def test_every_attempt_is_told_to_the_observer_by_its_operation(site: MyCloudSite) -> None:
+    told: list[tuple[str, str | None]] = []
+    client = Client(site.endpoint, site.token, sleep=lambda _: None)
+    client.observer = lambda operation, seconds, error: told.append(
+        (operation, type(error).__name__ if error else None) if seconds > 0 else ("no time", None)
+    )
+    site.fault("GET /v1/machines", "throttle", retry_after=0.01)
+
+    client.list("machines", ids=["i-000000000000"])
+
+    assert told == [("GET machines", "Throttled"), ("GET machines", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "operation"),
+    [
+        ("machines?limit=100", "GET machines"),
+        ("machines/i-0a", "GET machines/ID"),
+        ("volumes/vol-0a:attach", "GET volumes/ID:attach"),
+        ("load_balancers/lb-1/listeners/TCP/80", "GET load_balancers/ID/listeners/ID/ID"),
+        (
+            "load_balancers/lb-1/backend_sets/web/backends:batch_register",
+            "GET load_balancers/ID/backend_sets/ID/backends:batch_register",
+        ),
+    ],
+)
+def test_an_operations_name_holds_no_id(path: str, operation: str) -> None:
+    assert operation_of("GET", path) == operation
 
 
 def test_the_token_is_in_no_text_about_the_client() -> None:

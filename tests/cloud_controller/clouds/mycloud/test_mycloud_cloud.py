@@ -205,11 +205,11 @@ def test_a_batch_that_is_throttled_for_long_fails_route_by_route(site: MyCloudSi
 
 
 def test_access_is_checked_by_token_and_cluster(site: MyCloudSite) -> None:
-    site.cloud.check_access()
+    site.cloud.check_access(["node"])
     with pytest.raises(AccessDenied, match="token"):
-        MyCloud(Config(site.endpoint, "wrong", site.cluster["id"])).check_access()
+        MyCloud(Config(site.endpoint, "wrong", site.cluster["id"])).check_access(["node"])
     with pytest.raises(InvalidConfiguration, match="no cluster c-000000000000"):
-        MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access()
+        MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])
 
 
 def test_cluster_access_is_a_short_lived_kubeconfig(site: MyCloudSite) -> None:

@@ -1,0 +1,92 @@
+"""What a line of the log holds, and what it never holds."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from cloud_controller import logs
+
+SECRET = "s3cr3t-of-test-logs"
+
+
+@pytest.fixture(autouse=True)
+def root_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_a_text_line_has_time_level_logger_and_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info")
+
+    logging.getLogger("x.y").info("done controller=%s took=%.1f", "node", 1.25)
+
+    time, rest = capsys.readouterr().err.split(" ", 1)
+    assert rest == "INFO x.y done controller=node took=1.2\n"
+    assert time.endswith("Z")
+
+
+def test_a_json_line_has_each_pair_as_a_field(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+
+    logging.getLogger("x.y").warning("pass of %s failed at 100%% error=%r tries=%d", "node", "it is: gone", 3)
+
+    line = json.loads(capsys.readouterr().err)
+    assert line.pop("ts").endswith("Z")
+    assert line == {
+        "level": "warning",
+        "logger": "x.y",
+        "msg": "pass of node failed at 100%",
+        "error": "it is: gone",
+        "tries": 3,
+    }
+
+
+def test_a_pair_never_takes_the_place_of_a_lines_own_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+
+    logging.getLogger("x").info("odd level=%s", "high")
+
+    line = json.loads(capsys.readouterr().err)
+    assert (line["level"], line["level_"]) == ("info", "high")
+
+
+def test_a_json_line_of_an_error_holds_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+
+    try:
+        raise KeyError("a bug")
+    except KeyError:
+        logging.getLogger("x").critical("thread died thread=%s", "t", exc_info=sys.exc_info())
+
+    assert "KeyError: 'a bug'" in json.loads(capsys.readouterr().err)["exception"]
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_a_secret_is_never_shown(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.hide(SECRET)
+    logs.configure("debug", style)  # type: ignore[arg-type]
+
+    try:
+        raise ValueError(f"bad header {SECRET}")
+    except ValueError:
+        logging.getLogger("x").exception("sent %s header=%s", SECRET, SECRET)
+    logging.getLogger("x").info("asked with Authorization: Bearer abcdef0123456789")
+
+    err = capsys.readouterr().err
+    assert SECRET not in err
+    assert "abcdef0123456789" not in err
+    assert err.count("[redacted]") >= 3
+
+
+def test_what_only_speaks_of_tokens_is_left_as_it_is() -> None:
+    text = "the token has expired; token-file /etc/token"
+
+    assert logs.redacted(text) == text
