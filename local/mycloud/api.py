@@ -15,14 +15,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
 from local.mycloud.context import Context, Ctx
-from local.mycloud.endpoints import admin, balancing, compute, networking, volumes
+from local.mycloud.endpoints import account, admin, balancing, compute, networking, volumes
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models import ErrorAnswer
 from local.mycloud.state_folder import fingerprint
 
 _PREFIX = "/v1"
-_ROUTERS = (networking.router, compute.router, balancing.router, volumes.router, admin.router)
+_ROUTERS = (networking.router, compute.router, balancing.router, volumes.router, account.router, admin.router)
 
 
 class MethodNotAllowed(ApiError):

@@ -37,6 +37,13 @@ class Unauthorized(ApiError):
     code = "Unauthorized"
 
 
+class PermissionDenied(ApiError):
+    """The token does not allow the operation."""
+
+    status = 403
+    code = "PermissionDenied"
+
+
 class QuotaExceeded(ApiError):
     """The site holds as many objects of this kind as it can."""
 

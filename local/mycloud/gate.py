@@ -7,15 +7,16 @@ A plain ASGI middleware. A dropped answer is a connection that ends without one 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from local.mycloud.access import SITES_OWN, Access, access_of, is_same
 from local.mycloud.context import Context
 from local.mycloud.errors import ApiError, Throttled, Unauthorized
 
@@ -62,11 +63,15 @@ class Gate:
             await self._app(scope, receive, send)
             return
         context: Context = scope["app"].state.context
-        if not _is_authorized(scope, context.token):
-            await error_answer(Unauthorized("the bearer token is missing or wrong"))(scope, receive, send)
-            return
         operation = f"{scope['method']} {scope['path']}"
-        context.calls.count(self._template(operation))
+        try:
+            access = await _access(context, _bearer_token(scope))
+            context.calls.count(self._template(operation))
+            access.require(operation)
+        except ApiError as error:
+            await error_answer(error)(scope, receive, send)
+            return
+        scope["access"] = access
         met = context.faults.meet(operation)
         if met.delay:
             await asyncio.sleep(met.delay)
@@ -94,10 +99,17 @@ class Gate:
             continue
 
 
-def _is_authorized(scope: Scope, token: str) -> bool:
-    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, given = header.partition(b" ")
-    return kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), token.encode())
+async def _access(context: Context, token: str) -> Access:
+    if is_same(token, context.token):
+        return SITES_OWN
+    return await run_in_threadpool(access_of, context.store, token)
+
+
+def _bearer_token(scope: Scope) -> str:
+    """The token of the request, or an empty one, which nobody has."""
+    header: bytes = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.partition(b" ")
+    return token.strip().decode("latin-1") if kind.lower() == b"bearer" else ""
 
 
 def error_answer(error: ApiError) -> JSONResponse:

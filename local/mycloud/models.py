@@ -25,7 +25,12 @@ MAX_BACKEND_BATCH = 40
 
 def now() -> str:
     """The present time as objects carry it: RFC 3339, UTC."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(datetime.now(UTC).timestamp())
+
+
+def rfc3339(seconds: float) -> str:
+    """A time in seconds since 1970 as objects carry it: with milliseconds, so that texts compare as times do."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _address(value: str) -> str:
@@ -430,6 +435,19 @@ class CredentialsRequest(Strict):
     ttl_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600
 
 
+class CreateToken(Strict):
+    """A further token. `operations`: globs over "METHOD PATH" of what it may do, None: all that users call."""
+
+    ttl_seconds: Annotated[int, Field(ge=1, le=31536000)]
+    operations: list[str] | None = None
+
+
+class CheckAccess(Strict):
+    """Which of these operations ("METHOD PATH") may not be done?"""
+
+    operations: Annotated[list[Annotated[str, Field(pattern="^[A-Z]+ /")]], Field(max_length=1000)]
+
+
 class Fault(Strict):
     """Make calls of an operation (a glob over "METHOD PATH") fail in a given way, or wait (`latency`: `seconds`).
 
@@ -503,6 +521,17 @@ class Kubeconfig(BaseModel):
 
 class Calls(BaseModel):
     calls: dict[str, int]
+
+
+class IssuedToken(BaseModel):
+    """A secret, which is told only once."""
+
+    token: str
+    expires_at: str
+
+
+class AccessAnswer(BaseModel):
+    denied: list[str]
 
 
 Json = dict[str, Any]

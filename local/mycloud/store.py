@@ -87,6 +87,7 @@ CREATE TABLE IF NOT EXISTS tokens (
     id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
     PRIMARY KEY (kind, token)
 );
+CREATE TABLE IF NOT EXISTS access_tokens (digest TEXT PRIMARY KEY, expires_at REAL NOT NULL, operations TEXT);
 CREATE TABLE IF NOT EXISTS sequence (value INTEGER NOT NULL);
 INSERT INTO sequence SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sequence);
 """
@@ -250,6 +251,20 @@ class Session:
                 "INSERT OR REPLACE INTO tokens (kind, token, body_hash, id) VALUES (?, ?, ?, ?)",
                 (kind_of(type(record)), request.client_token, _body_hash(request), record.id),
             )
+
+    # -- access
+
+    def access_token(self, digest: str) -> tuple[float, list[str] | None] | None:
+        """When the token with this digest expires (seconds since 1970), and its operations or None for all."""
+        row = self._db.execute(
+            "SELECT expires_at, operations FROM access_tokens WHERE digest = ?", (digest,)
+        ).fetchone()
+        return None if row is None else (row[0], None if row[1] is None else json.loads(row[1]))
+
+    def add_access_token(self, digest: str, expires_at: float, operations: Sequence[str] | None) -> None:
+        """Write a new token."""
+        values = (digest, expires_at, None if operations is None else json.dumps(operations))
+        self._db.execute("INSERT INTO access_tokens VALUES (?, ?, ?)", values)
 
     # -- routes
 

@@ -1,4 +1,4 @@
-"""Endpoints for tests (faults, call counts) and for the load balancers' data plane."""
+"""Endpoints for tests (faults, call counts, tokens) and for the load balancers' data plane."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from local.mycloud import balancing
+from local.mycloud import access, balancing
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport, ConfigAnswer
 from local.mycloud.context import Context, Ctx
-from local.mycloud.models import Calls, Fault, Items, LoadBalancerRecord
+from local.mycloud.models import Calls, CreateToken, Fault, IssuedToken, Items, LoadBalancerRecord
 from local.mycloud.store import Filter
 
 router = APIRouter(tags=["admin"])
@@ -46,6 +46,12 @@ def count_calls(context: Ctx) -> Calls:
 def forget_calls(context: Ctx) -> Response:
     context.calls.clear()
     return Response(status_code=204)
+
+
+@router.post("/admin/tokens", status_code=201)
+def issue_token(context: Ctx, request: CreateToken) -> IssuedToken:
+    with context.store.write() as session:
+        return access.issue(session, request)
 
 
 @data_plane.get("/config")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -114,6 +114,11 @@ class MyCloudSite:
     def clear_faults(self) -> None:
         """Let every call through again."""
         self.client.delete_path("admin/faults")
+
+    def issue_token(self, ttl_seconds: int = 3600, operations: Sequence[str] | None = None) -> str:
+        """A further token, which may do what these globs over `METHOD PATH` allow, or all that users call."""
+        asked = {"ttl_seconds": ttl_seconds, "operations": None if operations is None else [*operations]}
+        return str(self.client.post("admin/tokens", asked)["token"])
 
     def calls(self, operation: str) -> int:
         """How often `METHOD /v1/route/template` was called since the site was made."""
