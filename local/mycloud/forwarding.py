@@ -1,8 +1,9 @@
 """How bytes get from a listening address to a backend: the TCP and UDP forwarders of load balancers and nodes.
 
 A forwarder knows nothing of Services, health or schedulers: for each connection (TCP) or new client (UDP) it asks a
-`Chooser` for the backend. A change of what the chooser answers never touches a connection that is established. All
-addresses are socket addresses (127.x); everything runs on one event loop and must be called from it.
+`Chooser` for the backend. A change of what the chooser answers never touches a connection that is established. A
+backend sees the client's address, unless the forwarder masquerades. All addresses are socket addresses (127.x);
+everything runs on one event loop and must be called from it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ MAX_UDP_SESSIONS = 4096
 _DATAGRAM_BYTES = 65_536
 _DATAGRAMS_A_WAKE = 64
 _LISTEN_BACKLOG = 512
+_IP_BIND_ADDRESS_NO_PORT = 24
+"""Linux's option that leaves the choice of a bound socket's port to connect(), which then needs none of its own."""
 
 
 @dataclass(slots=True)
@@ -37,15 +40,14 @@ class Counters:
     """Connections or new clients that got no backend."""
 
     active: Counter[Target] = field(default_factory=Counter)
-    """Open connections or sessions of each backend; the "least connections" scheduler reads it."""
+    """Connections or sessions of each backend, also those being made; the "least connections" scheduler reads it."""
 
-    def opened(self, target: Target) -> None:
-        """A connection to `target` was made."""
-        self.connections += 1
+    def opening(self, target: Target) -> None:
+        """A connection to `target` is being made."""
         self.active[target] += 1
 
     def closed(self, target: Target) -> None:
-        """A connection to `target` ended."""
+        """A connection to `target` ended, or was not to be had."""
         self.active[target] -= 1
         if self.active[target] <= 0:
             del self.active[target]
@@ -55,7 +57,8 @@ class TcpForwarder:
     """Accepts TCP connections and splices each to the backend that `choose` names.
 
     Half-closes pass through, back-pressure too. A connection without traffic for `idle_timeout` seconds (None: no
-    limit) is closed. A backend that refuses is put into `tried` and the chooser asked again.
+    limit) is closed. A backend that refuses is put into `tried` and the chooser asked again. `masquerade`: backends see
+    an address of this host instead of the client's.
     """
 
     def __init__(
@@ -64,12 +67,13 @@ class TcpForwarder:
         *,
         idle_timeout: float | None = None,
         connect_timeout: float = 5.0,
-        counters: Counters | None = None,
+        masquerade: bool = False,
     ) -> None:
-        self.counters = counters if counters is not None else Counters()
+        self.counters = Counters()
         self.idle_timeout = idle_timeout
         self._choose = choose
         self._connect_timeout = connect_timeout
+        self._masquerade = masquerade
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,19 +120,30 @@ class TcpForwarder:
 
     async def _connect(self, connection: _Connection, client: Target) -> None:
         """Find a backend that accepts, then let the client's bytes flow."""
-        loop = asyncio.get_running_loop()
         tried: frozenset[Target] = frozenset()
         while (target := self._choose(client, tried)) is not None and target not in tried:
+            self.counters.opening(target)
             try:
                 async with asyncio.timeout(self._connect_timeout):
-                    await loop.create_connection(lambda: connection.backend, *target)
+                    await self._dial(connection.backend, client, target)
             except (OSError, TimeoutError):
+                self.counters.closed(target)
                 tried |= {target}
                 continue
             connection.connected(target)
             return
         self.counters.refused += 1
         connection.abort()
+
+    async def _dial(self, protocol: asyncio.Protocol, client: Target, target: Target) -> None:
+        loop = asyncio.get_running_loop()
+        sock = _backend_socket(socket.SOCK_STREAM, None if self._masquerade else client)
+        try:
+            await loop.sock_connect(sock, target)
+        except BaseException:
+            sock.close()
+            raise
+        await loop.create_connection(lambda: protocol, sock=sock)
 
 
 class _Connection:
@@ -147,10 +162,11 @@ class _Connection:
     def connected(self, target: Target) -> None:
         """The backend accepted."""
         if self._ended:  # the client went away meanwhile
+            self.forwarder.counters.closed(target)
             self.backend.abort()
             return
         self.target = target
-        self.forwarder.counters.opened(target)
+        self.forwarder.counters.connections += 1
         self.touch()
         self._watch_idleness()
         self.client.hand_over_what_came_early()
@@ -276,7 +292,7 @@ class UdpForwarder:
 
     A session ends after `idle_timeout` seconds without a datagram, or when its backend refuses; the next datagram
     of the client then gets a new choice. What does not fit into a socket's buffer is dropped, as UDP may.
-    `admit` is asked for every datagram of a client; one that it denies is dropped.
+    `admit` is asked for every datagram of a client; one that it denies is dropped. `masquerade` is as with TCP.
     """
 
     def __init__(
@@ -284,13 +300,14 @@ class UdpForwarder:
         choose: Chooser,
         *,
         idle_timeout: float = 60.0,
-        counters: Counters | None = None,
-        admit: Callable[[], bool] | None = None,
+        admit: Callable[[Target], bool] | None = None,
+        masquerade: bool = False,
     ) -> None:
-        self.counters = counters if counters is not None else Counters()
+        self.counters = Counters()
         self.idle_timeout = idle_timeout
         self._choose = choose
         self._admit = admit
+        self._masquerade = masquerade
         self._socket: socket.socket | None = None
         self._sessions: dict[Target, _Session] = {}
         self._sweeper: asyncio.TimerHandle | None = None
@@ -346,7 +363,7 @@ class UdpForwarder:
             self._forward(data, client)
 
     def _forward(self, data: bytes, client: Target) -> None:
-        if self._admit is not None and not self._admit():
+        if self._admit is not None and not self._admit(client):
             return
         tried: frozenset[Target] = frozenset()
         while (session := self._sessions.get(client) or self._open(client, tried)) is not None:
@@ -368,12 +385,12 @@ class UdpForwarder:
             self.counters.refused += 1
             return None
         loop = asyncio.get_running_loop()
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.setblocking(False)
+        sock = _backend_socket(socket.SOCK_DGRAM, None if self._masquerade else client)
         sock.connect(target)
         session = _Session(client, target, sock, loop.time())
         self._sessions[client] = session
-        self.counters.opened(target)
+        self.counters.connections += 1
+        self.counters.opening(target)
         loop.add_reader(sock, self._from_backend, session)
         if self._sweeper is None:
             self._sweeper = loop.call_later(self.idle_timeout, self._sweep)
@@ -417,6 +434,20 @@ class UdpForwarder:
         asyncio.get_running_loop().remove_reader(session.socket)
         session.socket.close()
         self.counters.closed(session.target)
+
+
+def _backend_socket(kind: socket.SocketKind, client: Target | None) -> socket.socket:
+    """A socket to dial a backend from: from the client's address, any port. Raises OSError."""
+    sock = socket.socket(socket.AF_INET, kind)
+    try:
+        sock.setblocking(False)
+        if client is not None:
+            sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+            sock.bind((client[0], 0))
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 @dataclass(eq=False, slots=True)

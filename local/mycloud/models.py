@@ -162,7 +162,7 @@ class Cluster(CloudObject):
 
 
 class Machine(CloudObject):
-    """A machine that boots into a cluster as a node."""
+    """A machine that boots into a cluster as a node. `simulated`: it has no process, and nothing ever registers it."""
 
     network_id: str
     subnet_id: str
@@ -174,6 +174,7 @@ class Machine(CloudObject):
     private_ips: list[str]
     node_labels: dict[str, str] = {}
     register_provider_id: bool = False
+    simulated: bool = False
     terminated_at: str | None = None
 
 
@@ -435,6 +436,16 @@ class CredentialsRequest(Strict):
     ttl_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600
 
 
+class SimulateMachines(Strict):
+    """Machines of which nothing runs, spread over the subnets in turn; their names are the prefix and a number."""
+
+    cluster_id: str
+    subnet_ids: Annotated[list[str], Field(min_length=1)]
+    count: Annotated[int, Field(ge=1, le=10000)]
+    name_prefix: Annotated[str, Field(pattern="^[a-z0-9][-a-z0-9]*$", max_length=58)] = "node-"
+    tags: dict[str, str] = {}
+
+
 class CreateToken(Strict):
     """A further token. `operations`: globs over "METHOD PATH" of what it may do, None: all that users call."""
 
@@ -528,6 +539,12 @@ class IssuedToken(BaseModel):
 
     token: str
     expires_at: str
+
+
+class MadeMachines(BaseModel):
+    """How many were made."""
+
+    machines: int
 
 
 class AccessAnswer(BaseModel):

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable
 
 from local.mycloud.balancer.health import HealthMonitor
 from local.mycloud.balancer.listener import ActiveListener, Pool
+from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport
 from local.mycloud.models import BackendHealth, BackendSet, HealthCheck, State
 
 log = logging.getLogger(__name__)
 
 ListenerKey = tuple[str, int]
+Revision = tuple[int, int]
+"""A load balancer's report is another when this is another."""
 
 
 class DataPlane:
@@ -21,35 +24,44 @@ class DataPlane:
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
+        # Changes and retries take turns: two at once would bind the same listener twice, and one would fail.
+        self._turn = asyncio.Lock()
         self._balancers: dict[str, _Balancer] = {}
         self._closed: dict[str, int] = {}
 
     async def apply(self, config: BalancerConfig) -> None:
         """Bring one load balancer to its configuration; what did not change in it goes on undisturbed."""
-        if config.state == State.DELETING:
-            self._close(config.id, config.generation)
-        else:
-            balancer = self._balancers.get(config.id)
-            if balancer is None:
-                balancer = self._balancers[config.id] = _Balancer(self.changed.set)
-            await balancer.apply(config)
+        async with self._turn:
+            if config.state == State.DELETING:
+                self._close(config.id, config.generation)
+            else:
+                balancer = self._balancers.get(config.id)
+                if balancer is None:
+                    balancer = self._balancers[config.id] = _Balancer(self.changed.set)
+                await balancer.apply(config)
         self.changed.set()
 
-    def retain(self, ids: Iterable[str]) -> None:
+    async def retain(self, ids: Iterable[str]) -> None:
         """Close every load balancer that the API does not know any more."""
-        for gone in self._balancers.keys() - set(ids):
-            self._balancers.pop(gone).close()
+        async with self._turn:
+            for gone in self._balancers.keys() - set(ids):
+                self._balancers.pop(gone).close()
 
     async def retry(self) -> None:
         """Try again to bind what could not be bound."""
-        for balancer in list(self._balancers.values()):
-            if await balancer.bind():
-                self.changed.set()
+        async with self._turn:
+            for balancer in self._balancers.values():
+                if balancer.failures() and await balancer.bind():
+                    self.changed.set()
 
-    def reports(self) -> list[BalancerReport]:
-        """What there is to say of each load balancer at the moment."""
-        gone = [BalancerReport(id=each, generation=last, closed=True) for each, last in self._closed.items()]
-        return [*gone, *(balancer.report() for balancer in self._balancers.values())]
+    def revisions(self) -> dict[str, Revision]:
+        """Of each load balancer there is something to say of; cheap, so it may be asked often."""
+        gone = {each: (generation, -1) for each, generation in self._closed.items()}
+        return gone | {each: balancer.revision() for each, balancer in self._balancers.items()}
+
+    def reports(self, ids: Iterable[str] | None = None) -> list[BalancerReport]:
+        """What there is to say of these load balancers (None: of all) at the moment."""
+        return [self._report(each) for each in (self.revisions() if ids is None else ids)]
 
     def acknowledged(self, reports: Iterable[BalancerReport]) -> None:
         """The API has these reports: what is closed need not be told again."""
@@ -69,6 +81,11 @@ class DataPlane:
             balancer.close()
         self._closed[id] = generation
 
+    def _report(self, id: str) -> BalancerReport:
+        if id in self._closed:
+            return BalancerReport(id=id, generation=self._closed[id], closed=True)
+        return self._balancers[id].report()
+
 
 class _Balancer:
     """One load balancer: its listeners and its backend sets."""
@@ -76,12 +93,15 @@ class _Balancer:
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self._config: BalancerConfig | None = None
+        self._changes = 0
         self._listeners: dict[ListenerKey, ActiveListener] = {}
         self._monitors: dict[str, HealthMonitor] = {}
         self._pools: dict[str, Pool] = {}
 
     async def apply(self, config: BalancerConfig) -> None:
         self._config = config
+        self._changes += 1
+        sources = SourceRanges(config.source_ranges)
         self._apply_sets(config.backend_sets)
         wanted = {(listener.protocol, listener.port): listener for listener in config.listeners}
         for key in self._listeners.keys() - wanted.keys():
@@ -90,27 +110,36 @@ class _Balancer:
             pool = self._pools[listener.backend_set]
             active = self._listeners.get(key)
             if active is None:
-                self._listeners[key] = ActiveListener(config.address, listener, pool)
+                self._listeners[key] = ActiveListener(config.address, listener, pool, sources)
             else:
-                active.update(listener, pool)
+                active.update(listener, pool, sources)
         await self.bind()
 
     async def bind(self) -> bool:
         """Bind what is not bound; whether that changed anything."""
-        before = self._failures()
+        before = self.failures()
         for listener in self._listeners.values():
             await listener.bind()
-        after = self._failures()
+        after = self.failures()
         if after != before:
+            self._changes += 1
             log.info("%s: %s", self._config and self._config.id, "; ".join(after) or "all listeners are bound")
         return after != before
+
+    def failures(self) -> list[str]:
+        """Why listeners could not be bound."""
+        return [listener.error for listener in self._listeners.values() if listener.error]
+
+    def revision(self) -> Revision:
+        """Changes so far, and a number that every traffic raises."""
+        return self._changes, sum(listener.traffic() for listener in self._listeners.values())
 
     def report(self) -> BalancerReport:
         assert self._config is not None
         return BalancerReport(
             id=self._config.id,
             generation=self._config.generation,
-            failures=self._failures(),
+            failures=self.failures(),
             health=[
                 BackendHealth(
                     backend_set=backend_set.name,
@@ -130,9 +159,6 @@ class _Balancer:
         for monitor in self._monitors.values():
             monitor.close()
 
-    def _failures(self) -> list[str]:
-        return [listener.error for listener in self._listeners.values() if listener.error]
-
     def _apply_sets(self, sets: list[BackendSet]) -> None:
         wanted = {backend_set.name: backend_set for backend_set in sets}
         for name in self._monitors.keys() - wanted.keys():
@@ -141,13 +167,13 @@ class _Balancer:
         for name, backend_set in wanted.items():
             if name not in self._monitors:
                 self._monitors[name] = HealthMonitor(self._health_changed)
-                self._pools[name] = Pool(backend_set.scheduler)
-            self._pools[name].scheduler_name = backend_set.scheduler
+                self._pools[name] = Pool()
             self._monitors[name].update(backend_set.health_check or HealthCheck(), backend_set.backends)
             self._fill(backend_set)
 
     def _health_changed(self) -> None:
         assert self._config is not None
+        self._changes += 1
         for backend_set in self._config.backend_sets:
             self._fill(backend_set)
         for listener in self._listeners.values():
@@ -156,6 +182,4 @@ class _Balancer:
 
     def _fill(self, backend_set: BackendSet) -> None:
         monitor = self._monitors[backend_set.name]
-        self._pools[backend_set.name].set(
-            backend_set.backends, lambda backend: monitor.healthy((backend.address, backend.port)) is True
-        )
+        self._pools[backend_set.name].set(backend_set, lambda backend: monitor.healthy((backend.address, backend.port)))

@@ -10,7 +10,7 @@ import logging
 
 from pydantic import TypeAdapter
 
-from local.mycloud.balancer.data_plane import DataPlane
+from local.mycloud.balancer.data_plane import DataPlane, Revision
 from local.mycloud.balancer.http import HttpError, request
 from local.mycloud.balancer_board import BalancerReport, ConfigAnswer
 
@@ -24,7 +24,7 @@ RECONNECT_SECONDS = 0.5
 COUNTERS_SECONDS = 0.25
 """How often counters are reported when nothing else is."""
 
-RETRY_BIND_SECONDS = 2.0
+RETRY_BIND_SECONDS = 1.0
 
 _REPORTS = TypeAdapter(list[BalancerReport])
 
@@ -37,7 +37,7 @@ class Follower:
         self._address = address
         self._headers = {"Authorization": f"Bearer {token}"}
         self._boot: str | None = None
-        self._reported: dict[str, BalancerReport] = {}
+        self._reported: dict[str, Revision] = {}
 
     async def run(self) -> None:
         """Follow and report until cancelled."""
@@ -56,7 +56,7 @@ class Follower:
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             if self._boot is None:
-                self._data_plane.retain([config.id for config in answer.load_balancers])
+                await self._data_plane.retain([config.id for config in answer.load_balancers])
                 self._reported.clear()
                 self._boot = answer.boot
             elif self._boot != answer.boot:  # another start of the API: compare everything
@@ -86,21 +86,22 @@ class Follower:
             except TimeoutError:
                 pass
             self._data_plane.changed.clear()
-            news = [each for each in self._data_plane.reports() if self._reported.get(each.id) != each]
+            revisions = self._data_plane.revisions()
+            news = [each for each, revision in revisions.items() if self._reported.get(each) != revision]
             if not news or self._boot is None:
                 continue
+            reports = self._data_plane.reports(news)
+            boot = self._boot
             try:
-                await self._send(news)
+                await self._send(reports)
             except HttpError as error:
                 log.info("the API takes no reports: %s", error)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
-            self._data_plane.acknowledged(news)
-            for each in news:
-                if each.closed:
-                    self._reported.pop(each.id, None)
-                else:
-                    self._reported[each.id] = each
+            self._data_plane.acknowledged(reports)
+            if boot == self._boot:
+                closed = {each.id for each in reports if each.closed}
+                self._reported = {each: revision for each, revision in revisions.items() if each not in closed}
 
     async def _send(self, reports: list[BalancerReport]) -> None:
         status, _ = await request(

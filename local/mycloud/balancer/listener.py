@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from local.addresses import socket_address
+from local.mycloud.affinity import ClientAffinity
 from local.mycloud.balancer.schedulers import Candidate, Scheduler, scheduler
+from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer.token_bucket import TokenBucket
 from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
-from local.mycloud.models import Backend, Listener, ListenerCounters
+from local.mycloud.models import Backend, BackendSet, Listener, ListenerCounters
 
 
 class Pool:
-    """The backends that a listener may choose from at the moment."""
+    """The backends that a listener may choose from at the moment, and how."""
 
-    def __init__(self, scheduler_name: str) -> None:
-        self.scheduler_name = scheduler_name
+    def __init__(self) -> None:
         self.candidates: list[Candidate] = []
+        self.affinity: ClientAffinity | None = None
+        self.scheduler_name = ""
 
-    def set(self, backends: Sequence[Backend], usable: Callable[[Backend], bool]) -> None:
-        """Offer the usable backends; weight 0 takes a backend out of new choices."""
+    def set(self, backend_set: BackendSet, healthy: Callable[[Backend], bool | None]) -> None:
+        """Offer the healthy backends; weight 0 takes a backend out of new choices.
+
+        Where none is healthy, those of which nothing is known yet are tried: a set of new backends serves at once.
+        """
+        verdicts = [(backend, healthy(backend)) for backend in backend_set.backends if backend.weight > 0]
+        usable = [backend for backend, verdict in verdicts if verdict]
         self.candidates = [
             Candidate((socket_address(backend.address), backend.port), backend.weight)
-            for backend in backends
-            if backend.weight > 0 and usable(backend)
+            for backend in usable or [backend for backend, verdict in verdicts if verdict is None]
         ]
+        self.scheduler_name = backend_set.scheduler
+        if backend_set.session_affinity == "NONE":
+            self.affinity = None
+        elif self.affinity is None:
+            self.affinity = ClientAffinity(backend_set.session_affinity_timeout_seconds)
+        else:
+            self.affinity.timeout = backend_set.session_affinity_timeout_seconds
 
 
 class ActiveListener:
     """A listener with its socket. `update` changes everything but protocol and port while it goes on."""
 
-    def __init__(self, address: str, config: Listener, pool: Pool) -> None:
+    def __init__(self, address: str, config: Listener, pool: Pool, sources: SourceRanges) -> None:
         self.config = config
         self.error: str | None = None
         self._address = address
         self._pool = pool
+        self._sources = sources
         self._scheduler: Scheduler = scheduler(pool.scheduler_name)
         self._scheduler_name = pool.scheduler_name
         self._bucket: TokenBucket | None = None
-        self._rejected = 0
+        self._rejected_qps = 0
+        self._rejected_source = 0
         self._is_bound = False
         self._forwarder: TcpForwarder | UdpForwarder
         if config.protocol == "TCP":
@@ -60,7 +76,7 @@ class ActiveListener:
         else:
             self.error, self._is_bound = None, True
 
-    def update(self, config: Listener, pool: Pool) -> None:
+    def update(self, config: Listener, pool: Pool, sources: SourceRanges) -> None:
         """Take a changed configuration over; established connections stay as they are."""
         if config.max_qps != self.config.max_qps:
             self._limit(config.max_qps)
@@ -68,6 +84,7 @@ class ActiveListener:
             self._scheduler, self._scheduler_name = scheduler(pool.scheduler_name), pool.scheduler_name
         self.config = config
         self._pool = pool
+        self._sources = sources
         self._forwarder.idle_timeout = config.idle_timeout_seconds
         self.backends_changed()
 
@@ -76,6 +93,12 @@ class ActiveListener:
         if isinstance(self._forwarder, UdpForwarder):
             offered = {candidate.target for candidate in self._pool.candidates}
             self._forwarder.end_sessions(lambda target: target in offered)
+
+    def traffic(self) -> int:
+        """The sum of all counters: another number means other counters."""
+        counters = self._forwarder.counters
+        went_through = counters.connections + counters.bytes_in + counters.bytes_out
+        return went_through + self._rejected_qps + self._rejected_source
 
     def counters(self) -> ListenerCounters:
         """What went through so far."""
@@ -86,7 +109,8 @@ class ActiveListener:
             connections=counters.connections,
             bytes_in=counters.bytes_in,
             bytes_out=counters.bytes_out,
-            rejected_qps=self._rejected,
+            rejected_qps=self._rejected_qps,
+            rejected_source=self._rejected_source,
         )
 
     def close(self) -> None:
@@ -97,16 +121,24 @@ class ActiveListener:
     def _limit(self, max_qps: int | None) -> None:
         self._bucket = None if max_qps is None else TokenBucket(max_qps)
 
-    def _is_admitted(self) -> bool:
+    def _is_admitted(self, client: Target) -> bool:
+        if not self._sources.admits(client[0]):
+            self._rejected_source += 1
+            return False
         if self._bucket is None or self._bucket.take():
             return True
-        self._rejected += 1
+        self._rejected_qps += 1
         return False
 
     def _choose_for_connection(self, client: Target, tried: frozenset[Target]) -> Target | None:
         # A second try for the same connection, after a backend refused it, is not another connection.
-        return self._choose(client, tried) if tried or self._is_admitted() else None
+        return self._choose(client, tried) if tried or self._is_admitted(client) else None
 
-    def _choose(self, _: Target, tried: frozenset[Target]) -> Target | None:
-        left = [candidate for candidate in self._pool.candidates if candidate.target not in tried]
-        return self._scheduler.choose(left, self._forwarder.counters.active)
+    def _choose(self, client: Target, tried: frozenset[Target]) -> Target | None:
+        left = {each.target: each for each in self._pool.candidates if each.target not in tried}
+
+        def pick() -> Target | None:
+            return self._scheduler.choose(list(left.values()), self._forwarder.counters.active)
+
+        affinity = self._pool.affinity
+        return pick() if affinity is None else affinity.choose(client[0], left, pick)

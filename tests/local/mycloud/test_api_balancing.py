@@ -374,7 +374,8 @@ def test_which_ports_may_be_bound_is_the_kernels_word(
 def test_health_and_counters_are_what_the_data_plane_reported(api: Api) -> None:
     lb = api.balancer()["id"]
     key = {"backend_set": "web", "address": api.backend()["address"], "port": 30080}
-    zero = {"protocol": "TCP", "port": 8080, "connections": 0, "bytes_in": 0, "bytes_out": 0, "rejected_qps": 0}
+    nothing = dict.fromkeys(("connections", "bytes_in", "bytes_out", "rejected_qps", "rejected_source"), 0)
+    zero: Json = {"protocol": "TCP", "port": 8080, **nothing}
     assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": None}]
     assert api.get(f"load_balancers/{lb}/counters")["items"] == [zero]
 

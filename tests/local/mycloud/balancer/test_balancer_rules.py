@@ -7,6 +7,7 @@ from collections import Counter
 from local.mycloud.balancer.health import Verdict
 from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
 from local.mycloud.balancer.token_bucket import TokenBucket
+from local.mycloud.forwarding import Target
 
 A, B, C = ("127.0.0.2", 1), ("127.0.0.3", 1), ("127.0.0.4", 1)
 
@@ -43,6 +44,17 @@ def test_least_connections_looks_at_the_weight_too() -> None:
 
     assert scheduler.choose([Candidate(A, 1), Candidate(B, 1)], {A: 2, B: 1}) == B
     assert scheduler.choose([Candidate(A, 4), Candidate(B, 1)], {A: 2, B: 1}) == A
+
+
+def test_least_connections_fills_backends_by_their_weight() -> None:
+    scheduler, active = LeastConnections(), Counter[Target]()
+
+    for _ in range(16):
+        chosen = scheduler.choose([Candidate(A, 3), Candidate(B, 1)], active)
+        assert chosen
+        active[chosen] += 1
+
+    assert active == {A: 12, B: 4}
 
 
 def test_least_connections_takes_turns_among_equals() -> None:

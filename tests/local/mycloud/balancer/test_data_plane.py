@@ -73,6 +73,8 @@ class HttpBackend:
                 writer.write(f"HTTP/1.1 {self.status} Status\r\nContent-Length: 0\r\n\r\n".encode())
             elif line == b"who\n":
                 writer.write(f"{self.name}\n".encode())
+            elif line == b"who am I\n":
+                writer.write(f"{writer.get_extra_info('peername')[0]}\n".encode())
         writer.close()
 
 
@@ -90,13 +92,16 @@ def tcp(port: int, backend_set: str = "set", **more: Any) -> dict[str, Any]:
     return {"protocol": "TCP", "port": port, "backend_set": backend_set, **more}
 
 
-def pool(*members: Backend, name: str = "set", check: str = "NONE", scheduler: str = "round_robin") -> dict[str, Any]:
+def pool(
+    *members: Backend, name: str = "set", check: str = "NONE", scheduler: str = "round_robin", **more: Any
+) -> dict[str, Any]:
     health_check = {"protocol": check, "path": "/healthz", "interval_seconds": 1, "healthy_threshold": 1}
     return {
         "name": name,
         "scheduler": scheduler,
         "health_check": {**health_check, "unhealthy_threshold": 1},
         "backends": list(members),
+        **more,
     }
 
 
@@ -104,7 +109,11 @@ _generations = itertools.count(1)
 
 
 def config(
-    listeners: list[dict[str, Any]], sets: list[dict[str, Any]], state: State = State.CREATING, id: str = "lb-1"
+    listeners: list[dict[str, Any]],
+    sets: list[dict[str, Any]],
+    state: State = State.CREATING,
+    id: str = "lb-1",
+    sources: list[str] | None = None,
 ) -> BalancerConfig:
     return BalancerConfig.model_validate(
         {
@@ -115,6 +124,7 @@ def config(
             "network_id": "net-1",
             "address": LB,
             "scheme": "internal",
+            "source_ranges": sources or [],
             "listeners": listeners,
             "backend_sets": sets,
             "generation": next(_generations),
@@ -122,11 +132,11 @@ def config(
     )
 
 
-async def ask(port: int) -> str:
+async def ask(port: int, client: str = "127.0.0.1", question: bytes = b"who") -> str:
     """Which backend answers a new connection; "" if the connection is closed instead."""
-    reader, writer = await asyncio.open_connection(LB, port)
+    reader, writer = await asyncio.open_connection(LB, port, local_addr=(client, 0))
     try:
-        writer.write(b"who\n")
+        writer.write(question + b"\n")
         return (await reader.readline()).decode().strip()
     except ConnectionResetError:
         return ""
@@ -171,7 +181,7 @@ def test_counters_tell_connections_and_bytes() -> None:
             await ask(port)
 
             assert counters(data_plane) == ListenerCounters(
-                protocol="TCP", port=port, connections=1, bytes_in=4, bytes_out=2, rejected_qps=0
+                protocol="TCP", port=port, connections=1, bytes_in=4, bytes_out=2
             )
 
     run(scenario)
@@ -306,11 +316,173 @@ def test_a_load_balancer_that_the_api_forgot_is_closed() -> None:
         port = free_port(LB)
         await data_plane.apply(config([tcp(port)], [pool()]))
 
-        data_plane.retain(["lb-2"])
+        await data_plane.retain(["lb-2"])
 
         assert data_plane.reports() == []
         with socket.create_server((LB, port)):
             pass
+
+    run(scenario)
+
+
+def test_a_backend_sees_the_address_of_the_client() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a())]))
+
+            assert await ask(port, client="127.2.7.8", question=b"who am I") == "127.2.7.8"
+
+    run(scenario)
+
+
+def test_only_clients_of_the_source_ranges_are_served_and_a_change_spares_who_is_connected() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a())], sources=["127.2.7.0/24", "10.2.8.0/24"]))
+            clients = ["127.2.7.9", "127.2.8.9", "127.2.9.9"]
+            assert [await ask(port, client) for client in clients] == ["a", "a", ""]
+            assert counters(data_plane).rejected_source == 1
+            reader, writer = await asyncio.open_connection(LB, port, local_addr=("127.2.7.9", 0))
+
+            await data_plane.apply(config([tcp(port)], [pool(a())], sources=["127.2.9.0/24"]))
+
+            assert [await ask(port, client) for client in clients] == ["", "", "a"]
+            writer.write(b"who\n")
+            assert await reader.readline() == b"a\n"
+            writer.close()
+
+    run(scenario)
+
+
+def test_with_client_affinity_a_client_keeps_its_backend_while_that_is_healthy() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b", "c") as (a, b, c):
+            port, other_port = free_port(LB), free_port(LB)
+            members = [pool(a(), b(), c(), check="HTTP", session_affinity="CLIENT_IP")]
+            await data_plane.apply(config([tcp(port), tcp(other_port)], members))
+            await until(lambda: health(data_plane) == [True, True, True])
+            clients = [f"127.2.7.{number}" for number in range(1, 4)]
+            chosen = {client: await ask(port, client) for client in clients}
+            assert sorted(chosen.values()) == ["a", "b", "c"]
+
+            for listener in (port, other_port):
+                assert {client: await ask(listener, client) for client in clients} == chosen
+
+            a.status = 500
+            await until(lambda: health(data_plane) == [False, True, True])
+            moved = {client: await ask(port, client) for client in clients}
+            assert moved == {client: await ask(port, client) for client in clients}
+            assert [client for client in clients if moved[client] != chosen[client]] == [
+                client for client in clients if chosen[client] == "a"
+            ]
+
+    run(scenario)
+
+
+def test_connections_made_at_once_spread_by_least_connections() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a(), scheduler="least_connections")]))
+            _, held = await asyncio.open_connection(LB, port)
+            await until(lambda: counters(data_plane).connections == 1)
+            await data_plane.apply(config([tcp(port)], [pool(a(), b(), scheduler="least_connections")]))
+
+            connections = await asyncio.gather(*(asyncio.open_connection(LB, port) for _ in range(9)))
+            for _, writer in connections:
+                writer.write(b"who\n")
+            answers = [await reader.readline() for reader, _ in connections]
+
+            assert (answers.count(b"a\n"), answers.count(b"b\n")) == (4, 5)
+            for _, writer in [*connections, (None, held)]:
+                writer.close()
+
+    run(scenario)
+
+
+def test_new_backends_serve_before_their_first_check_where_no_other_is_healthy() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a(), check="HTTP")]))
+            await until(lambda: health(data_plane) == [True])
+
+            await data_plane.apply(config([tcp(port)], [pool(b(), check="HTTP")]))
+
+            assert health(data_plane) == [None]
+            assert await ask(port) == "b"
+
+    run(scenario)
+
+
+def test_no_request_fails_once_a_dead_backend_is_noticed_nor_when_it_comes_back() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a", "b") as (a, b):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a(), b(), check="TCP")]))
+            await until(lambda: health(data_plane) == [True, True])
+            answers: list[str] = []
+
+            async def traffic() -> None:
+                while True:
+                    answers.append(await ask(port))
+
+            async def answers_once_health_is(*wanted: bool) -> list[str]:
+                await until(lambda: health(data_plane) == list(wanted))
+                begun = len(answers) + len(clients)  # those under way were sent before
+                await until(lambda: len(answers) > begun + 50)
+                return answers[begun:]
+
+            clients = [asyncio.create_task(traffic()) for _ in range(4)]
+            assert set(await answers_once_health_is(True, True)) == {"a", "b"}
+            b.stop()
+            assert set(await answers_once_health_is(True, False)) == {"a"}
+            noticed = len(answers)
+            await b.start()
+            assert set(await answers_once_health_is(True, True)) == {"a", "b"}
+            assert "" not in answers[noticed:]
+            for client in clients:
+                client.cancel()
+
+    run(scenario)
+
+
+def test_a_retry_during_a_change_does_not_stand_in_its_way() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        blocker = socket.create_server((LB, 0))
+        listeners = [tcp(blocker.getsockname()[1])]
+        await data_plane.apply(config(listeners, [pool()]))
+        assert the_report(data_plane).failures
+        blocker.close()
+
+        async def retry_after(turns_of_the_loop: int) -> None:
+            for _ in range(turns_of_the_loop):
+                await asyncio.sleep(0)
+            await data_plane.retry()
+
+        change = data_plane.apply(config(listeners, [pool()]))
+        await asyncio.gather(change, *(retry_after(turns) for turns in range(20)))
+
+        assert the_report(data_plane).failures == []
+
+    run(scenario)
+
+
+def test_only_a_load_balancer_with_something_new_gets_another_revision() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            port = free_port(LB)
+            await data_plane.apply(config([tcp(port)], [pool(a())]))
+            await data_plane.apply(config([tcp(free_port(LB))], [pool(a())], id="lb-2"))
+            before = data_plane.revisions()
+            assert data_plane.revisions() == before
+
+            await ask(port)
+
+            after = data_plane.revisions()
+            assert [each for each in after if after[each] != before[each]] == ["lb-1"]
 
     run(scenario)
 

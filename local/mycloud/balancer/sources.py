@@ -1,0 +1,21 @@
+"""Which clients a load balancer serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address, ip_network
+
+
+class SourceRanges:
+    """CIDRs of clients; none at all: everybody."""
+
+    def __init__(self, cidrs: Iterable[str]) -> None:
+        self._ranges = [ip_network(cidr) for cidr in cidrs]
+
+    def admits(self, client: str) -> bool:
+        """Whether a client with this socket address is served: ranges may mean that, or its cluster address."""
+        if not self._ranges:
+            return True
+        _, _, rest = client.partition(".")
+        forms = (ip_address(client), ip_address(f"10.{rest}"))
+        return any(form in each for form in forms for each in self._ranges)
