@@ -29,7 +29,7 @@ from local.mycloud.models import (
     now,
 )
 from local.mycloud.networking import free_host
-from local.mycloud.store import Filter, Session, new_id
+from local.mycloud.store import Session, new_id
 
 
 def create_load_balancer(session: Session, request: CreateLoadBalancer, first_port: int) -> LoadBalancerRecord:
@@ -37,8 +37,7 @@ def create_load_balancer(session: Session, request: CreateLoadBalancer, first_po
     if made := session.made_with(LoadBalancerRecord, request):
         return made
     network = session.referenced(NetworkRecord, request.network_id, "network_id")
-    taken = {balancer.address for balancer in session.query(LoadBalancerRecord, Filter(network_id=network.id))}
-    address, network.next_lb_host = free_host(network.load_balancer_cidr, network.next_lb_host, taken)
+    address, network.next_lb_host = free_host(network.load_balancer_cidr, network.next_lb_host, session.is_in_use)
     balancer = LoadBalancerRecord(
         id=new_id(LoadBalancerRecord),
         name=request.name,

@@ -5,6 +5,9 @@ Nothing here touches a process: the lifecycle brings about what the records say.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count, cycle, islice
+
 from local.mycloud.errors import Conflict, InvalidParameter
 from local.mycloud.models import (
     REGION,
@@ -13,6 +16,7 @@ from local.mycloud.models import (
     CreateMachine,
     MachineRecord,
     NetworkRecord,
+    SimulateMachines,
     State,
     SubnetRecord,
     Update,
@@ -59,34 +63,36 @@ def create_machine(session: Session, request: CreateMachine) -> MachineRecord:
         return made
     subnet = session.referenced(SubnetRecord, request.subnet_id, "subnet_id")
     cluster = session.referenced(Cluster, request.cluster_id, "cluster_id")
-    if cluster.network_id != subnet.network_id:
-        raise InvalidParameter(
-            f"cluster {cluster.id} is in network {cluster.network_id}, subnet {subnet.id} in {subnet.network_id}",
-            field="cluster_id",
-        )
+    _require_same_network(cluster, subnet)
     _require_free_name(session, subnet.network_id, request.name)
-    address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, session.addresses_in_use(subnet.id))
+    machine = _new_machine(session, request, subnet)
     session.save(subnet)
-    machine = MachineRecord(
-        id=new_id(MachineRecord),
-        name=request.name,
-        tags=request.tags,
-        state=State.CREATING,
-        created_at=now(),
-        network_id=subnet.network_id,
-        subnet_id=subnet.id,
-        zone=subnet.zone,
-        region=REGION,
-        type=request.type,
-        cluster_id=cluster.id,
-        role=request.role,
-        private_ips=[address],
-        node_labels=request.node_labels,
-        register_provider_id=request.register_provider_id,
-    )
     session.add(machine)
     session.remember_token(machine, request)
     return machine
+
+
+def simulate_machines(session: Session, request: SimulateMachines) -> None:
+    """Machines that are running at once and have no process; their names take the lowest numbers that are free."""
+    cluster = session.referenced(Cluster, request.cluster_id, "cluster_id")
+    subnets = [session.referenced(SubnetRecord, each, "subnet_ids") for each in request.subnet_ids]
+    for subnet in subnets:
+        _require_same_network(cluster, subnet)
+    names = _free_names(session, cluster.network_id, request.name_prefix)
+    for name, subnet in islice(zip(names, cycle(subnets), strict=False), request.count):
+        wanted = CreateMachine(
+            name=name,
+            tags=request.tags,
+            subnet_id=subnet.id,
+            cluster_id=cluster.id,
+            type="m1.small",
+            role="worker",
+        )
+        machine = _new_machine(session, wanted, subnet)
+        machine.simulated = True
+        session.add(_settled(machine))
+    for subnet in subnets:
+        session.save(subnet)
 
 
 def update_machine(session: Session, id: str, request: Update) -> MachineRecord:
@@ -104,7 +110,7 @@ def start_machine(session: Session, id: str) -> MachineRecord:
         machine.intent = "running"
         if machine.state in (State.STOPPED, State.FAILED):
             machine.state, machine.state_reason = State.CREATING, None
-        session.save(machine)
+        session.save(_settled(machine))
     return machine
 
 
@@ -113,7 +119,7 @@ def stop_machine(session: Session, id: str) -> MachineRecord:
     machine = _living_machine(session, id)
     if machine.state != State.STOPPED:
         machine.intent, machine.state, machine.state_reason = "stopped", State.STOPPING, None
-        session.save(machine)
+        session.save(_settled(machine))
     return machine
 
 
@@ -123,7 +129,7 @@ def reboot_machine(session: Session, id: str) -> MachineRecord:
     if machine.state != State.RUNNING:
         raise Conflict(f"machine {id} is {machine.state.value}; only a running one can be rebooted")
     machine.reboot = True
-    session.save(machine)
+    session.save(_settled(machine))
     return machine
 
 
@@ -132,7 +138,39 @@ def terminate_machine(session: Session, id: str) -> MachineRecord:
     machine = session.get(MachineRecord, id)
     if machine.intent != "terminated":
         machine.intent, machine.state, machine.state_reason = "terminated", State.STOPPING, "terminating"
-        session.save(machine)
+        session.save(_settled(machine))
+    return machine
+
+
+def _new_machine(session: Session, request: CreateMachine, subnet: SubnetRecord) -> MachineRecord:
+    """The machine that is asked for, with the subnet's next free address."""
+    address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, session.is_in_use)
+    return MachineRecord(
+        id=new_id(MachineRecord),
+        name=request.name,
+        tags=request.tags,
+        state=State.CREATING,
+        created_at=now(),
+        network_id=subnet.network_id,
+        subnet_id=subnet.id,
+        zone=subnet.zone,
+        region=REGION,
+        type=request.type,
+        cluster_id=request.cluster_id,
+        role=request.role,
+        private_ips=[address],
+        node_labels=request.node_labels,
+        register_provider_id=request.register_provider_id,
+    )
+
+
+def _settled(machine: MachineRecord) -> MachineRecord:
+    """A simulated machine is at once where it shall come to, for nothing has to start or end; another one waits."""
+    if machine.simulated:
+        machine.reboot = False
+        machine.state, machine.state_reason = State(machine.intent), None
+        if machine.state == State.TERMINATED:
+            machine.terminated_at = now()
     return machine
 
 
@@ -141,6 +179,20 @@ def _living_machine(session: Session, id: str) -> MachineRecord:
     if machine.intent == "terminated":
         raise Conflict(f"machine {id} is {'terminated' if machine.state == State.TERMINATED else 'terminating'}")
     return machine
+
+
+def _free_names(session: Session, network_id: str, prefix: str) -> Iterator[str]:
+    living = Filter(network_id=network_id, states=LIVING)
+    taken = {machine.name for machine in session.query(MachineRecord, living)}
+    return (name for name in (f"{prefix}{number:05}" for number in count()) if name not in taken)
+
+
+def _require_same_network(cluster: Cluster, subnet: SubnetRecord) -> None:
+    if cluster.network_id != subnet.network_id:
+        raise InvalidParameter(
+            f"cluster {cluster.id} is in network {cluster.network_id}, subnet {subnet.id} in {subnet.network_id}",
+            field="cluster_id",
+        )
 
 
 def _require_free_name(session: Session, network_id: str, name: str) -> None:

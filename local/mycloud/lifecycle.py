@@ -11,8 +11,8 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-from time import monotonic
+from datetime import timedelta
+from time import monotonic, time
 
 from local.mycloud.machinery import STOP_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, Machinery, MachineryError
 from local.mycloud.models import (
@@ -25,6 +25,7 @@ from local.mycloud.models import (
     SubnetRecord,
     Volume,
     now,
+    rfc3339,
 )
 from local.mycloud.store import Filter, Session, Store
 from local.mycloud.volumes import release_volumes
@@ -48,7 +49,6 @@ PAUSE_SECONDS = 0.02
 _ON_THE_WAY = (State.CREATING.value, State.DELETING.value)
 _MACHINES_ON_THE_WAY = (State.CREATING.value, State.STOPPING.value)
 _ATTACHMENTS_ON_THE_WAY = ("attaching", "detaching")
-_MACHINES_AT_REST = (State.RUNNING.value, State.TERMINATED.value)
 
 
 class Lifecycle:
@@ -107,18 +107,23 @@ class Lifecycle:
 
     def _reconcile(self, *, look_after_processes: bool) -> None:
         """Look once at everything that is on its way, and perhaps at every process that should run."""
-        states = _MACHINES_ON_THE_WAY + (_MACHINES_AT_REST if look_after_processes else ())
+        states = _MACHINES_ON_THE_WAY + ((State.RUNNING.value,) if look_after_processes else ())
         with self._store.read() as session:
             settling = session.exists(NetworkRecord, Filter(states=_ON_THE_WAY)) or session.exists(
                 SubnetRecord, Filter(states=_ON_THE_WAY)
             )
             clusters = session.query(Cluster)
-            machines = session.query(MachineRecord, Filter(states=states))
+            machines = session.query(MachineRecord, Filter(states=states, simulated=False))
             networks = {network.id: network for network in session.query(NetworkRecord)}
+            to_forget = session.query(MachineRecord, _to_forget()) if look_after_processes else []
             volumes = session.query(Volume, Filter(states=_ON_THE_WAY))
             volumes += session.query(Volume, Filter(attachment_states=_ATTACHMENTS_ON_THE_WAY))
         if settling:
             self._settle_networks()
+        if to_forget:
+            with self._store.write() as session:
+                for machine in to_forget:
+                    session.remove(machine.id)
         if look_after_processes and not self._machinery.balancer_is_running():
             self._submit("the load balancers' data plane", self._start_balancer)
         by_id = {cluster.id: cluster for cluster in clusters}
@@ -229,8 +234,6 @@ class Lifecycle:
         if machine.state == State.RUNNING:
             unlabelled = machine.role == "control-plane" and not machine.labelled
             return machine.reboot or unlabelled or not self._machinery.machine_is_running(machine)
-        if machine.state == State.TERMINATED:
-            return _is_forgotten(machine)
         return machine.state == State.STOPPING
 
     def _work_on_machine(self, id: str) -> bool:
@@ -249,9 +252,6 @@ class Lifecycle:
             case State.STOPPING:
                 self._machinery.halt(machine, STOP_GRACE_SECONDS)
                 self._finish_stop(machine)
-            case State.TERMINATED if _is_forgotten(machine):
-                with self._store.write() as session:
-                    session.remove(id)
             case State.CREATING if cluster is None or network is None or cluster.state == State.FAILED:
                 why = f"cluster {machine.cluster_id} {'failed' if cluster else 'is gone'}"
                 self._write_machine(machine, state=State.FAILED, state_reason=why)
@@ -344,7 +344,6 @@ def _settle(session: Session, record: NetworkRecord | SubnetRecord) -> None:
         session.save(record)
 
 
-def _is_forgotten(machine: MachineRecord) -> bool:
-    if machine.terminated_at is None:
-        return False
-    return datetime.now(UTC) - datetime.fromisoformat(machine.terminated_at) > TERMINATED_STAYS
+def _to_forget() -> Filter:
+    end = time() - TERMINATED_STAYS.total_seconds()
+    return Filter(states=[State.TERMINATED.value], terminated_before=rfc3339(end))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from ipaddress import IPv4Network
+from itertools import chain
 
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound, QuotaExceeded
@@ -131,17 +132,19 @@ def delete_routes(session: Session, table_id: str, destinations: Iterable[str]) 
     return [_result(destination, partial(delete, destination)) for destination in destinations]
 
 
-def free_host(cidr: str, start: int, taken: set[str]) -> tuple[str, int]:
+def free_host(cidr: str, start: int, is_taken: Callable[[str], bool]) -> tuple[str, int]:
     """The next free address of a range from host number `start` on (then from the beginning), and where to go on.
 
     Host numbers whose last octet is 0 or 255 are passed over, and the first ten, as clouds do. Raises
     `QuotaExceeded`.
     """
     network = IPv4Network(cidr)
-    numbers = [*range(start, network.num_addresses - 1), *range(10, min(start, network.num_addresses - 1))]
-    for number in numbers:
+    end = network.num_addresses - 1
+    for number in chain(range(start, end), range(10, min(start, end))):
+        if number % 256 in (0, 255):
+            continue
         address = str(network[number])
-        if number % 256 not in (0, 255) and address not in taken:
+        if not is_taken(address):
             return address, number + 1
     raise QuotaExceeded(f"no address is free in {cidr}")
 

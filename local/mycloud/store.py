@@ -64,6 +64,12 @@ CREATE INDEX IF NOT EXISTS objects_by_name ON objects (kind, name);
 CREATE INDEX IF NOT EXISTS objects_by_state ON objects (kind, state);
 CREATE INDEX IF NOT EXISTS objects_by_subnet ON objects (subnet_id);
 CREATE INDEX IF NOT EXISTS objects_by_version ON objects (kind, version);
+CREATE INDEX IF NOT EXISTS real_machines ON objects (kind, state)
+    WHERE kind = 'machine' AND json_extract(body, '$.simulated') IS NOT 1;
+CREATE INDEX IF NOT EXISTS machines_by_address ON objects (json_extract(body, '$.private_ips[0]'))
+    WHERE kind = 'machine';
+CREATE INDEX IF NOT EXISTS load_balancers_by_address ON objects (json_extract(body, '$.address'))
+    WHERE kind = 'load balancer';
 CREATE TABLE IF NOT EXISTS tags (
     id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
     key TEXT NOT NULL, value TEXT NOT NULL,
@@ -99,6 +105,7 @@ _COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
 class Filter:
     """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
 
+    `simulated`: machines of which something runs (False), or nothing does. `terminated_before`: a time.
     `machine_id` and `attachment_states`: volumes that are attached, or on the way, to that machine, in those states.
     `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
     """
@@ -112,6 +119,8 @@ class Filter:
     subnet_id: str | None = None
     cluster_id: str | None = None
     zone: str | None = None
+    simulated: bool | None = None
+    terminated_before: str | None = None
     machine_id: str | None = None
     attachment_states: Sequence[str] | None = None
     changed_since: int | None = None
@@ -167,14 +176,16 @@ class Session:
         clause, values = _where(type_, wanted)
         return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
 
-    def addresses_in_use(self, subnet_id: str) -> set[str]:
-        """The addresses of the subnet's machines, without those that are terminated."""
-        rows = self._db.execute(
-            "SELECT address.value FROM objects, json_each(body, '$.private_ips') AS address"
-            " WHERE subnet_id = ? AND kind = ? AND state <> ?",
-            (subnet_id, kind_of(MachineRecord), State.TERMINATED.value),
-        )
-        return {row[0] for row in rows}
+    def is_in_use(self, address: str) -> bool:
+        """Whether a machine that is not terminated, or a load balancer, has the address."""
+        row = self._db.execute(
+            "SELECT 1 FROM objects WHERE kind = 'machine' AND json_extract(body, '$.private_ips[0]') = ?"
+            " AND state <> 'terminated'"
+            " UNION ALL SELECT 1 FROM objects WHERE kind = 'load balancer' AND json_extract(body, '$.address') = ?"
+            " LIMIT 1",
+            (address, address),
+        ).fetchone()
+        return row is not None
 
     def page(
         self, type_: type[R], wanted: Filter, limit: int = MAX_PAGE, cursor: str | None = None
@@ -391,6 +402,11 @@ def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
         if (value := getattr(wanted, column)) is not None:
             clauses.append(f"{column} = ?")
             values.append(value)
+    if wanted.simulated is not None:
+        clauses.append(f"json_extract(body, '$.simulated') IS {'' if wanted.simulated else 'NOT '}1")
+    if wanted.terminated_before is not None:
+        clauses.append("json_extract(body, '$.terminated_at') < ?")
+        values.append(wanted.terminated_before)
     if wanted.machine_id is not None:
         clauses.append("json_extract(body, '$.attachment.machine_id') = ?")
         values.append(wanted.machine_id)

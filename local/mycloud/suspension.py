@@ -26,7 +26,7 @@ def suspend(store: Store, reason: str) -> None:
         for cluster in session.query(Cluster, Filter(states=[State.AVAILABLE.value])):
             cluster.state, cluster.state_reason = State.UPDATING, reason
             session.save(cluster)
-        for machine in session.query(MachineRecord, Filter(states=[State.RUNNING.value])):
+        for machine in session.query(MachineRecord, Filter(states=[State.RUNNING.value], simulated=False)):
             machine.state, machine.state_reason = State.CREATING, reason
             session.save(machine)
         for machine in session.query(MachineRecord, Filter(states=[State.STOPPED.value])):

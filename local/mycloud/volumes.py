@@ -44,6 +44,8 @@ def attach_volume(session: Session, id: str, machine_id: str) -> Volume:
         if attachment.machine_id == machine_id and attachment.state != "detaching":
             return volume
         raise Conflict(f"volume {id} is {attachment.state} {_toward(attachment)} machine {attachment.machine_id}")
+    if machine.simulated:
+        raise Conflict(f"machine {machine_id} is simulated, so nothing there could use a volume", field="machine_id")
     if machine.zone != volume.zone:
         raise Conflict(f"volume {id} is in {volume.zone}, machine {machine_id} in {machine.zone}", field="machine_id")
     if machine.state != State.RUNNING:

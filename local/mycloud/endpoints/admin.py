@@ -1,4 +1,4 @@
-"""Endpoints for tests (faults, call counts, tokens) and for the load balancers' data plane."""
+"""Endpoints for tests (faults, call counts, tokens, simulated machines) and for the load balancers' data plane."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from local.mycloud import access, balancing
+from local.mycloud import access, balancing, compute
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport, ConfigAnswer
 from local.mycloud.context import Context, Ctx
-from local.mycloud.models import Calls, CreateToken, Fault, IssuedToken, Items, LoadBalancerRecord
+from local.mycloud.models import (
+    Calls,
+    CreateToken,
+    Fault,
+    IssuedToken,
+    Items,
+    LoadBalancerRecord,
+    MadeMachines,
+    SimulateMachines,
+)
 from local.mycloud.store import Filter
 
 router = APIRouter(tags=["admin"])
@@ -52,6 +61,13 @@ def forget_calls(context: Ctx) -> Response:
 def issue_token(context: Ctx, request: CreateToken) -> IssuedToken:
     with context.store.write() as session:
         return access.issue(session, request)
+
+
+@router.post("/admin/machines", status_code=201)
+def simulate_machines(context: Ctx, request: SimulateMachines) -> MadeMachines:
+    with context.store.write() as session:
+        compute.simulate_machines(session, request)
+    return MadeMachines(machines=request.count)
 
 
 @data_plane.get("/config")

@@ -68,6 +68,18 @@ class MyCloudSite:
         self.set_machine_state(machine["id"], state)
         return self.client.get("machines", machine["id"])
 
+    def simulate_machines(self, count: int, name_prefix: str = "node-", *, tags: Json | None = None) -> list[Json]:
+        """Running machines with the cluster's tag, by the thousand; their names are PREFIX00000 and so on."""
+        body = {
+            "cluster_id": self.cluster["id"],
+            "subnet_ids": [self.subnet["id"]],
+            "count": count,
+            "name_prefix": name_prefix,
+            "tags": {CLUSTER_TAG: self.cluster["id"]} if tags is None else tags,
+        }
+        self.client.post("admin/machines", body)
+        return [each for each in self.client.list("machines") if each["name"].startswith(name_prefix)]
+
     def set_machine_state(self, id: str, state: State) -> None:
         """What a boot or an end of the machine would come to."""
         with self.context.store.write() as session:

@@ -340,10 +340,10 @@ def test_addresses_go_round_pass_over_those_in_use_and_run_out_with_an_error() -
     cidr, taken = "10.33.0.0/28", set[str]()
     given, next_host = [], 12
     for _ in range(5):
-        address, next_host = free_host(cidr, next_host, taken)
+        address, next_host = free_host(cidr, next_host, taken.__contains__)
         given.append(address)
         taken.add(address)
 
     assert given == ["10.33.0.12", "10.33.0.13", "10.33.0.14", "10.33.0.10", "10.33.0.11"]
     with pytest.raises(QuotaExceeded, match="no address is free"):
-        free_host(cidr, next_host, taken)
+        free_host(cidr, next_host, taken.__contains__)

@@ -23,6 +23,7 @@ from local.mycloud.models import (
     CreateSubnet,
     MachineRecord,
     NetworkRecord,
+    SimulateMachines,
     State,
     SubnetRecord,
 )
@@ -333,6 +334,22 @@ def test_a_terminated_machine_is_forgotten_after_an_hour(world: World) -> None:
         assert world.becomes(world.cluster, State.AVAILABLE)
 
     assert world.state(recent) == State.TERMINATED
+
+
+def test_a_simulated_machine_is_left_alone(world: World) -> None:
+    with world.store.write() as session:
+        wanted = SimulateMachines(cluster_id=world.cluster, subnet_ids=[world.subnet], count=1)
+        compute.simulate_machines(session, wanted)
+        (simulated,) = session.query(MachineRecord)
+
+    with world.lifecycle():
+        real = world.machine("real")
+        assert world.becomes(real, State.RUNNING)
+        world.machinery.running.discard(real)
+        assert world.becomes(real, State.STOPPED)
+
+    assert world.state(simulated.id) == State.RUNNING
+    assert not any(simulated.id in entry for entry in world.machinery.journal)
 
 
 def test_deletions_leave_nothing_behind(world: World) -> None:
