@@ -20,6 +20,8 @@ PAGE = 500
 """Objects a list asks for at once."""
 WATCH_SECONDS = 300
 """After this (up to twice this) the server ends a watch; a new one resumes it."""
+WATCH_SILENCE = 150.0
+"""Seconds. A living server sends a bookmark every minute: a watch that says nothing for so long is given up."""
 
 
 class Kube:
@@ -114,7 +116,7 @@ class Kube:
             "timeoutSeconds": str(seconds),
         }
         asked = f"WATCH {resource.path(namespace)}"
-        response = self._transport.stream(resource.path(namespace), query, asked, read_timeout=seconds + 30)
+        response = self._transport.stream(resource.path(namespace), query, asked, read_timeout=WATCH_SILENCE)
         return Watch(response, asked, stop)
 
     def resource(self, api_version: str, kind: str) -> Resource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,8 @@ import urllib3
 from cloud_controller.kube import errors
 from cloud_controller.kube.resources import EventType, WatchEvent
 
+_log = logging.getLogger(__name__)
+
 _STOP_CHECK = 0.5
 """Seconds between two looks at the caller's stop event; `close` needs none."""
 
@@ -19,7 +22,8 @@ _STOP_CHECK = 0.5
 class Watch(Iterator[WatchEvent]):
     """The events of one watch request, in order.
 
-    It ends (StopIteration) when the server ends the request, when `close` is called or when `stop` is set. Raises
+    It ends (StopIteration) when the server ends the request or has been silent for too long (the connection may lead
+    nowhere any more), when `close` is called or when `stop` is set. Raises
     `GoneError` where the resource version is too old, `UnreachableError` where the connection broke, `ApiError` else.
     """
 
@@ -52,6 +56,8 @@ class Watch(Iterator[WatchEvent]):
         try:
             for line in self._lines():
                 yield self._event(orjson.loads(line))
+        except urllib3.exceptions.ReadTimeoutError:
+            _log.info("silent asked=%r", self._asked)
         except (urllib3.exceptions.HTTPError, OSError, orjson.JSONDecodeError, ValueError, AttributeError) as error:
             # AttributeError: urllib3 and ssl raise it when `close` takes the socket away under a read.
             if not self._closed.is_set():

@@ -111,6 +111,23 @@ def test_an_ended_watch_goes_on_where_it_was_and_bookmarks_count(server: Scripte
     assert watches(server.calls) == ["5", "90"]
 
 
+def test_a_watch_that_falls_silent_is_resumed_where_it_was(
+    server: ScriptedServer, hang: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloud_controller.kube.client.WATCH_SILENCE", 0.2)
+
+    informer, _ = run(
+        server,
+        listed("5", node("a", "4")),
+        Answer(lines=[event("MODIFIED", node("a", "6"))], hang=hang),
+        Answer(lines=[event("ADDED", node("b", "7"))], hang=hang),
+        until=3,
+    )
+
+    assert watches(server.calls)[:2] == ["5", "6"]
+    assert informer.error is None
+
+
 def test_what_was_deleted_while_nobody_looked_is_told_after_the_next_list(
     server: ScriptedServer, hang: threading.Event
 ) -> None:
