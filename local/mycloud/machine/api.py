@@ -9,17 +9,23 @@ from typing import Any, TypeVar
 
 from cloud_controller.kube import (
     CONFIG_MAPS,
+    CSI_NODES,
     EVENTS,
     LEASES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    VOLUME_ATTACHMENTS,
     ForbiddenError,
     Kube,
     NotFoundError,
     PatchType,
     Resource,
+    name,
+    uid,
 )
 from local.mycloud.machine.sources import References, Sources, TokenWish
 
@@ -119,6 +125,31 @@ class NodeApi:
             lambda: Sources(get_all(SECRETS, needed.secrets), get_all(CONFIG_MAPS, needed.config_maps))
         )
 
+    async def get_claim(self, namespace: str, name: str) -> Object:
+        """A PersistentVolumeClaim that a pod here names."""
+        return await self.call_for_pod(lambda: self.kube.get(PERSISTENT_VOLUME_CLAIMS, name, namespace))
+
+    async def get_volume(self, name: str) -> Object:
+        """The PersistentVolume that such a claim is bound to."""
+        return await self.call_for_pod(lambda: self.kube.get(PERSISTENT_VOLUMES, name))
+
+    async def get_volume_attachment(self, name: str) -> Object | None:
+        """A VolumeAttachment to this node, or None."""
+        return await self.call_for_pod(lambda: _or_none(self.kube, VOLUME_ATTACHMENTS, name))
+
+    async def publish_csi_node(self, wanted: Object) -> None:
+        """Register the node's CSI drivers, in the place of what an earlier node of its name registered."""
+
+        def publish() -> None:
+            present = _or_none(self.kube, CSI_NODES, name(wanted))
+            if present is not None:
+                if _registers(present) == _registers(wanted):
+                    return
+                self.kube.delete(CSI_NODES, name(wanted), uid=uid(present))
+            self.kube.create(CSI_NODES, wanted)
+
+        await self.call(publish)
+
     async def request_token(self, pod: Object, wish: TokenWish) -> str:
         """A token of the pod's service account that ends with the pod. A secret."""
         metadata = pod["metadata"]
@@ -136,7 +167,13 @@ class NodeApi:
         return str(answer["status"]["token"])
 
 
-def _or_none(kube: Kube, resource: Resource, name: str, namespace: str) -> Object | None:
+def _registers(csi_node: Object) -> tuple[list[str], Any]:
+    """The nodes that a CSINode belongs to, and its drivers."""
+    owners = csi_node["metadata"].get("ownerReferences") or []
+    return [owner["uid"] for owner in owners], csi_node["spec"].get("drivers")
+
+
+def _or_none(kube: Kube, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
     try:
         return kube.get(resource, name, namespace)
     except NotFoundError:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from cloud_controller.kube import NODES, PODS, EventType, Informer, Kube
 from local.mycloud.machine.api import NodeApi
 from local.mycloud.machine.config import Isolation, MachineConfig
+from local.mycloud.machine.devices import Devices
 from local.mycloud.machine.environment import ApiServer
 from local.mycloud.machine.events import EventRecorder
 from local.mycloud.machine.node_agent import NodeAgent
@@ -50,6 +51,7 @@ class Kubelet:
             api_server=_api_server(kube.server),
             api=self._api,
             events=self._events,
+            devices=Devices(directory, config.node_name, self._api, self._agent.report_volumes_in_use),
             addresses=self._addresses,
             can_mount=self._can_mount,
         )

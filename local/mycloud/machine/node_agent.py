@@ -7,13 +7,21 @@ import contextlib
 import logging
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from cloud_controller.kube import AlreadyExistsError, ApiError, ConflictError
 from local.mycloud.machine.api import LEASE_NAMESPACE, NodeApi
 from local.mycloud.machine.backoff import Backoff
 from local.mycloud.machine.config import MachineConfig
-from local.mycloud.machine.node_object import new_node, node_labels, node_status, registration_patch, status_patch
+from local.mycloud.machine.node_object import (
+    csi_node,
+    new_node,
+    node_labels,
+    node_status,
+    registration_patch,
+    status_patch,
+)
 from local.mycloud.machine.pod_status import micro_timestamp, timestamp
 
 Object = dict[str, Any]
@@ -37,6 +45,8 @@ class NodeAgent:
         self._node: Object = {}
         self._node_changed = asyncio.Event()
         self._lease: Object | None = None
+        self._volumes_in_use: Sequence[str] = ()
+        self._posting = asyncio.Lock()
 
     def node_changed(self, node: Object) -> None:
         """The Node object is another now."""
@@ -56,6 +66,7 @@ class NodeAgent:
         while True:
             try:
                 self._node = await self._register_once()
+                await self._api.publish_csi_node(csi_node(self._config, self._node))
             except ApiError as error:
                 _log.warning("node not registered node=%s error=%r", self._config.node_name, str(error))
                 await asyncio.sleep(backoff.next())
@@ -68,6 +79,14 @@ class NodeAgent:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._renew())
             group.create_task(self._post_status())
+
+    async def report_volumes_in_use(self, names: Sequence[str]) -> None:
+        """Say at once which volumes pods have mounted or are about to. Raises ApiError; it is said again then."""
+        self._volumes_in_use = names
+        self._node_changed.set()
+        async with self._posting:
+            patch = {"volumesInUse": list(self._volumes_in_use)}
+            self._node = await self._api.post_node_status(self._config.node_name, patch)
 
     async def _register_once(self) -> Object:
         config = self._config
@@ -130,16 +149,17 @@ class NodeAgent:
         posted = time.monotonic()  # by the registration, or else there is a difference
         while True:
             self._node_changed.clear()
-            status = node_status(self._config, self._node, timestamp(time.time()))
-            patch = status_patch(self._node, status)
-            if time.monotonic() - posted >= STATUS_REPORT_SECONDS:
-                patch["conditions"] = status["conditions"]
-            if patch:
-                try:
-                    self._node = await self._api.post_node_status(self._config.node_name, patch)
-                    posted = time.monotonic()
-                except ApiError as error:
-                    _log.warning("node status not posted node=%s error=%r", self._config.node_name, str(error))
+            async with self._posting:
+                status = node_status(self._config, self._node, timestamp(time.time()), self._volumes_in_use)
+                patch = status_patch(self._node, status)
+                if time.monotonic() - posted >= STATUS_REPORT_SECONDS:
+                    patch["conditions"] = status["conditions"]
+                if patch:
+                    try:
+                        self._node = await self._api.post_node_status(self._config.node_name, patch)
+                        posted = time.monotonic()
+                    except ApiError as error:
+                        _log.warning("node status not posted node=%s error=%r", self._config.node_name, str(error))
             # At most one post in STATUS_CHECK_SECONDS; then nothing until the node changes or a report is due.
             await asyncio.sleep(STATUS_CHECK_SECONDS)
             due_in = posted + STATUS_REPORT_SECONDS - time.monotonic()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
+from local.mycloud.machine.claims import CSI_DRIVER
 from local.mycloud.machine.config import MachineConfig
 
 Object = dict[str, Any]
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 CONTROL_PLANE_TAINT = "node-role.kubernetes.io/control-plane"
+CONTROLLER_MANAGED_ATTACH = "volumes.kubernetes.io/controller-managed-attach-detach"
 PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
+ZONE_LABEL = "topology.kubernetes.io/zone"
 KUBELET_VERSION = "v1.36.1"
 """The release whose kubelet this one stands in for: the version of the control plane (tools/go.mod)."""
 
@@ -78,7 +82,7 @@ def new_node(config: MachineConfig, now: str) -> Object:
         "metadata": {
             "name": config.node_name,
             "labels": node_labels(config)[0],
-            "annotations": {PROVIDED_NODE_IP: config.address},
+            "annotations": _annotations(config),
         },
         "spec": spec,
         "status": node_status(config, {}, now),
@@ -97,12 +101,24 @@ def registration_patch(config: MachineConfig, node: Object) -> Object | None:
     changed = {key: value for key, value in wanted_labels.items() if labels.get(key) != value}
     if changed:
         patch["labels"] = changed
-    if annotations.get(PROVIDED_NODE_IP) != config.address:
-        patch["annotations"] = {PROVIDED_NODE_IP: config.address}
+    if any(annotations.get(key) != value for key, value in _annotations(config).items()):
+        patch["annotations"] = _annotations(config)
     return {"metadata": patch} if patch else None
 
 
-def node_status(config: MachineConfig, node: Object, now: str) -> Object:
+def csi_node(config: MachineConfig, node: Object) -> Object:
+    """What a CSI driver would register: itself, and the machine's id. The object goes with the Node."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": config.node_name, "uid": node["metadata"]["uid"]}
+    driver = {"name": CSI_DRIVER, "nodeID": config.id, "topologyKeys": [ZONE_LABEL]}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": config.node_name, "ownerReferences": [owner]},
+        "spec": {"drivers": [driver]},
+    }
+
+
+def node_status(config: MachineConfig, node: Object, now: str, volumes_in_use: Sequence[str] = ()) -> Object:
     """The status that the kubelet posts, given the Node as it is (addresses that the cloud set are kept)."""
     status = node.get("status") or {}
     size = config.machine_type
@@ -113,6 +129,7 @@ def node_status(config: MachineConfig, node: Object, now: str) -> Object:
         "addresses": status.get("addresses") or [{"type": "Hostname", "address": config.node_name}],
         "conditions": _conditions(status.get("conditions") or [], now),
         "nodeInfo": _node_info(config),
+        "volumesInUse": list(volumes_in_use),
     }
 
 
@@ -127,10 +144,17 @@ def status_patch(node: Object, wanted: Object) -> Object:
         for key in ("capacity", "allocatable", "addresses", "nodeInfo")
         if status.get(key) != wanted[key] and not _includes(status.get(key), wanted[key])
     }
+    if (status.get("volumesInUse") or []) != wanted["volumesInUse"]:
+        patch["volumesInUse"] = wanted["volumesInUse"]
     actual = {c["type"]: (c.get("status"), c.get("reason"), c.get("message")) for c in status.get("conditions") or []}
     if any(actual.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted["conditions"]):
         patch["conditions"] = wanted["conditions"]
     return patch
+
+
+def _annotations(config: MachineConfig) -> dict[str, str]:
+    # Volumes are attached by the attach-detach controller, not by this machine.
+    return {PROVIDED_NODE_IP: config.address, CONTROLLER_MANAGED_ATTACH: "true"}
 
 
 def _conditions(previous: list[Object], now: str) -> list[Object]:

@@ -16,6 +16,7 @@ from local.mycloud.machine import processes
 from local.mycloud.machine.api import NodeApi
 from local.mycloud.machine.backoff import Backoff
 from local.mycloud.machine.container import Container
+from local.mycloud.machine.devices import Devices
 from local.mycloud.machine.environment import ApiServer, PodContext, arguments, environment
 from local.mycloud.machine.events import EventRecorder
 from local.mycloud.machine.images import Image
@@ -23,7 +24,7 @@ from local.mycloud.machine.placing import rotate, without_mounts
 from local.mycloud.machine.pod_addresses import OutOfAddressesError, PodAddresses
 from local.mycloud.machine.pod_status import ContainerState, is_reported, pod_status, status_patch, timestamp
 from local.mycloud.machine.pod_volumes import PodVolumes
-from local.mycloud.machine.sources import MissingSourceError, references
+from local.mycloud.machine.sources import MissingSourceError, NotYetError, references
 from local.mycloud.machine.unsupported import not_honoured, refusals
 from local.mycloud.machine.volumes import mounts_of
 
@@ -34,6 +35,9 @@ _log = logging.getLogger(__name__)
 HOUSEKEEPING_SECONDS = 60.0
 _STATUS_DEBOUNCE = 0.05
 _DEFAULT_GRACE = 30.0
+_WAITING = (0.1, 1.0)
+_PATIENCE_SECONDS = 10.0
+"""How long a volume may take to be attached before an event tells of it, and between such events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Surroundings:
     api_server: ApiServer
     api: NodeApi
     events: EventRecorder
+    devices: Devices
     addresses: asyncio.Future[PodAddresses]
     """There as soon as the node has its pod range."""
 
@@ -63,7 +68,7 @@ class PodRunner:
         self.pod_ip = ""
         self._around = around
         self._directory = around.directory / "pods" / pod["metadata"]["uid"]
-        self._volumes = PodVolumes(self._directory / "volumes", around.api, around.host_ip)
+        self._volumes = PodVolumes(self._directory / "volumes", around.api, around.devices, around.host_ip)
         self._containers = [self._container(spec) for spec in self.spec["containers"]]
         self._start_time = (pod.get("status") or {}).get("startTime") or timestamp(time.time())
         self._conditions: list[Object] = list((pod.get("status") or {}).get("conditions") or [])
@@ -129,12 +134,14 @@ class PodRunner:
         sources = await self._around.api.fetch(self.pod["metadata"]["namespace"], references(self.pod))
         env = environment(container, self._context(), sources)
         argv = arguments(container, image, env)
-        mounts = mounts_of(container, self.pod, self._volumes.directory)
+        mounts = mounts_of(container, self.pod, self._volumes.directory, self._volumes.read_only)
         for mount in mounts:
             if not mount.source.exists():
                 if mount.read_only:
                     raise MissingSourceError(f"{mount.target}: {mount.source.name} does not exist in its volume")
-                mount.source.mkdir(parents=True)  # a subPath of an emptyDir
+                if mount.source.is_symlink():
+                    raise MissingSourceError(f"{mount.target}: its volume is not attached to this machine any more")
+                mount.source.mkdir(parents=True)  # a subPath
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = self._directory / f"{container['name']}.log"
         rotate(log)
@@ -159,7 +166,13 @@ class PodRunner:
             self.emit("Warning", "NotHonoured", f"This machine runs containers as plain processes and ignores "
                       f"{', '.join(ignored)}")  # fmt: skip
         await self._get_address()
-        await self._prepare_volumes()
+        try:
+            await self._prepare_volumes()
+            await self._run_containers()
+        finally:
+            await self._volumes.close(self.pod)
+
+    async def _run_containers(self) -> None:
         refreshing = asyncio.ensure_future(self._keep_house())
         try:
             async with asyncio.TaskGroup() as group:
@@ -201,11 +214,17 @@ class PodRunner:
         self.changed()
 
     async def _prepare_volumes(self) -> None:
-        backoff = Backoff()
+        backoff, waiting = Backoff(), Backoff(*_WAITING)
+        told = time.monotonic()
         while True:
             try:
                 await self._volumes.refresh(self.pod)
                 return
+            except NotYetError as error:
+                if time.monotonic() - told >= _PATIENCE_SECONDS:
+                    told = time.monotonic()
+                    self.emit("Warning", "FailedMount", f"Unable to attach or mount volumes: {error}")
+                await asyncio.sleep(waiting.next())
             except (MissingSourceError, ApiError, OSError) as error:
                 self.emit("Warning", "FailedMount", f"MountVolume.SetUp failed: {error}")
                 await asyncio.sleep(backoff.next())

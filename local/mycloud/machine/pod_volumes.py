@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local.mycloud.machine.api import NodeApi
+from local.mycloud.machine.devices import Devices
 from local.mycloud.machine.sources import TokenWish, references
 from local.mycloud.machine.volumes import volume_files, write_volume
 
@@ -29,15 +30,23 @@ class _Token:
 class PodVolumes:
     """Volumes lie in `directory`/NAME; none but the machine's user can enter."""
 
-    def __init__(self, directory: Path, api: NodeApi, host_ip: str) -> None:
+    def __init__(self, directory: Path, api: NodeApi, devices: Devices, host_ip: str) -> None:
         self.directory = directory
         self.pod_ip = ""
+        self.read_only: set[str] = set()
+        """The claimed volumes that no container may write to, by name."""
+        self._devices = devices
+        self._claimed: set[str] = set()
         self._api = api
         self._host_ip = host_ip
         self._tokens: dict[TokenWish, _Token] = {}
 
     async def refresh(self, pod: Object) -> None:
-        """Bring every volume up to date. Raises MissingSourceError, ApiError, OSError."""
+        """Bring every volume up to date. Raises NotYetError, MissingSourceError, ApiError, OSError."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for volume in pod["spec"].get("volumes") or []:
+            if (claim := volume.get("persistentVolumeClaim")) and volume["name"] not in self._claimed:
+                await self._open(pod, volume["name"], claim)
         needed = references(pod)
         for wish in needed.tokens:
             token = self._tokens.get(wish)
@@ -46,7 +55,6 @@ class PodVolumes:
                 self._tokens[wish] = _Token(value, time.monotonic() + wish.seconds * _RENEW_AT)
         fetched = await self._api.fetch(pod["metadata"]["namespace"], needed)
         sources = replace(fetched, tokens={wish: token.value for wish, token in self._tokens.items()})
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for volume in pod["spec"].get("volumes") or []:
             files = volume_files(volume, pod, sources, pod_ip=self.pod_ip, host_ip=self._host_ip)
             place = self.directory / volume["name"]
@@ -54,3 +62,16 @@ class PodVolumes:
                 write_volume(place, files)
             elif "emptyDir" in volume:
                 place.mkdir(exist_ok=True)
+
+    async def close(self, pod: Object) -> None:
+        """The pod's processes have ended: its claimed volumes may go to other machines."""
+        await self._devices.close(pod["metadata"]["uid"])
+
+    async def _open(self, pod: Object, name: str, claim: Object) -> None:
+        device = await self._devices.open(pod, claim)
+        place = self.directory / name
+        place.unlink(missing_ok=True)  # an earlier boot's
+        place.symlink_to(device.path)
+        self._claimed.add(name)
+        if device.read_only:
+            self.read_only.add(name)

@@ -20,6 +20,10 @@ class MissingSourceError(Exception):
     """The pod needs something that does not exist, or that a machine cannot give; the message names it."""
 
 
+class NotYetError(MissingSourceError):
+    """What the pod needs is on its way: to be waited for without a word, for a while."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenWish:
     """A service-account token that a projected volume asks for; `audience` None means the API server."""

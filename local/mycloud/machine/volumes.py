@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +16,8 @@ Object = dict[str, Any]
 
 DEFAULT_MODE = 0o644
 _CURRENT = "..data"
-_SUPPORTED = ("secret", "configMap", "emptyDir", "projected", "downwardAPI", "hostPath")
+_WRITTEN_BY_PODS = ("emptyDir", "hostPath", "persistentVolumeClaim")
+_SUPPORTED = ("secret", "configMap", "projected", "downwardAPI", *_WRITTEN_BY_PODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def unsupported_volume(volume: Object) -> str | None:
 def volume_files(
     volume: Object, pod: Object, sources: Sources, *, pod_ip: str, host_ip: str
 ) -> list[VolumeFile] | None:
-    """The files of a volume; None for one whose content is not the kubelet's (emptyDir, hostPath).
+    """The files of a volume; None for one whose content is not the kubelet's (emptyDir, hostPath, a claim).
 
     Raises MissingSourceError.
     """
@@ -62,7 +63,7 @@ def volume_files(
         default_mode = next(
             (volume[kind].get("defaultMode") for kind in volume if isinstance(volume[kind], dict)), None
         )
-    if "emptyDir" in volume or "hostPath" in volume:
+    if any(kind in volume for kind in _WRITTEN_BY_PODS):
         return None
     mode = DEFAULT_MODE if default_mode is None else int(default_mode)
 
@@ -105,8 +106,11 @@ def write_volume(directory: Path, files: Sequence[VolumeFile]) -> bool:
     return True
 
 
-def mounts_of(container: Object, pod: Object, volumes_directory: Path) -> list[Mount]:
-    """Where the container's volumes are to appear, parents before what lies below them."""
+def mounts_of(container: Object, pod: Object, volumes_directory: Path, read_only: Collection[str] = ()) -> list[Mount]:
+    """Where the container's volumes are to appear, parents before what lies below them.
+
+    `read_only` names the volumes that are so whatever the container says.
+    """
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or []}
     mounts = []
     for wish in container.get("volumeMounts") or []:
@@ -115,8 +119,9 @@ def mounts_of(container: Object, pod: Object, volumes_directory: Path) -> list[M
         source = Path(host_path["path"]) if host_path else volumes_directory / wish["name"]
         if wish.get("subPath"):
             source /= wish["subPath"]
-        from_api = not host_path and "emptyDir" not in volume
-        mounts.append(Mount(source, wish["mountPath"].rstrip("/") or "/", bool(wish.get("readOnly")) or from_api))
+        from_api = not any(kind in volume for kind in _WRITTEN_BY_PODS)
+        protected = bool(wish.get("readOnly")) or from_api or wish["name"] in read_only
+        mounts.append(Mount(source, wish["mountPath"].rstrip("/") or "/", protected))
     return sorted(mounts, key=lambda mount: mount.target.count("/"))
 
 

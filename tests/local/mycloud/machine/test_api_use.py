@@ -11,6 +11,7 @@ import pytest
 
 from cloud_controller.kube import ForbiddenError, Kube, NotFoundError
 from local.mycloud.machine.api import NodeApi
+from local.mycloud.machine.devices import Devices
 from local.mycloud.machine.events import EventRecorder
 from local.mycloud.machine.pod_volumes import PodVolumes
 from local.mycloud.machine.sources import References, Sources, TokenWish
@@ -105,7 +106,7 @@ def test_volumes_follow_their_sources_and_a_token_is_asked_for_only_when_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = FakeApi()
-    volumes = PodVolumes(tmp_path / "volumes", cast(NodeApi, api), "10.17.0.5")
+    volumes = PodVolumes(tmp_path / "volumes", cast(NodeApi, api), cast(Devices, None), "10.17.0.5")
     volumes.pod_ip = "10.20.0.2"
     now = [1000.0]
     monkeypatch.setattr("local.mycloud.machine.pod_volumes.time.monotonic", lambda: now[0])

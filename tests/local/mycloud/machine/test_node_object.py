@@ -7,6 +7,7 @@ from typing import Any
 from local.mycloud.machine.config import MachineConfig
 from local.mycloud.machine.node_object import (
     UNINITIALIZED_TAINT,
+    csi_node,
     may_set_label,
     new_node,
     node_labels,
@@ -37,7 +38,7 @@ def test_a_new_node_carries_the_uninitialized_taint_and_no_provider_id() -> None
     node = new_node(config(), NOW)
 
     assert node["spec"] == {"taints": [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]}
-    assert node["metadata"]["annotations"] == {"alpha.kubernetes.io/provided-node-ip": "10.17.0.5"}
+    assert node["metadata"]["annotations"]["alpha.kubernetes.io/provided-node-ip"] == "10.17.0.5"
     assert node["status"]["addresses"] == [{"type": "Hostname", "address": "a"}]
     assert condition(node, "Ready")["status"] == "True"
 
@@ -85,6 +86,36 @@ def test_a_boot_mends_its_own_labels_and_leaves_everything_of_others() -> None:
     patch = registration_patch(config(node_labels={"pool": "b"}), node)
 
     assert patch == {"metadata": {"labels": {"pool": "b", "kubernetes.io/hostname": "a"}}}
+
+
+def test_volumes_are_left_to_the_attach_detach_controller_on_nodes_of_an_earlier_release_too() -> None:
+    key = "volumes.kubernetes.io/controller-managed-attach-detach"
+    node = new_node(config(), NOW)
+    assert node["metadata"]["annotations"].pop(key) == "true"
+
+    patch = registration_patch(config(), node)
+
+    assert patch is not None
+    assert patch["metadata"]["annotations"][key] == "true"
+
+
+def test_the_csi_driver_is_registered_with_the_machines_id_and_goes_with_the_node() -> None:
+    registered = csi_node(config(), {"metadata": {"uid": "the-uid"}})
+
+    assert registered["metadata"]["ownerReferences"][0]["uid"] == "the-uid"
+    assert registered["spec"]["drivers"] == [
+        {"name": "mycloud.io", "nodeID": "i-1", "topologyKeys": ["topology.kubernetes.io/zone"]}
+    ]
+
+
+def test_volumes_in_use_are_posted_when_the_node_says_otherwise() -> None:
+    node = new_node(config(), NOW)
+
+    in_use = status_patch(node, node_status(config(), node, LATER, ["kubernetes.io/csi/mycloud.io^vol-1"]))
+    node["status"]["volumesInUse"] = in_use["volumesInUse"]
+
+    assert in_use == {"volumesInUse": ["kubernetes.io/csi/mycloud.io^vol-1"]}
+    assert status_patch(node, node_status(config(), node, LATER)) == {"volumesInUse": []}
 
 
 def test_a_boot_with_nothing_new_patches_nothing() -> None:

@@ -63,9 +63,7 @@ def test_an_empty_directory_has_no_files_of_the_kubelets() -> None:
 
 def test_a_volume_kind_that_a_machine_has_not_is_named() -> None:
     assert unsupported_volume({"name": "v", "emptyDir": {}}) is None
-    assert "persistentVolumeClaim" in str(
-        unsupported_volume({"name": "v", "persistentVolumeClaim": {"claimName": "c"}})
-    )
+    assert "nfs" in str(unsupported_volume({"name": "v", "nfs": {"server": "s", "path": "/"}}))
 
 
 def test_a_written_volume_changes_at_once_and_forgets_what_is_gone(tmp_path: Path) -> None:
@@ -111,6 +109,15 @@ def test_mounts_come_parents_first_and_what_the_api_gives_is_read_only() -> None
         ("/v/e/x", "/data", False),
         ("/v/s", "/data/s", True),
     ]
+
+
+def test_a_claimed_volume_is_writable_unless_it_or_the_container_says_otherwise() -> None:
+    pod = {"spec": {"volumes": [{"name": n, "persistentVolumeClaim": {"claimName": n}} for n in "abc"]}}
+    wishes = [{"name": n, "mountPath": f"/{n}", "readOnly": n == "b"} for n in "abc"]
+
+    mounts = mounts_of({"name": "c", "volumeMounts": wishes}, pod, Path("/v"), read_only={"c"})
+
+    assert [(str(m.source), m.read_only) for m in mounts] == [("/v/a", False), ("/v/b", True), ("/v/c", True)]
 
 
 def test_without_mounts_paths_lead_to_the_volumes_and_the_service_account_is_told() -> None:
