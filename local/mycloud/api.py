@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
 from local.mycloud.context import Context, Ctx
-from local.mycloud.endpoints import account, admin, balancing, compute, networking, volumes
+from local.mycloud.endpoints import account, admin, balancing, compute, data_plane, networking, volumes
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models import ErrorAnswer
@@ -45,7 +45,7 @@ def create_app(context: Context, lifespan: Lifespan[FastAPI] | None = None) -> F
     app.state.context = context
     for router in _ROUTERS:
         app.include_router(router, prefix=_PREFIX)
-    app.include_router(admin.data_plane)
+    app.include_router(data_plane.router)
     app.add_api_route("/healthz", _healthz, methods=["GET"], tags=["admin"])
     app.add_exception_handler(ApiError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_parameters)

@@ -6,9 +6,11 @@ report of that generation makes it `available` or `failed`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
+from local.mycloud import quotas
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound
 from local.mycloud.models import (
     Backend,
@@ -36,6 +38,7 @@ def create_load_balancer(session: Session, request: CreateLoadBalancer, first_po
     """A load balancer with the next free address of its network. `first_port`: the lowest that may be bound."""
     if made := session.made_with(LoadBalancerRecord, request):
         return made
+    quotas.require(session, "load_balancers", session.count(LoadBalancerRecord))
     network = session.referenced(NetworkRecord, request.network_id, "network_id")
     address, network.next_lb_host = free_host(network.load_balancer_cidr, network.next_lb_host, session.is_in_use)
     balancer = LoadBalancerRecord(
@@ -234,6 +237,9 @@ def _orders(balancer: LoadBalancerRecord) -> tuple[list[Listener], tuple[list[st
 def _validate(
     session: Session, balancer: LoadBalancerRecord, before: LoadBalancerRecord | None, first_port: int
 ) -> None:
+    used = len(before.listeners) if before else 0
+    adding = len(balancer.listeners) - used
+    quotas.require(session, "listeners_per_load_balancer", used, adding, of=f"load balancer {balancer.id}")
     sets = [each.name for each in balancer.backend_sets]
     _require_unique(sets, "backend_sets", "name")
     _require_unique([f"{each.protocol} {each.port}" for each in balancer.listeners], "listeners", "protocol and port")
@@ -282,7 +288,7 @@ def _require_machine(session: Session, balancer: LoadBalancerRecord, backend: Ba
 
 
 def _require_unique(values: Sequence[str], field: str, what: str) -> None:
-    doubled = sorted({value for value in values if values.count(value) > 1})
+    doubled = sorted(value for value, count in Counter(values).items() if count > 1)
     if doubled:
         raise InvalidParameter(f"two {field} have the same {what}: {doubled[0]}", field=field)
 

@@ -328,6 +328,29 @@ class LoadBalancerRecord(LoadBalancer):
         return {pair for part in parts for pair in part.tags.items()}
 
 
+# ---------------------------------------------------------------------------------------------------------- limits
+
+Limit = Annotated[int, Field(ge=0)]
+
+
+class Limits(Strict):
+    """How much an account may have."""
+
+    routes_per_table: Limit = 48
+    load_balancers: Limit = 1000
+    listeners_per_load_balancer: Limit = 50
+    volumes: Limit = 200
+
+
+class UpdateLimits(Strict):
+    """The limits to change; None: as it is."""
+
+    routes_per_table: Limit | None = None
+    load_balancers: Limit | None = None
+    listeners_per_load_balancer: Limit | None = None
+    volumes: Limit | None = None
+
+
 # -------------------------------------------------------------------------------------------------------- requests
 
 
@@ -545,6 +568,10 @@ class MadeMachines(BaseModel):
     """How many were made."""
 
     machines: int
+
+
+class Quotas(BaseModel):
+    quotas: Limits
 
 
 class AccessAnswer(BaseModel):

@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from itertools import chain
 
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
+from local.mycloud import quotas
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound, QuotaExceeded
 from local.mycloud.models import (
     Cluster,
@@ -159,6 +160,7 @@ def _create_route(session: Session, table: RouteTable, route: NewRoute) -> None:
         raise Conflict(f"machine {machine.id} is terminated", field="next_hop_machine_id")
     target = session.route_target(table.id, route.destination_cidr)
     if target is None:
+        quotas.require(session, "routes_per_table", session.count_routes(table.id), of=f"route table {table.id}")
         session.add_route(table.id, route.destination_cidr, machine.id)
     elif target != machine.id:
         raise Conflict(f"a route to {route.destination_cidr} leads to {target} already", field="destination_cidr")

@@ -13,7 +13,7 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +94,7 @@ CREATE TABLE IF NOT EXISTS tokens (
     PRIMARY KEY (kind, token)
 );
 CREATE TABLE IF NOT EXISTS access_tokens (digest TEXT PRIMARY KEY, expires_at REAL NOT NULL, operations TEXT);
+CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS sequence (value INTEGER NOT NULL);
 INSERT INTO sequence SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sequence);
 """
@@ -112,6 +113,7 @@ class Filter:
 
     ids: Sequence[str] | None = None
     name: str | None = None
+    names: Sequence[str] | None = None
     tags: Sequence[tuple[str, str]] = ()
     any_tags: Sequence[tuple[str, str]] = ()
     states: Sequence[str] | None = None
@@ -175,6 +177,10 @@ class Session:
         """Whether any object matches."""
         clause, values = _where(type_, wanted)
         return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
+
+    def count(self, type_: type[R]) -> int:
+        """How many objects of the type there are."""
+        return int(self._db.execute("SELECT count(*) FROM objects WHERE kind = ?", (kind_of(type_),)).fetchone()[0])
 
     def is_in_use(self, address: str) -> bool:
         """Whether a machine that is not terminated, or a load balancer, has the address."""
@@ -277,6 +283,16 @@ class Session:
         values = (digest, expires_at, None if operations is None else json.dumps(operations))
         self._db.execute("INSERT INTO access_tokens VALUES (?, ?, ?)", values)
 
+    # -- limits
+
+    def limits(self) -> dict[str, int]:
+        """The limits that were set."""
+        return dict(self._db.execute("SELECT name, value FROM limits").fetchall())
+
+    def set_limits(self, limits: Mapping[str, int]) -> None:
+        """Set these limits; the others stay."""
+        self._db.executemany("INSERT OR REPLACE INTO limits VALUES (?, ?)", limits.items())
+
     # -- routes
 
     def routes(self, table_id: str, limit: int = -1, cursor: str | None = None) -> list[Route]:
@@ -295,6 +311,11 @@ class Session:
             )
             for destination, machine, state in rows
         ]
+
+    def count_routes(self, table_id: str) -> int:
+        """How many routes the table has."""
+        row = self._db.execute("SELECT count(*) FROM routes WHERE route_table_id = ?", (table_id,)).fetchone()
+        return int(row[0])
 
     def route_target(self, table_id: str, destination: str) -> str | None:
         """The machine to which the route leads, or None where there is no such route."""
@@ -394,7 +415,7 @@ def update_object(session: Session, record: R, request: Update) -> R:
 def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
     clauses: list[str] = ["kind = ?"]
     values: list[Any] = [kind_of(type_)]
-    for column, several in (("id", wanted.ids), ("state", wanted.states)):
+    for column, several in (("id", wanted.ids), ("name", wanted.names), ("state", wanted.states)):
         if several is not None:
             clauses.append(f"{column} IN ({','.join('?' * len(several))})")
             values += several

@@ -5,20 +5,17 @@ Nothing here touches a disk: the lifecycle brings about what the records say.
 
 from __future__ import annotations
 
-from local.mycloud.errors import Conflict, InvalidParameter, QuotaExceeded
+from local.mycloud import quotas
+from local.mycloud.errors import Conflict, InvalidParameter
 from local.mycloud.models import Attachment, CreateVolume, MachineRecord, ResizeVolume, State, Volume, now
 from local.mycloud.store import Filter, Session, new_id
-
-MAX_VOLUMES = 200
 
 
 def create_volume(session: Session, request: CreateVolume) -> Volume:
     """An empty volume that is attached to nothing."""
     if made := session.made_with(Volume, request):
         return made
-    present = len(session.query(Volume))
-    if present >= MAX_VOLUMES:
-        raise QuotaExceeded(f"quota volumes: the limit is {MAX_VOLUMES}, {present} are used")
+    quotas.require(session, "volumes", session.count(Volume))
     volume = Volume(
         id=new_id(Volume),
         name=request.name,

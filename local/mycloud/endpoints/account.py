@@ -1,4 +1,4 @@
-"""Endpoints by which users learn what they may do."""
+"""Endpoints by which users learn what they may do, and how much of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 
+from local.mycloud import quotas
 from local.mycloud.access import Access
-from local.mycloud.models import AccessAnswer, CheckAccess
+from local.mycloud.context import Ctx
+from local.mycloud.models import AccessAnswer, CheckAccess, Quotas
 
 router = APIRouter(tags=["account"])
 
@@ -16,6 +18,12 @@ def _caller(request: Request) -> Access:
     access = request.scope["access"]
     assert isinstance(access, Access)
     return access
+
+
+@router.get("/quotas")
+def get_quotas(context: Ctx) -> Quotas:
+    with context.store.read() as session:
+        return Quotas(quotas=quotas.limits(session))
 
 
 @router.post("/access:check")

@@ -127,6 +127,10 @@ class MyCloudSite:
         """Let every call through again."""
         self.client.delete_path("admin/faults")
 
+    def set_quotas(self, **limits: int) -> None:
+        """Set these limits (`routes_per_table`, `load_balancers`, `listeners_per_load_balancer`, `volumes`)."""
+        self.client.put("admin/quotas", limits)
+
     def issue_token(self, ttl_seconds: int = 3600, operations: Sequence[str] | None = None) -> str:
         """A further token, which may do what these globs over `METHOD PATH` allow, or all that users call."""
         asked = {"ttl_seconds": ttl_seconds, "operations": None if operations is None else [*operations]}
