@@ -1,0 +1,329 @@
+"""What is done to a cluster while the manager is killed or loses answers: a table of changes and their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
+from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from tests.crash.environment import Environment, Json
+
+SPACE = "default"
+
+_VOLATILE = frozenset({"id", "created_at", "terminated_at", "creationTimestamp", "resourceVersion", "uid"})
+_VOLATILE |= {"managedFields", "lastHeartbeatTime", "lastTransitionTime", "generation", "clusterIP", "clusterIPs"}
+"""What differs from one run to the next, and says nothing."""
+
+
+@dataclass
+class Run:
+    """One run of one scenario: the objects that it made, under names that nobody had before."""
+
+    environment: Environment
+    machines: list[Json] = field(default_factory=list)
+    services: list[str] = field(default_factory=list)
+    addresses: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kube(self) -> Kube:
+        """The API server, past the proxies."""
+        return self.environment.kube
+
+    # ------------------------------------------------------------------------------------------------ what people do
+
+    def service(self, *ports: Json, annotations: Mapping[str, str] | None = None, **spec: Any) -> str:
+        """Make a Service of type LoadBalancer; its name."""
+        made = f"web-{next(self.environment.names)}"
+        body = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": made, "namespace": SPACE, "annotations": dict(annotations or {})},
+            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [*ports], **spec},
+        }
+        self.kube.create(SERVICES, body)
+        self.services.append(made)
+        return made
+
+    def change_ports(self, *ports: Json) -> None:
+        """Give the Service these ports instead of all that it has."""
+        patch = {"spec": {"ports": [*ports]}}
+        self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
+
+    def delete_service(self) -> None:
+        """Ask for the Service's end."""
+        self.kube.delete(SERVICES, self.services[0], SPACE)
+
+    def node(self, *, pod_cidr: bool = True) -> Json:
+        """A new machine and its node, which a kubelet would have registered."""
+        machine = self.environment.machine()
+        self.machines.append(machine)
+        self.environment.register(machine, pod_cidr=pod_cidr)
+        return machine
+
+    # -------------------------------------------------------------------------------------------------- what came out
+
+    def serves(self, *ports: int) -> bool:
+        """Whether the Service's status names a load balancer that is open on exactly these ports."""
+        service = self.get_service()
+        ingress = ((service or {}).get("status", {}).get("loadBalancer") or {}).get("ingress") or []
+        open_at = {
+            lb["address"]: {listener["port"] for listener in lb["listeners"]}
+            for lb in self.environment.load_balancers()
+            if lb["state"] == "available"
+        }
+        return [open_at.get(entry.get("ip")) for entry in ingress] == [set(ports)]
+
+    def listens_to(self, protocol: str) -> bool:
+        """Whether any load balancer has a listener of this protocol."""
+        listeners = [each for lb in self.environment.load_balancers() for each in lb["listeners"]]
+        return any(each["protocol"] == protocol for each in listeners)
+
+    def get_service(self) -> Object | None:
+        """The first Service, or None once it is gone."""
+        try:
+            return self.kube.get(SERVICES, self.services[0], SPACE)
+        except NotFoundError:
+            return None
+
+    def gone(self) -> bool:
+        """Whether the first Service does not exist any more."""
+        return self.get_service() is None
+
+    def initialised(self, machine: Json) -> bool:
+        """Whether its node is done: no taint, and a route that is told where it has a pod range."""
+        node = self.get_node(machine)
+        if node is None or has_taint(node, UNINITIALIZED_TAINT):
+            return False
+        network = condition(node, "NetworkUnavailable")
+        return not pod_cidrs(node) or (network is not None and network["status"] == "False")
+
+    def get_node(self, machine: Json) -> Object | None:
+        """The machine's node, or None."""
+        try:
+            return self.kube.get(NODES, machine["name"])
+        except NotFoundError:
+            return None
+
+    def member_of_all(self, machine: Json) -> bool:
+        """Whether every load balancer sends to the machine."""
+        return all(
+            machine["id"] in {backend["machine_id"] for backend in pool["backends"]}
+            for lb in self.environment.load_balancers()
+            for pool in lb["backend_sets"]
+        )
+
+    def members(self) -> set[str]:
+        """The machines that any load balancer sends to."""
+        return {
+            backend["machine_id"]
+            for lb in self.environment.load_balancers()
+            for pool in lb["backend_sets"]
+            for backend in pool["backends"]
+        }
+
+    def routes_to(self, machine: Json) -> int:
+        """How many routes lead to the machine."""
+        return sum(route["next_hop_machine_id"] == machine["id"] for route in self.environment.routes())
+
+    def snapshot(self) -> Json:
+        """Everything in cloud and cluster that matters, in words that are the same for every run."""
+        words = self._words()
+        machines = self.environment.cloud.list("machines", ids=[machine["id"] for machine in self.machines])
+        found = {
+            "load balancers": [_lb(lb) for lb in self.environment.load_balancers()],
+            "routes": self.environment.routes(),
+            "machines": [{"name": each["name"], "state": each["state"], "tags": each["tags"]} for each in machines],
+            "services": [_service(each) for each in self.kube.list(SERVICES, SPACE).items],
+            "nodes": [_node(each) for each in self.kube.list(NODES).items],
+        }
+        return {kind: sorted(_said(objects, words), key=str) for kind, objects in found.items()}
+
+    def _words(self) -> dict[str, str]:
+        """What stands for the names and numbers of this run."""
+        words = {made: f"SERVICE-{index}" for index, made in enumerate(self.services)}
+        for service in self.kube.list(SERVICES, SPACE).items:
+            if name(service) in words:
+                words[service["metadata"]["uid"]] = f"UID-OF-{words[name(service)]}"
+        for index, machine in enumerate(self.machines):
+            words |= {machine["name"]: f"NODE-{index}", machine["id"]: f"MACHINE-{index}"}
+            words |= dict.fromkeys(machine["private_ips"], f"ADDRESS-{index}")
+            if (node := self.get_node(machine)) is not None:
+                words |= dict.fromkeys(pod_cidrs(node), f"PODS-{index}")
+        for lb in sorted(self.environment.load_balancers(), key=lambda lb: str(lb["created_at"])):
+            words |= {lb["address"]: f"ADDRESS-OF-LB-{lb['name']}", lb["id"]: f"LB-{lb['name']}"}
+        return words
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`prepare` leads to a state at rest, `act` is what the manager has to answer, `done` says that it has."""
+
+    name: str
+    prepare: Callable[[Run], object]
+    at_rest: Callable[[Run], bool]
+    act: Callable[[Run], object]
+    done: Callable[[Run], bool]
+
+
+def port(number: int, node_port: int, protocol: str = "TCP") -> Json:
+    """A Service's port."""
+    title = f"{protocol.lower()}-{number}"
+    return {"name": title, "port": number, "targetPort": number, "nodePort": node_port, "protocol": protocol}
+
+
+HTTP, HTTPS, DNS = port(8080, 31080), port(8443, 31443), port(5353, 31053, "UDP")
+
+
+def _nothing(_: Run) -> None:
+    pass
+
+
+def _always(_: Run) -> bool:
+    return True
+
+
+def _three_ports(run: Run) -> None:
+    run.service(HTTP, HTTPS, DNS)
+
+
+def _three_serve(run: Run) -> bool:
+    return run.serves(8080, 8443, 5353)
+
+
+def _a_node_and_two_services(run: Run) -> None:
+    run.node()
+    run.service(HTTP)
+    run.service(HTTPS)
+
+
+def _all_serve(run: Run) -> bool:
+    return run.initialised(run.machines[0]) and len(run.environment.load_balancers()) == 2 and _members_are(run, {0})
+
+
+def _members_are(run: Run, wanted: set[int]) -> bool:
+    ids = {run.machines[index]["id"] for index in wanted}
+    pools = [pool for lb in run.environment.load_balancers() for pool in lb["backend_sets"]]
+    return all({backend["machine_id"] for backend in pool["backends"]} >= ids for pool in pools) and bool(pools)
+
+
+def _node_is_out(run: Run) -> bool:
+    machine = run.machines[-1]
+    return run.get_node(machine) is None and not run.routes_to(machine) and machine["id"] not in run.members()
+
+
+def _add_second(run: Run) -> None:
+    _a_node_and_two_services(run)
+    run.node()
+
+
+def _second_serves(run: Run) -> bool:
+    return len(run.machines) == 2 and run.initialised(run.machines[1]) and _members_are(run, {0, 1})
+
+
+def _node_without_pods(run: Run) -> None:
+    run.node(pod_cidr=False)
+
+
+SCENARIOS: Sequence[Scenario] = (
+    Scenario("load balancer with three listeners", _nothing, _always, _three_ports, _three_serve),
+    Scenario(
+        "port changed",
+        _three_ports,
+        _three_serve,
+        lambda run: run.change_ports(HTTP, port(9443, 31944), DNS),
+        lambda run: run.serves(8080, 9443, 5353),
+    ),
+    Scenario(
+        "protocol changed",
+        lambda run: run.service(HTTP, DNS),
+        lambda run: run.serves(8080, 5353),
+        lambda run: run.change_ports(HTTP, port(5353, 31054, "TCP")),
+        lambda run: (
+            {(each["protocol"], each["port"]) for lb in run.environment.load_balancers() for each in lb["listeners"]}
+            == {("TCP", 8080), ("TCP", 5353)}
+        ),
+    ),
+    Scenario("service deleted", _three_ports, _three_serve, lambda run: run.delete_service(), lambda run: run.gone()),
+    Scenario("node added", _a_node_and_two_services, _all_serve, lambda run: run.node(), _second_serves),
+    Scenario(
+        "node removed",
+        _add_second,
+        lambda run: _all_serve(run) and _second_serves(run),
+        lambda run: run.environment.terminate(run.machines[-1]),
+        _node_is_out,
+    ),
+    Scenario(
+        "route created",
+        _node_without_pods,
+        lambda run: run.initialised(run.machines[0]),
+        lambda run: run.environment.give_pod_cidr(run.machines[0]),
+        lambda run: run.initialised(run.machines[0]) and run.routes_to(run.machines[0]) == 1,
+    ),
+    Scenario(
+        "route deleted",
+        lambda run: run.node(),
+        lambda run: run.initialised(run.machines[0]) and run.routes_to(run.machines[0]) == 1,
+        lambda run: run.kube.delete(NODES, run.machines[0]["name"]),
+        lambda run: not run.routes_to(run.machines[0]),
+    ),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- in words
+
+
+def _lb(lb: Json) -> Json:
+    return {
+        **_kept(lb),
+        "listeners": sorted(lb["listeners"], key=lambda each: (each["port"], each["protocol"])),
+        "backend_sets": sorted(
+            ({**each, "backends": sorted(each["backends"], key=str)} for each in lb["backend_sets"]),
+            key=lambda each: str(each["name"]),
+        ),
+    }
+
+
+def _service(service: Object) -> Json:
+    metadata, spec = service["metadata"], service["spec"]
+    return {
+        "name": metadata["name"],
+        "finalizers": metadata.get("finalizers") or [],
+        "annotations": metadata.get("annotations") or {},
+        "deleted": "deletionTimestamp" in metadata,
+        "ports": spec["ports"],
+        "status": service.get("status") or {},
+    }
+
+
+def _node(node: Object) -> Json:
+    metadata, status = node["metadata"], node.get("status") or {}
+    conditions = [_kept(each) for each in status.get("conditions") or [] if each["type"] != "Ready"]
+    return {
+        "name": metadata["name"],
+        "labels": metadata.get("labels") or {},
+        "annotations": metadata.get("annotations") or {},
+        "spec": node["spec"],
+        "addresses": status.get("addresses") or [],
+        "conditions": conditions,
+    }
+
+
+def _kept(obj: Json) -> Json:
+    return {key: value for key, value in obj.items() if key not in _VOLATILE}
+
+
+def _said(value: Any, words: Mapping[str, str]) -> Any:
+    """The value with every known name in words."""
+    match value:
+        case str():
+            for known in sorted(words, key=len, reverse=True):
+                value = value.replace(known, words[known])
+            return value
+        case dict():
+            return {_said(key, words): _said(part, words) for key, part in value.items()}
+        case list():
+            return [_said(part, words) for part in value]
+        case _:
+            return value
