@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Annotated, Protocol
 
@@ -13,6 +13,7 @@ from pydantic import Field
 from local.addresses import AddressBlock
 from local.mycloud.balancer_board import BalancerBoard
 from local.mycloud.calls import Calls
+from local.mycloud.consistency import Consistency
 from local.mycloud.errors import InvalidParameter
 from local.mycloud.faults import Faults
 from local.mycloud.models import MAX_PAGE, Cluster, State, Strict
@@ -42,6 +43,7 @@ class Context:
     is_healthy: Callable[[], bool] = lambda: True
     board: BalancerBoard = field(default_factory=BalancerBoard)
     faults: Faults = field(default_factory=Faults)
+    consistency: Consistency = field(default_factory=Consistency)
     calls: Calls = field(default_factory=Calls)
 
 
@@ -99,4 +101,18 @@ def _tags(field: str, texts: list[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-Listing = Annotated[ListQuery, Query()]
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """Which page of which objects is asked for."""
+
+    wanted: Filter
+    limit: int
+    cursor: str | None
+
+
+def _listing(context: Ctx, query: Annotated[ListQuery, Query()]) -> ListedPage:
+    wanted = replace(query.filter(), created_until=context.consistency.horizon())
+    return ListedPage(wanted, query.limit, query.cursor)
+
+
+Listing = Annotated[ListedPage, Depends(_listing)]

@@ -482,6 +482,12 @@ class CheckAccess(Strict):
     operations: Annotated[list[Annotated[str, Field(pattern="^[A-Z]+ /")]], Field(max_length=1000)]
 
 
+class Lag(Strict):
+    """For how long lists do not show what was made."""
+
+    lag_seconds: Annotated[float, Field(ge=0, le=3600)]
+
+
 class Fault(Strict):
     """Make calls of an operation (a glob over "METHOD PATH") fail in a given way, or wait (`latency`: `seconds`).
 

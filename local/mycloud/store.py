@@ -106,7 +106,7 @@ _COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
 class Filter:
     """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
 
-    `simulated`: machines of which something runs (False), or nothing does. `terminated_before`: a time.
+    `created_until`, `terminated_before`: times. `simulated`: machines of which something runs (False), or nothing does.
     `machine_id` and `attachment_states`: volumes that are attached, or on the way, to that machine, in those states.
     `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
     """
@@ -121,6 +121,7 @@ class Filter:
     subnet_id: str | None = None
     cluster_id: str | None = None
     zone: str | None = None
+    created_until: str | None = None
     simulated: bool | None = None
     terminated_before: str | None = None
     machine_id: str | None = None
@@ -423,6 +424,9 @@ def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
         if (value := getattr(wanted, column)) is not None:
             clauses.append(f"{column} = ?")
             values.append(value)
+    if wanted.created_until is not None:
+        clauses.append("json_extract(body, '$.created_at') <= ?")
+        values.append(wanted.created_until)
     if wanted.simulated is not None:
         clauses.append(f"json_extract(body, '$.simulated') IS {'' if wanted.simulated else 'NOT '}1")
     if wanted.terminated_before is not None:

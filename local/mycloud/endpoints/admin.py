@@ -12,6 +12,7 @@ from local.mycloud.models import (
     Fault,
     IssuedToken,
     Items,
+    Lag,
     MadeMachines,
     Quotas,
     SimulateMachines,
@@ -47,6 +48,17 @@ def count_calls(context: Ctx) -> Calls:
 def forget_calls(context: Ctx) -> Response:
     context.calls.clear()
     return Response(status_code=204)
+
+
+@router.get("/admin/consistency")
+def get_lag(context: Ctx) -> Lag:
+    return Lag(lag_seconds=context.consistency.lag_seconds)
+
+
+@router.put("/admin/consistency")
+def set_lag(context: Ctx, request: Lag) -> Lag:
+    context.consistency.lag_seconds = request.lag_seconds
+    return request
 
 
 @router.put("/admin/quotas")

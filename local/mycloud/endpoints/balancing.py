@@ -34,7 +34,7 @@ SetName = Annotated[str, Path(min_length=1, max_length=255)]
 @router.get("")
 def list_load_balancers(context: Ctx, query: Listing) -> Page[LoadBalancer]:
     with context.store.read() as session:
-        items, cursor = session.page(LoadBalancerRecord, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(LoadBalancerRecord, query.wanted, query.limit, query.cursor)
     return Page(items=[balancing.public(item) for item in items], next_cursor=cursor)
 
 

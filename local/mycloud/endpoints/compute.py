@@ -31,7 +31,7 @@ KUBECONFIG_TTL = timedelta(days=365)
 @router.get("/clusters")
 def list_clusters(context: Ctx, query: Listing) -> Page[Cluster]:
     with context.store.read() as session:
-        items, cursor = session.page(Cluster, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(Cluster, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 
@@ -72,7 +72,7 @@ def issue_credentials(context: Ctx, id: str, request: CredentialsRequest | None 
 @router.get("/machines", response_model=Page[Machine])
 def list_machines(context: Ctx, query: Listing) -> Page[MachineRecord]:
     with context.store.read() as session:
-        items, cursor = session.page(MachineRecord, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(MachineRecord, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 

@@ -35,9 +35,9 @@ router = APIRouter(tags=["networking"])
 
 @router.get("/zones")
 def list_zones(query: Listing) -> Page[ZoneObject]:
-    wanted = query.filter()
+    wanted = query.wanted
     zones = [ZoneObject(id=zone, name=zone, region=REGION) for zone in ZONES]
-    asked = [z for z in zones if (wanted.ids is None or z.id in wanted.ids) and query.name in (None, z.name)]
+    asked = [z for z in zones if (wanted.ids is None or z.id in wanted.ids) and wanted.name in (None, z.name)]
     return Page(items=asked)
 
 
@@ -51,7 +51,7 @@ def get_zone(id: str) -> ZoneObject:
 @router.get("/networks", response_model=Page[Network])
 def list_networks(context: Ctx, query: Listing) -> Page[NetworkRecord]:
     with context.store.read() as session:
-        items, cursor = session.page(NetworkRecord, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(NetworkRecord, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 
@@ -82,7 +82,7 @@ def delete_network(context: Ctx, id: str) -> NetworkRecord:
 @router.get("/subnets", response_model=Page[Subnet])
 def list_subnets(context: Ctx, query: Listing) -> Page[SubnetRecord]:
     with context.store.read() as session:
-        items, cursor = session.page(SubnetRecord, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(SubnetRecord, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 
@@ -113,7 +113,7 @@ def delete_subnet(context: Ctx, id: str) -> SubnetRecord:
 @router.get("/route_tables")
 def list_route_tables(context: Ctx, query: Listing) -> Page[RouteTable]:
     with context.store.read() as session:
-        items, cursor = session.page(RouteTable, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(RouteTable, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 

@@ -15,7 +15,7 @@ router = APIRouter(tags=["volumes"])
 @router.get("/volumes")
 def list_volumes(context: Ctx, query: Listing) -> Page[Volume]:
     with context.store.read() as session:
-        items, cursor = session.page(Volume, query.filter(), query.limit, query.cursor)
+        items, cursor = session.page(Volume, query.wanted, query.limit, query.cursor)
     return Page(items=items, next_cursor=cursor)
 
 

@@ -131,6 +131,10 @@ class MyCloudSite:
         """Set these limits (`routes_per_table`, `load_balancers`, `listeners_per_load_balancer`, `volumes`)."""
         self.client.put("admin/quotas", limits)
 
+    def set_lag(self, seconds: float) -> None:
+        """Let lists show what is made only so many seconds later."""
+        self.client.put("admin/consistency", {"lag_seconds": seconds})
+
     def issue_token(self, ttl_seconds: int = 3600, operations: Sequence[str] | None = None) -> str:
         """A further token, which may do what these globs over `METHOD PATH` allow, or all that users call."""
         asked = {"ttl_seconds": ttl_seconds, "operations": None if operations is None else [*operations]}
@@ -185,6 +189,7 @@ def site(_server: _Server, tmp_path: Path) -> Iterator[MyCloudSite]:
     context = replace(_server.first, store=store)
     _server.app.state.context = context
     context.faults.clear()
+    context.consistency.lag_seconds = 0
     before = context.calls.all()
     try:
         client = Client(_server.endpoint, TOKEN)
