@@ -71,9 +71,9 @@ class TcpForwarder:
     ) -> None:
         self.counters = Counters()
         self.idle_timeout = idle_timeout
+        self.masquerade = masquerade
         self._choose = choose
         self._connect_timeout = connect_timeout
-        self._masquerade = masquerade
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,7 +137,7 @@ class TcpForwarder:
 
     async def _dial(self, protocol: asyncio.Protocol, client: Target, target: Target) -> None:
         loop = asyncio.get_running_loop()
-        sock = _backend_socket(socket.SOCK_STREAM, None if self._masquerade else client)
+        sock = _backend_socket(socket.SOCK_STREAM, None if self.masquerade else client)
         try:
             await loop.sock_connect(sock, target)
         except BaseException:
@@ -305,9 +305,9 @@ class UdpForwarder:
     ) -> None:
         self.counters = Counters()
         self.idle_timeout = idle_timeout
+        self.masquerade = masquerade
         self._choose = choose
         self._admit = admit
-        self._masquerade = masquerade
         self._socket: socket.socket | None = None
         self._sessions: dict[Target, _Session] = {}
         self._sweeper: asyncio.TimerHandle | None = None
@@ -385,7 +385,7 @@ class UdpForwarder:
             self.counters.refused += 1
             return None
         loop = asyncio.get_running_loop()
-        sock = _backend_socket(socket.SOCK_DGRAM, None if self._masquerade else client)
+        sock = _backend_socket(socket.SOCK_DGRAM, None if self.masquerade else client)
         sock.connect(target)
         session = _Session(client, target, sock, loop.time())
         self._sessions[client] = session

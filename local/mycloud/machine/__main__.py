@@ -13,6 +13,7 @@ from cloud_controller.kube import Kube, KubeconfigError
 from local.mycloud.machine.config import ConfigError, MachineConfig, load_config
 from local.mycloud.machine.kubelet import Kubelet
 from local.mycloud.machine.proxier import Proxier
+from local.mycloud.machine.proxy_rules import Node
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ async def _run(directory: Path, config: MachineConfig, kubelet: Kube, proxier: K
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     parts = [
         asyncio.ensure_future(Kubelet(directory, config, kubelet).run()),
-        asyncio.ensure_future(Proxier(proxier, config.address).run()),
+        asyncio.ensure_future(Proxier(proxier, Node(config.node_name, config.address)).run()),
     ]
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)

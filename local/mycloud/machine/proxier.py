@@ -1,19 +1,23 @@
-"""The node-proxier: node ports and cluster IPs of this machine, forwarded to ready endpoints."""
+"""The node-proxier: node ports and cluster IPs of this machine, forwarded to ready endpoints, and its health ports."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import hashlib
 import logging
 import time
+from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
 from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, EventType, Informer, Kube, key
 from local.addresses import socket_address
+from local.mycloud.affinity import ClientAffinity
 from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
+from local.mycloud.machine.http_answers import Answer, serve
 from local.mycloud.machine.pod_status import timestamp
-from local.mycloud.machine.proxy_rules import Listener, ignored_fields, listeners
+from local.mycloud.machine.proxy_rules import Listener, Node, Route, ServiceHealth, ignored_fields, rules
 
 Object = dict[str, Any]
 
@@ -28,27 +32,31 @@ _RETRY_SECONDS = 2.0
 
 
 class Forwarding:
-    """One listener and the endpoints that it leads to, in turn."""
+    """One listener, and the endpoints that it leads to: in turn, or for each client the same."""
 
-    def __init__(self, listener: Listener) -> None:
-        self.targets: tuple[Target, ...] = ()
+    def __init__(self, listener: Listener, route: Route) -> None:
+        self.route = route
         self._listener = listener
         self._turn = count()
+        self._affinity = ClientAffinity(0)
         self._forwarder: TcpForwarder | UdpForwarder
         if listener.protocol == "TCP":
             self._forwarder = TcpForwarder(self._choose)
         else:
             self._forwarder = UdpForwarder(self._choose, idle_timeout=UDP_IDLE_SECONDS)
+        self.lead(route)
 
     async def listen(self) -> None:
         """Begin. Raises OSError."""
         await self._forwarder.listen(self._listener.host, self._listener.port, reuse_port=self._listener.shared)
 
-    def set_targets(self, targets: tuple[Target, ...]) -> None:
-        """From now on new connections go to these; a UDP session whose endpoint is gone ends."""
-        self.targets = targets
+    def lead(self, route: Route) -> None:
+        """From now on new connections go this way; a UDP session whose endpoint is gone ends."""
+        self.route = route
+        self._affinity.timeout = route.affinity_seconds or 0
+        self._forwarder.masquerade = route.masquerade
         if isinstance(self._forwarder, UdpForwarder):
-            self._forwarder.end_sessions(keep=lambda target: target in targets)
+            self._forwarder.end_sessions(keep=lambda target: target in route.targets)
 
     def stop_listening(self) -> None:
         """The Service is gone, or has no endpoint: established TCP connections go on."""
@@ -61,24 +69,72 @@ class Forwarding:
         """The machine stops."""
         self._forwarder.close()
 
-    def _choose(self, _client: Target, tried: frozenset[Target]) -> Target | None:
-        if not self.targets:
+    def _choose(self, client: Target, tried: frozenset[Target]) -> Target | None:
+        targets = self.route.targets
+        left = [target for target in targets if target not in tried]
+        if not left:
             return None
+        if self.route.affinity_seconds is not None:
+            return self._affinity.choose(client[0], left, lambda: favourite(client[0], left))
         start = next(self._turn)
-        turn = (self.targets[(start + step) % len(self.targets)] for step in range(len(self.targets)))
-        return next((target for target in turn if target not in tried), None)
+        turn = (targets[(start + step) % len(targets)] for step in range(len(targets)))
+        return next(target for target in turn if target not in tried)
+
+
+def favourite(client: str, targets: Collection[Target]) -> Target:
+    """The target of a client that has none yet: on every node the same one, as far as they know the same targets."""
+    return max(targets, key=lambda target: hashlib.blake2b(f"{client} {target}".encode(), digest_size=8).digest())
+
+
+class HealthPorts:
+    """The health check node ports: each tells load balancers how many ready endpoints of its Service are here."""
+
+    def __init__(self) -> None:
+        self._servers: dict[Target, asyncio.Server] = {}
+        self._health: Mapping[Target, ServiceHealth] = {}
+
+    async def keep(self, wanted: Mapping[Target, ServiceHealth]) -> list[str]:
+        """Serve exactly these from now on; the failures, one text for each port that cannot be bound."""
+        self._health = wanted
+        for gone in self._servers.keys() - wanted.keys():
+            self._servers.pop(gone).close()
+        failures = []
+        for host, port in wanted.keys() - self._servers.keys():
+            try:
+                self._servers[host, port] = await serve(host, port, partial(self._answer, (host, port)))
+            except OSError as error:
+                failures.append(f"cannot serve health at {host}:{port}: {error}")
+        return failures
+
+    def close(self) -> None:
+        """Serve none any more."""
+        for server in self._servers.values():
+            server.close()
+
+    def _answer(self, at: Target, _path: str) -> Answer:
+        health = self._health.get(at)
+        if health is None:
+            return Answer(503)
+        content = {
+            "service": {"namespace": health.namespace, "name": health.name},
+            "localEndpoints": health.local_endpoints,
+            "serviceProxyHealthy": True,
+        }
+        weight = {"X-Load-Balancing-Endpoint-Weight": str(health.local_endpoints)}
+        return Answer(200 if health.local_endpoints else 503, content, weight)
 
 
 class Proxier:
     """Keeps the machine's listeners as Services and EndpointSlices want them. Lives on one event loop."""
 
-    def __init__(self, kube: Kube, node_address: str) -> None:
-        self._node_address = node_address
+    def __init__(self, kube: Kube, node: Node) -> None:
+        self._node = node
         self._loop = asyncio.get_running_loop()
         self._services = Informer(kube, SERVICES)
         self._slices = Informer(kube, ENDPOINT_SLICES)
         self._dirty = asyncio.Event()
         self._active: dict[Listener, Forwarding] = {}
+        self._health_ports = HealthPorts()
         self._skipped: set[Listener] = set()
         self._ignored: dict[str, list[str]] = {}
         self._updated = time.time()
@@ -88,7 +144,7 @@ class Proxier:
         for informer in (self._services, self._slices):
             informer.add_handler(self._changed)
             informer.start()
-        health = await asyncio.start_server(self._serve_health, socket_address(self._node_address), HEALTH_PORT)
+        health = await serve(socket_address(self._node.address), HEALTH_PORT, self._health)
         try:
             while True:
                 await self._dirty.wait()
@@ -98,6 +154,7 @@ class Proxier:
                     await self.sync()
         finally:
             health.close()
+            self._health_ports.close()
             for forwarding in self._active.values():
                 forwarding.close()
 
@@ -105,23 +162,25 @@ class Proxier:
         """Bring the listeners in line with the caches."""
         services = self._services.items()
         self._say_what_is_ignored(services)
-        wanted = listeners(services, self._slices.items(), self._node_address)
-        for listener in [listener for listener in self._active if listener not in wanted]:
+        wanted = rules(services, self._slices.items(), self._node)
+        for listener in [listener for listener in self._active if listener not in wanted.routes]:
             forwarding = self._active.pop(listener)
-            forwarding.set_targets(())
+            forwarding.lead(Route(()))
             forwarding.stop_listening()
             _log.info("closed %s %s:%d", listener.protocol, listener.host, listener.port)
-        self._skipped &= wanted.keys()
-        for listener, targets in wanted.items():
+        self._skipped &= wanted.routes.keys()
+        for listener, route in wanted.routes.items():
             if listener in self._active:
-                if self._active[listener].targets != targets:
-                    self._active[listener].set_targets(targets)
+                if self._active[listener].route != route:
+                    self._active[listener].lead(route)
             elif listener not in self._skipped:
-                await self._open(listener, targets)
+                await self._open(listener, route)
+        for failure in await self._health_ports.keep(wanted.health_ports):
+            self._try_again_after(failure)
         self._updated = time.time()
 
-    async def _open(self, listener: Listener, targets: tuple[Target, ...]) -> None:
-        forwarding = Forwarding(listener)
+    async def _open(self, listener: Listener, route: Route) -> None:
+        forwarding = Forwarding(listener, route)
         where = f"{listener.protocol} {listener.host}:{listener.port}"
         try:
             await forwarding.listen()
@@ -130,12 +189,14 @@ class Proxier:
             _log.warning("skipped %s: ports below 1024 need a right that this user lacks", where)
             return
         except OSError as error:
-            _log.warning("cannot listen on %s: %s; tried again in %g s", where, error, _RETRY_SECONDS)
-            self._loop.call_later(_RETRY_SECONDS, self._dirty.set)
+            self._try_again_after(f"cannot listen on {where}: {error}")
             return
-        forwarding.set_targets(targets)
         self._active[listener] = forwarding
-        _log.info("forwarding %s to %s", where, ", ".join(f"{host}:{port}" for host, port in targets))
+        _log.info("forwarding %s to %s", where, ", ".join(f"{host}:{port}" for host, port in route.targets))
+
+    def _try_again_after(self, failure: str) -> None:
+        _log.warning("%s; tried again in %g s", failure, _RETRY_SECONDS)
+        self._loop.call_later(_RETRY_SECONDS, self._dirty.set)
 
     def _say_what_is_ignored(self, services: list[Object]) -> None:
         """Once for each Service, and again when it changes."""
@@ -148,21 +209,9 @@ class Proxier:
     def _changed(self, _type: EventType, _old: Object | None, _new: Object | None) -> None:
         self._loop.call_soon_threadsafe(self._dirty.set)
 
-    async def _serve_health(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one HTTP request: 200 at /healthz once the rules are in place."""
-        try:
-            async with asyncio.timeout(5):
-                words = (await reader.readline()).split()
-                while (await reader.readline()).strip():
-                    pass
-        except (TimeoutError, ValueError, ConnectionError):
-            writer.close()
-            return
-        synced = self._services.synced and self._slices.synced
-        found = len(words) > 1 and words[1].split(b"?")[0] == b"/healthz"
-        status = "404 Not Found" if not found else "200 OK" if synced else "503 Service Unavailable"
+    def _health(self, path: str) -> Answer:
+        """200 at /healthz once the rules are in place."""
+        if path != "/healthz":
+            return Answer(404)
         times = {"lastUpdated": timestamp(self._updated), "currentTime": timestamp(time.time())}
-        body = json.dumps(times).encode() if found else b""
-        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
-        writer.close()
+        return Answer(200 if self._services.synced and self._slices.synced else 503, times)

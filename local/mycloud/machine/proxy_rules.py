@@ -1,4 +1,7 @@
-"""Which ports a node-proxier listens on, and where each leads: Services and EndpointSlices in, listeners out. Pure."""
+"""What a node-proxier has to do: Services and EndpointSlices in; listeners with their routes, and health ports out.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ Object = dict[str, Any]
 Target = tuple[str, int]
 
 PROTOCOLS = ("TCP", "UDP")
+DEFAULT_AFFINITY_SECONDS = 10_800
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,10 +29,46 @@ class Listener:
     shared: bool
 
 
-def listeners(
-    services: Iterable[Object], slices: Iterable[Object], node_address: str
-) -> dict[Listener, tuple[Target, ...]]:
-    """Every listener that has an endpoint, with its endpoints (socket addresses) in a fixed order.
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a listener leads: at least one socket address, in a fixed order.
+
+    `affinity_seconds`: a client keeps its target until it opened no connection for so long; None: it takes turns.
+    `masquerade`: the target does not see the client's address.
+    """
+
+    targets: tuple[Target, ...]
+    affinity_seconds: float | None = None
+    masquerade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceHealth:
+    """What a Service's health check node port tells: how many ready endpoints this node has."""
+
+    namespace: str
+    name: str
+    local_endpoints: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Everything that one node's proxier has to do. A health port is open whether the node has endpoints or not."""
+
+    routes: dict[Listener, Route]
+    health_ports: dict[Target, ServiceHealth]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The node that the rules are for: its name, which tells its own endpoints, and its address."""
+
+    name: str
+    address: str
+
+
+def rules(services: Iterable[Object], slices: Iterable[Object], node: Node) -> Rules:
+    """The rules of one node.
 
     A port without a usable endpoint is not listened on, so that a connection is refused, and a health check sees it.
     """
@@ -38,23 +78,48 @@ def listeners(
         owner = (metadata.get("labels") or {}).get("kubernetes.io/service-name")
         if owner and endpoint_slice.get("addressType") == "IPv4":
             by_service[metadata["namespace"], owner].append(endpoint_slice)
-    found: dict[Listener, tuple[Target, ...]] = {}
+    found = Rules({}, {})
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
-        cluster_ip = spec.get("clusterIP")
-        if spec.get("type") == "ExternalName" or not cluster_ip or cluster_ip == "None":
+        if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
             continue
+        own = by_service[metadata["namespace"], metadata["name"]]
         for port in spec.get("ports") or []:
-            if port.get("protocol", "TCP") not in PROTOCOLS:
-                continue
-            targets = endpoints(by_service[metadata["namespace"], metadata["name"]], port)
-            if targets:
-                found |= dict.fromkeys(_listeners_of(port, cluster_ip, node_address), targets)
+            if port.get("protocol", "TCP") in PROTOCOLS:
+                found.routes.update(_routes(spec, port, own, node))
+        if spec.get("healthCheckNodePort"):
+            ready = _local_ready(own, node.name)
+            health = ServiceHealth(metadata["namespace"], metadata["name"], ready)
+            found.health_ports[socket_address(node.address), int(spec["healthCheckNodePort"])] = health
     return found
 
 
-def endpoints(slices: Iterable[Object], port: Object) -> tuple[Target, ...]:
-    """Where a Service's port leads: its ready endpoints or, if there is none, those that serve while they terminate."""
+def ignored_fields(service: Object) -> list[str]:
+    """What a Service asks for that the node-proxier does not do."""
+    spec = service["spec"]
+    ignored = [f"{field}: {spec[field]}" for field in ("externalIPs", "trafficDistribution") if spec.get(field)]
+    others = sorted({port.get("protocol", "TCP") for port in spec.get("ports") or []} - set(PROTOCOLS))
+    return ignored + [f"ports of protocol {protocol}" for protocol in others]
+
+
+def _routes(spec: Object, port: Object, slices: list[Object], node: Node) -> dict[Listener, Route]:
+    protocol = port.get("protocol", "TCP")
+    affinity = _affinity_seconds(spec)
+    found: dict[Listener, Route] = {}
+    if targets := _endpoints(slices, port, node.name if spec.get("internalTrafficPolicy") == "Local" else None):
+        listener = Listener(protocol, socket_address(spec["clusterIP"]), int(port["port"]), shared=True)
+        found[listener] = Route(targets, affinity)
+    if port.get("nodePort"):
+        is_local = spec.get("externalTrafficPolicy") == "Local"
+        if targets := _endpoints(slices, port, node.name if is_local else None):
+            listener = Listener(protocol, socket_address(node.address), int(port["nodePort"]), shared=False)
+            # As kube-proxy: what may go on to another node has to come back through this one.
+            found[listener] = Route(targets, affinity, masquerade=not is_local)
+    return found
+
+
+def _endpoints(slices: Iterable[Object], port: Object, node_name: str | None) -> tuple[Target, ...]:
+    """A Service's ready endpoints (of one node, if named) or, if there is none, those that serve while they end."""
     ready: set[Target] = set()
     terminating: set[Target] = set()
     for endpoint_slice in slices:
@@ -62,34 +127,37 @@ def endpoints(slices: Iterable[Object], port: Object) -> tuple[Target, ...]:
         if number is None:
             continue
         for endpoint in endpoint_slice.get("endpoints") or []:
+            if node_name is not None and endpoint.get("nodeName") != node_name:
+                continue
             conditions = endpoint.get("conditions") or {}
             targets = {(socket_address(address), number) for address in endpoint["addresses"][:1]}
-            if conditions.get("ready") is not False:
+            if _is_ready(endpoint):
                 ready |= targets
             elif conditions.get("serving") and conditions.get("terminating"):
                 terminating |= targets
     return tuple(sorted(ready or terminating))
 
 
-def ignored_fields(service: Object) -> list[str]:
-    """What a Service asks for that the node-proxier does not do."""
-    spec = service["spec"]
-    ignored = [
-        f"{field}: {value}"
-        for field, value in (("externalTrafficPolicy", "Local"), ("internalTrafficPolicy", "Local"))
-        if spec.get(field) == value
-    ]
-    if spec.get("sessionAffinity", "None") != "None":
-        ignored.append(f"sessionAffinity: {spec['sessionAffinity']}")
-    return ignored
+def _local_ready(slices: Iterable[Object], node_name: str) -> int:
+    return len(
+        {
+            endpoint["addresses"][0]
+            for endpoint_slice in slices
+            for endpoint in endpoint_slice.get("endpoints") or []
+            if endpoint.get("nodeName") == node_name and _is_ready(endpoint)
+        }
+    )
 
 
-def _listeners_of(port: Object, cluster_ip: str, node_address: str) -> list[Listener]:
-    protocol = port.get("protocol", "TCP")
-    found = [Listener(protocol, socket_address(cluster_ip), int(port["port"]), shared=True)]
-    if port.get("nodePort"):
-        found.append(Listener(protocol, socket_address(node_address), int(port["nodePort"]), shared=False))
-    return found
+def _is_ready(endpoint: Object) -> bool:
+    return (endpoint.get("conditions") or {}).get("ready") is not False
+
+
+def _affinity_seconds(spec: Object) -> float | None:
+    if spec.get("sessionAffinity") != "ClientIP":
+        return None
+    client_ip = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    return float(client_ip.get("timeoutSeconds") or DEFAULT_AFFINITY_SECONDS)
 
 
 def _port_number(endpoint_slice: Object, port: Object) -> int | None:

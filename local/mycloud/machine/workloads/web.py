@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers every GET with the pod, the node and the path; /healthz with `ok`."""
+    """Answers every GET with the pod, the node, the path and the client's address; /healthz with `ok`."""
 
     protocol_version = "HTTP/1.1"
 
@@ -27,6 +27,7 @@ class Handler(BaseHTTPRequestHandler):
             "pod": os.environ.get("POD_NAME") or os.environ["HOSTNAME"],
             "node": os.environ.get("NODE_NAME", ""),
             "path": self.path,
+            "client": self.client_address[0],
         }
         self._answer(json.dumps(answer).encode() + b"\n", "application/json")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import random
@@ -10,13 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -299,15 +299,29 @@ def deploy(cluster: Cluster, name: str, replicas: int, container: Object, servic
     return cluster.kube.create(SERVICES, service, "default")
 
 
-def get(url: str) -> Object | None:
-    """The JSON that the web workload answers, or None if nobody does; no proxy is asked for loopback."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+def get(url: str, client: str = "127.0.0.1") -> Object | None:
+    """The JSON that the web workload answers to a client of this address, or None if nobody does."""
+    status, answer = answer_of(url, client)
+    return answer if status == 200 else None
+
+
+def status_and_endpoints(url: str) -> tuple[int, int] | None:
+    """What a health check node port says, or None if it is closed."""
+    status, answer = answer_of(url, "127.0.0.1")
+    return (status, answer["localEndpoints"]) if status else None
+
+
+def answer_of(url: str, client: str) -> tuple[int, Object]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=5, source_address=(client, 0))
     try:
-        with opener.open(url, timeout=5) as response:
-            answer: Object = json.loads(response.read())
-            return answer
-    except OSError:
-        return None
+        connection.request("GET", parts.path)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read() or "{}")
+    except (OSError, http.client.HTTPException):
+        return 0, {}
+    finally:
+        connection.close()
 
 
 def is_running(pid: int) -> bool:
@@ -463,12 +477,36 @@ def test_readiness_takes_an_endpoint_out_and_puts_it_back(cluster: Cluster, work
     assert [endpoint["conditions"]["ready"] for s in slices for endpoint in s["endpoints"]] == [False]
 
 
+def test_with_traffic_policy_local_only_a_node_with_a_ready_pod_serves_and_shows_it_the_client(
+    cluster: Cluster, worker: Machine
+) -> None:
+    idle = cluster.ready_machine("idle")
+    cluster.run_pod("only-here", "worker", WEB)
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "selector": {"app": "only-here"}}
+    body = {"metadata": {"name": "local"}, "spec": {**spec, "ports": [{"port": 8080}]}}
+    service = cluster.kube.create(SERVICES, body, "default")
+    port, health_port = service["spec"]["ports"][0]["nodePort"], service["spec"]["healthCheckNodePort"]
+
+    def health(machine: Machine) -> tuple[int, int] | None:
+        return status_and_endpoints(f"http://{machine.socket_address}:{health_port}/")
+
+    eventually(lambda: health(worker) == (200, 1), "the node with the pod is vouched for")
+    eventually(lambda: health(idle) == (503, 0), "the node without is not")
+    answer = get(f"http://{worker.socket_address}:{port}/", client="127.2.9.9")
+    assert answer is not None
+    assert answer["client"] == "127.2.9.9"
+    assert get(f"http://{idle.socket_address}:{port}/") is None
+
+    cluster.kube.delete(PODS, "only-here", "default")
+    eventually(lambda: health(worker) == (503, 0), "nor is the other, once the pod is gone")
+    cluster.kube.delete(SERVICES, "local", "default")
+    eventually(lambda: health(worker) is None, "the health port goes with the Service")
+    cluster.remove(idle)
+
+
 def test_the_proxier_says_that_it_is_healthy(worker: Machine) -> None:
     eventually(lambda: get(f"http://{worker.socket_address}:10256/healthz"), "the health port answers")
-    with pytest.raises(urllib.error.HTTPError):
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-            f"http://{worker.socket_address}:10256/other", timeout=5
-        )
+    assert answer_of(f"http://{worker.socket_address}:10256/other", "127.0.0.1")[0] == 404
 
 
 # --------------------------------------------------------------------------------------------------------------- pods
