@@ -1,0 +1,124 @@
+"""mycloud's volumes: disks of a zone that one machine at a time may have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from cloud_controller.cloud import InvalidConfiguration, NotFound
+from cloud_controller.clouds.mycloud.client import Client, Object, known_state
+from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, machine_id
+from cloud_controller.clouds.mycloud.scope import Scope
+from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.volumes import Attachment, AttachmentState, Volume, VolumeRequest, VolumeState
+
+PROVISIONER = "mycloud.io/volume"
+DRIVER = "mycloud.io"
+PARAMETERS = {"type": ("standard",)}
+
+_REGION = "local"
+"""mycloud's only one, which its volumes do not name."""
+_STATES = {
+    "creating": VolumeState.CREATING,
+    "available": VolumeState.AVAILABLE,
+    "failed": VolumeState.FAILED,
+    "deleting": VolumeState.DELETING,
+}
+
+
+class MyCloudVolumes:
+    """The volumes that carry one cluster's tag, and any others by their ids."""
+
+    provisioner = PROVISIONER
+    driver = DRIVER
+    parameters: Mapping[str, Collection[str]] = PARAMETERS
+
+    def __init__(self, client: Client, scope: Scope) -> None:
+        self._client = client
+        self._scope = scope
+
+    def list(self, ids: Collection[str] | None = None) -> Sequence[Volume]:
+        """In pages. What a list by ids lacks is asked for by itself: a list may be behind what was just made."""
+        if ids is None:
+            return [
+                _volume(found) for found in self._client.list("volumes", tags={CLUSTER_TAG: self._scope.cluster_id})
+            ]
+        found = [_volume(each) for each in self._client.list("volumes", ids=ids)]
+        return [*found, *self._each({*ids} - {volume.id for volume in found})]
+
+    def create(self, request: VolumeRequest) -> Volume:
+        """Begin to make it; the same token again answers the same volume."""
+        body = {
+            "name": request.name,
+            "zone": request.zone,
+            "size_gib": request.size_gib,
+            "tags": dict(request.tags),
+            "client_token": request.client_token,
+            **request.parameters,
+        }
+        return _volume(self._client.create("volumes", body))
+
+    def attach(self, id: str, provider_id: str) -> Volume:
+        """Begin to attach it. Raises Conflict, naming where, if it is attached elsewhere."""
+        return self._change(id, "attach", {"machine_id": _machine(provider_id)})
+
+    def detach(self, id: str, provider_id: str) -> Volume | None:
+        """Begin to detach it; None where the volume is gone."""
+        try:
+            return self._change(id, "detach", {"machine_id": _machine(provider_id)})
+        except NotFound:
+            return None
+
+    def resize(self, id: str, size_gib: int) -> Volume:
+        """Let it grow."""
+        return self._change(id, "resize", {"size_gib": size_gib})
+
+    def tag(self, id: str, tags: Mapping[str, str]) -> Volume:
+        """Give it exactly these tags."""
+        return _volume(self._client.update("volumes", id, {"tags": dict(tags)}))
+
+    def delete(self, id: str) -> None:
+        """Begin to delete it; one that is gone is a success."""
+        try:
+            self._client.delete("volumes", id)
+        except NotFound:
+            return
+
+    def _change(self, id: str, verb: str, body: Object) -> Volume:
+        # Done twice is done once.
+        return _volume(self._client.post(f"volumes/{id}:{verb}", body, idempotent=True))
+
+    def _each(self, ids: Collection[str]) -> Iterator[Volume]:
+        for each in sorted(ids):
+            try:
+                yield _volume(self._client.get("volumes", each))
+            except NotFound:
+                continue
+
+
+def _machine(provider_id: str) -> str:
+    machine = machine_id(provider_id)
+    if machine is None:
+        raise InvalidConfiguration(
+            "spec.providerID", f"{provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID"
+        )
+    return machine
+
+
+def _volume(volume: Object) -> Volume:
+    attachment = volume["attachment"]
+    attachments: tuple[Attachment, ...] = ()
+    if attachment is not None:
+        # A volume and its machine are always in one zone.
+        provider_id = f"{PROVIDER_NAME}://{_REGION}/{volume['zone']}/{attachment['machine_id']}"
+        attachments = (Attachment(provider_id, AttachmentState(attachment["state"])),)
+    return Volume(
+        id=volume["id"],
+        name=volume["name"],
+        zone=volume["zone"],
+        region=_REGION,
+        size_gib=volume["size_gib"],
+        state=known_state(volume, _STATES),
+        state_reason=volume["state_reason"] or "",
+        attachments=attachments,
+        tags=volume["tags"],
+    )
