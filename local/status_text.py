@@ -22,6 +22,7 @@ def render(status: Json, outputs: Json) -> str:
     lines += _section("clusters", [_cluster(each) for each in status.get("clusters", [])])
     lines += _section("machines", [_machine(each) for each in status.get("machines", [])])
     lines += _section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
+    lines += _section("volumes", [_volume(each) for each in status.get("volumes", [])])
     lines += _section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
     lines += _section("stack outputs", [[name, str(value)] for name, value in outputs.items()])
     return "\n".join(lines)
@@ -54,6 +55,12 @@ def _balancer(balancer: Json) -> list[str]:
     listeners = ", ".join(f"{each['protocol']} {each['port']}" for each in balancer["listeners"]) or "no listener"
     what = [balancer["name"], _state(balancer), balancer["id"]]
     return [*what, balancer["address"], listeners, _health(balancer)]
+
+
+def _volume(volume: Json) -> list[str]:
+    attachment = volume["attachment"]
+    where = f"{attachment['state']}: {attachment['machine_id']}" if attachment else "not attached"
+    return [volume["name"], _state(volume), volume["id"], f"{volume['size_gib']} GiB", volume["zone"], where]
 
 
 def _health(balancer: Json) -> str:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from local.mycloud.balancing import public
-from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, NetworkRecord
+from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, NetworkRecord, Volume
 from local.mycloud.store import Store
 
 
 def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
-    """Clusters, machines and load balancers in the form of the API, shortened to what a person looks for."""
+    """Clusters, machines, load balancers and volumes in the form of the API, shortened to what a person looks for."""
     store = Store(database)
     try:
         with store.read() as session:
@@ -19,6 +19,7 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
             clusters = session.query(Cluster)
             machines = session.query(MachineRecord)
             balancers = [public(each) for each in session.query(LoadBalancerRecord)]
+            volumes = session.query(Volume)
     finally:
         store.close()
     common = {"id", "name", "state", "state_reason"}
@@ -31,5 +32,8 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
         ],
         "load_balancers": [
             each.model_dump(mode="json", include=common | {"address", "listeners"}) for each in balancers
+        ],
+        "volumes": [
+            each.model_dump(mode="json", include=common | {"zone", "size_gib", "attachment"}) for each in volumes
         ],
     }

@@ -360,6 +360,22 @@ def test_a_site_that_is_not_up_is_said_to_be_so() -> None:
     assert render({"state_folder": "/x", "up": False}, {}) == "There is no site in /x."
 
 
+def test_a_volume_is_shown_with_the_machine_that_has_it() -> None:
+    attached = {"machine_id": "i-1", "state": "attached"}
+    common = {"state": "available", "state_reason": None, "size_gib": 10, "zone": "zone-a"}
+    volumes = [
+        {"id": "vol-1", "name": "data", "attachment": attached, **common},
+        {"id": "vol-2", "name": "spare", "attachment": None, **common},
+    ]
+
+    lines = render({**STATUS, "volumes": volumes}, {}).splitlines()
+
+    assert [line.split() for line in lines if "vol-" in line] == [
+        ["data", "available", "vol-1", "10", "GiB", "zone-a", "attached:", "i-1"],
+        ["spare", "available", "vol-2", "10", "GiB", "zone-a", "not", "attached"],
+    ]
+
+
 def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
     balancer = {**STATUS["load_balancers"][0], "state": "failed", "state_reason": "in use", "backends": None}
 

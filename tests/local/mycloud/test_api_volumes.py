@@ -18,6 +18,7 @@ from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, LocalMachinery
 from local.mycloud.models import Cluster, MachineRecord, NetworkRecord
 from local.mycloud.state_folder import StateFolder
+from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
 DEADLINE = 10.0
@@ -189,6 +190,15 @@ def test_a_volume_only_grows_and_may_do_so_while_it_is_attached(cloud: Cloud) ->
     assert (error["field"], error["allowed"]) == ("size_gib", "20 to 1024")
 
 
+def test_the_sites_status_names_its_volumes(cloud: Cloud) -> None:
+    machine, volume = cloud.machine(), cloud.volume("data")
+    cloud.attach(volume, machine)
+
+    (shown,) = site_objects(cloud.folder.database)["volumes"]
+
+    assert (shown["name"], shown["size_gib"], shown["attachment"]["machine_id"]) == ("data", 10, machine)
+
+
 # -------------------------------------------------------------------------------------------------------- attachments
 
 
@@ -278,7 +288,8 @@ def test_an_attached_volume_is_not_deleted(cloud: Cloud) -> None:
 def test_a_deleted_volume_takes_everything_on_it_along_and_nothing_else(cloud: Cloud, tmp_path: Path) -> None:
     volume = cloud.volume()
     outside = tmp_path / "outside"
-    outside.mkdir(mode=0o755)
+    outside.mkdir()
+    outside.chmod(0o755)
     locked = cloud.folder.volume(volume) / "locked"
     locked.mkdir()
     (locked / "file").write_text("x")

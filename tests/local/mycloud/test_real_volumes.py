@@ -23,6 +23,7 @@ from cloud_controller.kube import (
     PERSISTENT_VOLUMES,
     PODS,
     VOLUME_ATTACHMENTS,
+    ForbiddenError,
     Kube,
     NotFoundError,
     Object,
@@ -210,6 +211,26 @@ def test_a_volume_follows_its_claim_from_pod_to_pod_and_from_node_to_node(cloud:
     eventually(lambda: stored.read_text() == "written by one\nand by two\n", "the pod has written too")
     assert (stored.parent / "copy").read_text() == "written by one\n"
     cloud.delete("reader")
+
+
+def test_a_machine_may_read_what_its_own_pods_claim_and_nothing_else(cloud: Cloud) -> None:
+    volume = cloud.claim("private")
+    cloud.run("owner", "private", "one", "true")
+    cloud.attach("private", volume, "one")
+    cloud.runs("owner")
+    attachment = cloud.attachment("private", "one")
+    assert attachment is not None
+    stranger = Kube.from_file(cloud.site.folder.machine(cloud.machines["two"]) / "kubelet.kubeconfig")
+
+    for resource, name, namespace in (
+        (PERSISTENT_VOLUME_CLAIMS, "private", "default"),
+        (PERSISTENT_VOLUMES, "pv-private", None),
+        (VOLUME_ATTACHMENTS, attachment["metadata"]["name"], None),
+        (CSI_NODES, "one", None),
+    ):
+        with pytest.raises(ForbiddenError):
+            stranger.get(resource, name, namespace)
+    cloud.delete("owner")
 
 
 def test_a_claim_that_is_read_only_in_the_pod_cannot_be_written(cloud: Cloud, tmp_path: Path) -> None:
