@@ -9,12 +9,15 @@ sixteen consecutive second octets (one of fifteen blocks of a machine), so check
     base+2        cluster IPs           a /18 for each
     base+3        load balancers        a /18 for each (given out as 127.x)
     base+4..+7    pods                  a /16 for each
+
+Beside them each network has IPv6 ranges (fd00:BASE::/32 is the site's) that are facts alone: loopback has no IPv6
+address but ::1, so nothing of them is ever bound or dialled.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 BLOCK_OCTETS = 16
 BLOCK_BASES = tuple(range(BLOCK_OCTETS, 256, BLOCK_OCTETS))
@@ -41,6 +44,8 @@ class NetworkRanges:
     services: IPv4Network
     load_balancers: IPv4Network
     pods: IPv4Network
+    machines_ipv6: IPv6Network
+    pods_ipv6: IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +77,6 @@ class AddressBlock:
             services=IPv4Network(f"10.{self.base + 2}.{third}.0/18"),
             load_balancers=IPv4Network(f"127.{self.base + 3}.{third}.0/18"),
             pods=IPv4Network(f"10.{self.base + 4 + index}.0.0/16"),
+            machines_ipv6=IPv6Network(f"fd00:{self.base:x}:0:{index:x}::/64"),
+            pods_ipv6=IPv6Network(f"fd00:{self.base:x}:{index + 1:x}::/48"),
         )

@@ -22,7 +22,7 @@ from local.mycloud.models import (
     Update,
     now,
 )
-from local.mycloud.networking import LIVING, free_host
+from local.mycloud.networking import LIVING, free_host, ipv6_address
 from local.mycloud.store import Filter, Session, new_id, update_object
 
 
@@ -65,7 +65,8 @@ def create_machine(session: Session, request: CreateMachine) -> MachineRecord:
     cluster = session.referenced(Cluster, request.cluster_id, "cluster_id")
     _require_same_network(cluster, subnet)
     _require_free_name(session, subnet.network_id, request.name)
-    machine = _new_machine(session, request, subnet)
+    network = session.get(NetworkRecord, subnet.network_id)
+    machine = _new_machine(session, request, subnet, network)
     session.save(subnet)
     session.add(machine)
     session.remember_token(machine, request)
@@ -78,6 +79,7 @@ def simulate_machines(session: Session, request: SimulateMachines) -> None:
     subnets = [session.referenced(SubnetRecord, each, "subnet_ids") for each in request.subnet_ids]
     for subnet in subnets:
         _require_same_network(cluster, subnet)
+    network = session.get(NetworkRecord, cluster.network_id)
     names = _free_names(session, cluster.network_id, request.name_prefix)
     for name, subnet in islice(zip(names, cycle(subnets), strict=False), request.count):
         wanted = CreateMachine(
@@ -88,7 +90,7 @@ def simulate_machines(session: Session, request: SimulateMachines) -> None:
             type="m1.small",
             role="worker",
         )
-        machine = _new_machine(session, wanted, subnet)
+        machine = _new_machine(session, wanted, subnet, network)
         machine.simulated = True
         session.add(_settled(machine))
     for subnet in subnets:
@@ -142,9 +144,12 @@ def terminate_machine(session: Session, id: str) -> MachineRecord:
     return machine
 
 
-def _new_machine(session: Session, request: CreateMachine, subnet: SubnetRecord) -> MachineRecord:
+def _new_machine(
+    session: Session, request: CreateMachine, subnet: SubnetRecord, network: NetworkRecord
+) -> MachineRecord:
     """The machine that is asked for, with the subnet's next free address."""
     address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, session.is_in_use)
+    ipv6 = ipv6_address(network, address)
     return MachineRecord(
         id=new_id(MachineRecord),
         name=request.name,
@@ -159,6 +164,7 @@ def _new_machine(session: Session, request: CreateMachine, subnet: SubnetRecord)
         cluster_id=request.cluster_id,
         role=request.role,
         private_ips=[address],
+        ipv6_addresses=[] if ipv6 is None else [ipv6],
         node_labels=request.node_labels,
         register_provider_id=request.register_provider_id,
     )

@@ -45,13 +45,6 @@ def _address(value: str) -> str:
 
 def _cidr(value: str) -> str:
     try:
-        return str(IPv4Network(value))
-    except ValueError as error:
-        raise ValueError(f"{value!r} is not an IPv4 CIDR: {error}") from None
-
-
-def _source_range(value: str) -> str:
-    try:
         return str(ip_network(value))
     except ValueError as error:
         raise ValueError(f"{value!r} is not a CIDR: {error}") from None
@@ -65,7 +58,7 @@ def _dns_label(value: str) -> str:
 
 ClusterAddress = Annotated[str, AfterValidator(_address)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
-SourceRange = Annotated[str, AfterValidator(_source_range)]
+"""Of IPv4 or IPv6."""
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -121,12 +114,17 @@ class ZoneObject(BaseModel):
 
 
 class Network(CloudObject):
-    """A network with its ranges: machines (`cidr`), pods, cluster IPs and load balancers."""
+    """A network with its ranges: machines (`cidr`), pods, cluster IPs and load balancers.
+
+    The IPv6 ones, of machines and pods, are facts alone; networks that were made before there were any have none.
+    """
 
     cidr: str
     pod_cidr: str
     service_cidr: str
     load_balancer_cidr: str
+    ipv6_cidr: str | None = None
+    pod_cidr_ipv6: str | None = None
     route_table_id: str
 
 
@@ -172,6 +170,7 @@ class Machine(CloudObject):
     cluster_id: str
     role: Literal["control-plane", "worker"]
     private_ips: list[str]
+    ipv6_addresses: list[str] = []
     node_labels: dict[str, str] = {}
     register_provider_id: bool = False
     simulated: bool = False
@@ -388,7 +387,7 @@ class CreateMachine(Create):
 class CreateLoadBalancer(Create):
     network_id: str
     scheme: Literal["internal", "internet-facing"] = "internet-facing"
-    source_ranges: list[SourceRange] = []
+    source_ranges: list[Cidr] = []
     listeners: list[Listener] = []
     backend_sets: list[BackendSet] = []
 
@@ -419,7 +418,7 @@ class Update(Strict):
 class UpdateLoadBalancer(Update):
     """Each list replaces what the load balancer has: all source ranges, all listeners, all backend sets."""
 
-    source_ranges: list[SourceRange] | None = None
+    source_ranges: list[Cidr] | None = None
     listeners: list[Listener] | None = None
     backend_sets: list[BackendSet] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from itertools import chain
 
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
@@ -49,6 +49,8 @@ def create_network(session: Session, block: AddressBlock, request: CreateNetwork
         pod_cidr=str(ranges.pods),
         service_cidr=str(ranges.services),
         load_balancer_cidr=str(ranges.load_balancers),
+        ipv6_cidr=str(ranges.machines_ipv6),
+        pod_cidr_ipv6=str(ranges.pods_ipv6),
         route_table_id=new_id(RouteTable),
         index=free[0],
     )
@@ -148,6 +150,14 @@ def free_host(cidr: str, start: int, is_taken: Callable[[str], bool]) -> tuple[s
         if not is_taken(address):
             return address, number + 1
     raise QuotaExceeded(f"no address is free in {cidr}")
+
+
+def ipv6_address(network: NetworkRecord, address: str) -> str | None:
+    """The IPv6 address beside an IPv4 one of the network: the same host number in the network's IPv6 range, if any."""
+    if network.ipv6_cidr is None:
+        return None
+    host = int(IPv4Address(address)) - int(IPv4Network(network.cidr).network_address)
+    return str(IPv6Network(network.ipv6_cidr)[host])
 
 
 def _create_route(session: Session, table: RouteTable, route: NewRoute) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from itertools import combinations
 
 import pytest
@@ -67,3 +67,11 @@ def test_a_block_begins_where_blocks_begin(base: int) -> None:
 def test_a_site_has_four_networks() -> None:
     with pytest.raises(ValueError, match="there is no network 4"):
         AddressBlock(32).network(4)
+
+
+def test_no_two_ipv6_ranges_overlap_whichever_site_they_are_of() -> None:
+    networks = [AddressBlock(base).network(index) for base in BLOCK_BASES for index in range(NETWORKS_PER_SITE)]
+    ranges = [cidr for each in networks for cidr in (each.machines_ipv6, each.pods_ipv6)]
+
+    assert not any(a.overlaps(b) for a, b in combinations(ranges, 2))
+    assert all(cidr.subnet_of(IPv6Network("fd00::/16")) for cidr in ranges)
