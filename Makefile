@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast preview refresh down stop status docs check format bench lock set-up binaries clean
+.PHONY: help up test test-fast crash-test preview refresh down stop status docs check format bench lock set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -39,6 +39,9 @@ test: set-up check binaries ## Run the checks and every test
 
 test-fast: set-up ## Run the tests that need no control plane (no Go build)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
+
+crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
+	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check

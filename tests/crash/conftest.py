@@ -21,7 +21,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         made.down()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def manager(environment: Environment) -> Iterator[Manager]:
     """The manager that is killed again and again; there is one, so it needs no lease."""
     with environment.manager("manager", "--leader-elect=false", "--node-monitor-period=500ms") as made:
