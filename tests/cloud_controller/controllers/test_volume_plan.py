@@ -184,9 +184,8 @@ def world(*objects: Object | Volume, confirmed: frozenset[str] = frozenset()) ->
 
 
 def only(observation: VolumeObservation) -> Action:
-    actions = [*plan(observation)]
-    assert len(actions) == 1, actions
-    return actions[0]
+    (action,) = plan(observation)
+    return action
 
 
 def operation(observation: VolumeObservation) -> Any:
