@@ -84,6 +84,10 @@ class NodeAgent:
         """Say at once which volumes pods have mounted or are about to. Raises ApiError; it is said again then."""
         self._volumes_in_use = names
         self._node_changed.set()
+        # Never given up half-way: a post that arrives late would undo the next one.
+        await asyncio.shield(self._post_volumes_in_use())
+
+    async def _post_volumes_in_use(self) -> None:
         async with self._posting:
             patch = {"volumesInUse": list(self._volumes_in_use)}
             self._node = await self._api.post_node_status(self._config.node_name, patch)

@@ -277,14 +277,20 @@ def test_a_volume_that_is_not_attached_in_time_is_told_in_an_event(cloud: Cloud)
     cloud.delete("patient")
 
 
-def test_pods_that_end_with_their_machine_let_go_of_their_volumes(cloud: Cloud) -> None:
+def test_pods_that_end_with_their_machine_let_go_of_their_volumes_and_have_them_back_with_it(cloud: Cloud) -> None:
     volume = cloud.claim("left")
-    cloud.run("holder", "left", "two", "true")
+    cloud.run("holder", "left", "two", "echo started >> file")
     cloud.attach("left", volume, "two")
     cloud.runs("holder")
+    starts = cloud.site.folder.volume(volume) / "file"
+    eventually(starts.exists, "the pod has written")
 
     cloud.api.post(f"machines/{cloud.machines['two']}/stop")
     cloud.api.wait_for_state("machines", cloud.machines["two"], ["stopped"], DEADLINE)
 
     assert cloud.in_use("two") == []
     assert cloud.is_attached(volume)
+
+    cloud.api.post(f"machines/{cloud.machines['two']}/start")
+    eventually(lambda: starts.read_text() == "started\n" * 2, "the pod runs again, on its volume")
+    assert len(cloud.in_use("two")) == 1
