@@ -94,6 +94,7 @@ class _Balancer:
         self._changed = changed
         self._config: BalancerConfig | None = None
         self._changes = 0
+        self._refill_is_due = False
         self._listeners: dict[ListenerKey, ActiveListener] = {}
         self._monitors: dict[str, HealthMonitor] = {}
         self._pools: dict[str, Pool] = {}
@@ -172,7 +173,14 @@ class _Balancer:
             self._fill(backend_set)
 
     def _health_changed(self) -> None:
+        # One of many, perhaps: a set of a thousand backends learns of all of them at about the same time.
+        if not self._refill_is_due:
+            self._refill_is_due = True
+            asyncio.get_running_loop().call_soon(self._refill)
+
+    def _refill(self) -> None:
         assert self._config is not None
+        self._refill_is_due = False
         self._changes += 1
         for backend_set in self._config.backend_sets:
             self._fill(backend_set)
