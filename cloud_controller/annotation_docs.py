@@ -55,9 +55,15 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
 def _paragraph(entry: Annotation) -> Iterator[str]:
     yield f"{entry.description} Applies to {entry.applies_to}."
     yield ""
-    example = entry.example or str(entry.default or (entry.allowed[0] if entry.allowed else entry.minimum))
+    example = entry.example or _example(entry)
     yield f'- Example: `{entry.name}: "{example}"`'
     yield f"- Since version {entry.since}; source: {entry.source}."
+
+
+def _example(entry: Annotation) -> str:
+    if entry.type is bool:
+        return "true"
+    return str(entry.default or (entry.allowed[0] if entry.allowed else entry.minimum))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -72,7 +78,9 @@ def _allowed(entry: Annotation) -> str:
 
 
 def _default(entry: Annotation) -> str:
-    return f"`{entry.default}`" if entry.default is not None else entry.default_note or "none"
+    if entry.default_note or entry.default is None:
+        return entry.default_note or "none"
+    return f"`{entry.to_text(entry.default)}`"
 
 
 if __name__ == "__main__":

@@ -124,6 +124,10 @@ class Settings:
         value = self._value(argument)
         return None if value is None else str(value)
 
+    def flag(self, argument: str) -> bool:
+        """Whether an entry of type `bool` is given or defaults to true."""
+        return self._value(argument) is True
+
     def number(self, argument: str) -> int | None:
         """The value given or the default, for an entry of type `int`."""
         value = self._value(argument)
@@ -179,6 +183,17 @@ class Catalogue:
             else:
                 given[entry.argument] = entry.parse(text)
         return Settings(self, given, tuple(ignored))
+
+    def value(self, annotations: Mapping[str, str] | None, argument: str) -> Value | None:
+        """One annotation's value or default, whatever the others say; None where the cloud has no such argument.
+
+        Raises InvalidConfiguration as `parse` does.
+        """
+        entry = self.by_argument.get(argument)
+        if entry is None:
+            return None
+        text = (annotations or {}).get(entry.name)
+        return entry.default if text is None else entry.parse(text)
 
     def annotations(self, arguments: Mapping[str, Value]) -> dict[str, str]:
         """The annotations that typed arguments stand for; raises InvalidConfiguration as `parse` does."""

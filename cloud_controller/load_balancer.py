@@ -6,12 +6,13 @@ of `load_balancer_diff` leads from one to the other by `load_balancer_operations
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -19,6 +20,8 @@ Object = dict[str, Any]
 CLUSTER_TAG = "kubernetes.io/cluster"
 SERVICE_UID_TAG = "kubernetes.io/service-uid"
 SERVICE_TAG = "kubernetes.io/service"
+PRESERVED_TAG = "cloud-controller/preserved-from"
+"""On what a deleted Service left behind on purpose: CLUSTER/NAMESPACE/NAME. Nobody owns it any more."""
 
 # ------------------------------------------------------------------------------------------------------- ownership
 
@@ -54,6 +57,19 @@ class Owner:
             SERVICE_TAG: f"{self.namespace}/{self.name}",
         }
 
+    def released(self, tags: Mapping[str, str]) -> dict[str, str]:
+        """These tags for something that stays when its Service goes: without an owner, saying whose it was."""
+        rest = {key: value for key, value in tags.items() if key not in self.tags}
+        return rest | {PRESERVED_TAG: f"{self.cluster_id}/{self.namespace}/{self.name}"}
+
+    def owns(self, tags: Mapping[str, str]) -> bool:
+        """Whether these are the tags of something of this Service: cluster and UID decide."""
+        return tags.get(CLUSTER_TAG) == self.cluster_id and tags.get(SERVICE_UID_TAG) == self.uid
+
+    def __str__(self) -> str:
+        service = f"Service {self.namespace}/{self.name}" if self.name else f"the Service of UID {self.uid}"
+        return f"{service} of cluster {self.cluster_id}"
+
     @classmethod
     def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
         """The owner that the tags name, or None where cluster or UID is missing."""
@@ -80,39 +96,29 @@ class HealthCheck:
     unhealthy_threshold: int = 2
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Member:
-    """A node port of one machine; a pool has at most one member for an address and port."""
-
-    address: str
-    port: int
-    instance_id: str
-    weight: int = 1
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """What tells it from the other members of its pool."""
-        return (self.address, self.port)
-
-
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Members that serve the same port (a cloud may say backend set, target group, server group)."""
+    """Members that serve the same port (a cloud may say backend set, target group, server group).
+
+    `tags` say whose it is where its load balancer is shared.
+    """
 
     name: str
     health_check: HealthCheck
     members: tuple[Member, ...] = ()
     attributes: Mapping[str, Value | None] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A port on which the load balancer takes traffic, and the pool that gets it."""
+    """A port on which the load balancer takes traffic, and the pool that gets it. `tags` as of a pool."""
 
     protocol: str
     port: int
     pool: str
     attributes: Mapping[str, Value | None] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -132,6 +138,11 @@ class LoadBalancerModel:
     listeners: tuple[Listener, ...] = ()
     pools: tuple[Pool, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def part_tags(self) -> tuple[Mapping[str, str], ...]:
+        """The tags of each listener and pool."""
+        return (*(each.tags for each in self.listeners), *(each.tags for each in self.pools))
 
 
 class LoadBalancerState(StrEnum):
@@ -174,8 +185,14 @@ class ObservedLoadBalancer:
 
     @property
     def owner(self) -> Owner | None:
-        """The Service that its tags name."""
+        """The Service that its tags name: the whole of it is that Service's."""
         return Owner.of_tags(self.model.tags)
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """Every Service that it, or a part of it, belongs to."""
+        found = (Owner.of_tags(tags) for tags in (self.model.tags, *self.model.part_tags))
+        return tuple(dict.fromkeys(owner for owner in found if owner is not None))
 
 
 # --------------------------------------------------------------------------------------------- what a Service comes to
@@ -191,12 +208,28 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Reuse:
+    """A load balancer that exists, and on which a Service wants its listeners.
+
+    `force`: listeners there that belong to nobody may be taken over.
+    """
+
+    id: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
-    """What a Service comes to on a cloud. `warnings` are for the Service's owner."""
+    """What a Service comes to on a cloud. `warnings` are for the Service's owner.
+
+    With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
+    attributes and tags mean nothing.
+    """
 
     model: LoadBalancerModel
     ignored: tuple[Ignored, ...] = ()
     warnings: tuple[str, ...] = ()
+    reuse: Reuse | None = None
 
 
 class LoadBalancerBuilder(Protocol):
@@ -207,9 +240,20 @@ class LoadBalancerBuilder(Protocol):
         """What annotations say, and what changing them does."""
         ...
 
-    def build(self, service: Object, nodes: Sequence[Object]) -> Built:
-        """The load balancer that the Service shall have with these nodes (already known to be eligible).
+    def backend(self, node: Object) -> NodeBackend | None:
+        """All that load balancers take of a node; None for one that can't be a member (yet)."""
+        ...
+
+    def build(self, service: Object, backends: Backends) -> Built:
+        """The load balancer that the Service shall have with these backends.
 
         Raises InvalidConfiguration, naming the Service's field or annotation.
+        """
+        ...
+
+    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+        """The members behind each listener (protocol and port), whatever else is wrong with the Service.
+
+        Ports that can't be served are left out. Raises InvalidConfiguration where what is wrong decides members.
         """
         ...

@@ -14,10 +14,10 @@ from cloud_controller.load_balancer import (
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
-    Member,
     ObservedLoadBalancer,
     Pool,
 )
+from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_differences import (
     Difference,
     check_values,
@@ -68,7 +68,7 @@ def diff(
         # The others, if there are any, serve until this one does.
         waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
         return Plan.of([waiting])
-    altered = [*_alter(desired, keeper, catalogue, target)]
+    altered = [*alter(desired, keeper, catalogue, target)]
     if keeper.state is LoadBalancerState.READY:
         others = (lb for lb in _by_age(observed) if lb is not keeper)
         altered += [_delete(lb, target, f"{keeper.id} serves in its place") for lb in others]
@@ -146,10 +146,10 @@ def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
     )
 
 
-def _alter(
+def alter(
     desired: LoadBalancerModel, keeper: ObservedLoadBalancer, catalogue: Catalogue, target: str
 ) -> Iterator[Action]:
-    """The actions on a load balancer that stays."""
+    """The actions on a load balancer that stays: what can be changed in place."""
     actual = keeper.model
     if keeper.state is LoadBalancerState.FAILED:
         why = keeper.state_reason or "the cloud names no reason"
@@ -174,7 +174,8 @@ def _alter(
     for listener in desired.listeners:
         yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, keeper.id, target)
     for pool in desired.pools:
-        yield from _members_removed(pool, pools.get(pool.name), keeper.id, target)
+        if pool.name in pools:
+            yield from members_removed(pools[pool.name], pool.members, keeper.id, target)
     for listener in reversed(actual.listeners):
         if listener.key not in wanted_listeners:
             yield Action(
@@ -187,6 +188,27 @@ def _alter(
         if pool.name not in wanted_pools:
             delete = DeletePool(keeper.id, pool.name)
             yield Action(ActionKind.DELETE, f"{target}/pool/{pool.name}", "delete pool", operation=delete)
+
+
+def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
+    """The members that a pool lacks, or whose weight differs."""
+    known = {member.key: member for member in actual.members}
+    added = tuple(member for member in wanted if known.get(member.key) != member)
+    if added:
+        where = f"{target}/pool/{actual.name}/members"
+        operation = AddMembers(id, actual.name, added)
+        yield Action(ActionKind.UPDATE, where, f"add {_shown(added)}", operation=operation)
+
+
+def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
+    """The members that a pool has beyond those wanted."""
+    keys = {member.key for member in wanted}
+    removed = tuple(member for member in actual.members if member.key not in keys)
+    if removed:
+        where = f"{target}/pool/{actual.name}/members"
+        all_at_once = len(removed) == len(actual.members)
+        operation = RemoveMembers(id, actual.name, removed, successors=tuple(wanted) if all_at_once else ())
+        yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
 
 
 # ----------------------------------------------------------------------------------------------- pools and members
@@ -207,23 +229,9 @@ def _pool_made_or_changed(
     changed = [c for c in pool_differences(pool, actual) if c.in_place(catalogue)]
     if changed:
         fields_ = tuple(change.as_field_change() for change in changed)
-        yield Action(ActionKind.UPDATE, where, "change pool", fields_, operation=PutPool(id, pool, new=False))
-    known = {member.key: member for member in actual.members}
-    added = tuple(member for member in pool.members if known.get(member.key) != member)
-    if added:
-        operation = AddMembers(id, pool.name, added)
-        yield Action(ActionKind.UPDATE, f"{where}/members", f"add {_shown(added)}", operation=operation)
-
-
-def _members_removed(pool: Pool, actual: Pool | None, id: str, target: str) -> Iterator[Action]:
-    if actual is None:
-        return
-    wanted = {member.key for member in pool.members}
-    removed = tuple(member for member in actual.members if member.key not in wanted)
-    if removed:
-        where = f"{target}/pool/{pool.name}/members"
-        operation = RemoveMembers(id, pool.name, removed)
-        yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
+        kept_tags = replace(pool, tags={**actual.tags, **pool.tags})
+        yield Action(ActionKind.UPDATE, where, "change pool", fields_, operation=PutPool(id, kept_tags, new=False))
+    yield from members_added(actual, pool.members, id, target)
 
 
 def _shown(members: Sequence[Member]) -> str:
@@ -241,14 +249,15 @@ def _listener_made_or_changed(
     listener: Listener, actual: Listener | None, catalogue: Catalogue, id: str, target: str
 ) -> Iterator[Action]:
     where = f"{target}/listener/{listener}"
-    put = PutListener(id, listener)
     if actual is None:
         changes = tuple(FieldChange(key, None, value) for key, value in sorted(listener.attributes.items()))
+        put = PutListener(id, listener)
         yield Action(ActionKind.CREATE, where, f"create listener to pool {listener.pool}", changes, operation=put)
         return
     changed = [c for c in listener_differences(listener, actual) if c.in_place(catalogue)]
     if changed:
         fields_ = tuple(change.as_field_change() for change in changed)
+        put = PutListener(id, replace(listener, tags={**actual.tags, **listener.tags}))
         yield Action(ActionKind.UPDATE, where, "change listener", fields_, operation=put)
 
 

@@ -49,11 +49,7 @@ def model_differences(desired: LoadBalancerModel, actual: LoadBalancerModel) -> 
     found = _compare("", "", desired.attributes, actual.attributes)
     if desired.name != actual.name:
         found.append(Difference("", "", "name", actual.name, desired.name))
-    return found + [
-        Difference("", "", f"tags.{key}", actual.tags.get(key), value)
-        for key, value in sorted(desired.tags.items())
-        if actual.tags.get(key) != value
-    ]
+    return found + _tags("", "", desired.tags, actual.tags)
 
 
 def pool_differences(desired: Pool, actual: Pool) -> list[Difference]:
@@ -62,6 +58,7 @@ def pool_differences(desired: Pool, actual: Pool) -> list[Difference]:
     return [
         *_compare("pool", part, desired.attributes, actual.attributes),
         *_compare("health_check", part, *checks),
+        *_tags("pool", part, desired.tags, actual.tags),
     ]
 
 
@@ -70,12 +67,21 @@ def listener_differences(desired: Listener, actual: Listener) -> list[Difference
     found = _compare("listener", part, desired.attributes, actual.attributes)
     if desired.pool != actual.pool:
         found.append(Difference("listener", part, "pool", actual.pool, desired.pool))
-    return found
+    return found + _tags("listener", part, desired.tags, actual.tags)
 
 
 def _compare(scope: str, part: str, desired: Mapping[str, object], actual: Mapping[str, object]) -> list[Difference]:
     return [
         Difference(scope, part, key, actual.get(key), value)
+        for key, value in sorted(desired.items())
+        if actual.get(key) != value
+    ]
+
+
+def _tags(scope: str, part: str, desired: Mapping[str, str], actual: Mapping[str, str]) -> list[Difference]:
+    """Only what is wanted: others may have tags there too."""
+    return [
+        Difference(scope, part, f"tags.{key}", actual.get(key), value)
         for key, value in sorted(desired.items())
         if actual.get(key) != value
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,10 +10,10 @@ from cloud_controller.load_balancer import (
     Listener,
     LoadBalancerBuilder,
     LoadBalancerModel,
-    Member,
     ObservedLoadBalancer,
     Pool,
 )
+from cloud_controller.load_balancer_backends import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,16 @@ class AddMembers:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMembers:
-    """Take these members out; those that are gone already do not matter."""
+    """Take these members out; those that are gone already do not matter.
+
+    `successors`: the members that stand in for all of a pool's at once. The old ones must serve until one of these is
+    found healthy (or none of the old is), else the port would be without any backend between two health checks.
+    """
 
     id: str
     pool: str
     members: tuple[Member, ...]
+    successors: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +110,31 @@ Operation = (
 
 
 class LoadBalancers(LoadBalancerBuilder, Protocol):
-    """The load balancers of one cluster in its cloud (upstream: LoadBalancer). Only owned ones are seen or touched."""
+    """The load balancers of one cluster in its cloud (upstream: LoadBalancer).
 
-    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
-        """Those that carry this cluster's tag, or those of these Services; in as few calls as the cloud allows."""
+    Only what carries this cluster's tag is ever touched, and what an annotation of a Service names.
+    """
+
+    def read(
+        self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+    ) -> Sequence[ObservedLoadBalancer]:
+        """Those that carry this cluster's tag, or those of these Services, on themselves or on one of their parts.
+
+        `ids` are looked for besides, whatever their tags: one that is absent from the answer does not exist. In as few
+        calls as the cloud allows, but never from a list alone that may be behind what was just made.
+        """
         ...
 
-    def create(self, operation: CreateLoadBalancer) -> None:
-        """Make it whole; the same token again makes no second one."""
+    def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
+        """Whether each member (pool, address, port) passes its check; those of which nothing is known are absent."""
+        ...
+
+    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        """Make it whole, and answer what came of it; the same token again makes no second one."""
         ...
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it this name and these tags (and attributes that can be changed)."""
+        """Give it this name, exactly these tags, and the attributes that can be changed."""
         ...
 
     def put_pool(self, operation: PutPool) -> None:
@@ -148,11 +166,14 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
         ...
 
 
-def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:
-    """Do one operation. Each may be repeated; raises the errors of `cloud_controller.cloud`."""
+def carry_out(load_balancers: LoadBalancers, operation: Operation) -> ObservedLoadBalancer | None:
+    """Do one operation; answers a load balancer that was made.
+
+    Each may be repeated. Raises the errors of `cloud_controller.cloud`.
+    """
     match operation:
         case CreateLoadBalancer():
-            load_balancers.create(operation)
+            return load_balancers.create(operation)
         case UpdateLoadBalancer():
             load_balancers.update(operation)
         case PutPool():
@@ -169,3 +190,4 @@ def carry_out(load_balancers: LoadBalancers, operation: Operation) -> None:
             load_balancers.delete_pool(operation)
         case DeleteLoadBalancer():
             load_balancers.delete(operation)
+    return None

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from typing import assert_never
 
-from cloud_controller.controllers.service_plan import FINALIZER, AddFinalizer, RemoveFinalizer, SetIngress
+from cloud_controller.cloud import Conflict
+from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress
+from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
-from cloud_controller.load_balancer_operations import LoadBalancers, Operation, carry_out
-from cloud_controller.plan import Action
+from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer_operations import (
+    CreateLoadBalancer,
+    LoadBalancers,
+    Operation,
+    RemoveMembers,
+    carry_out,
+)
 
 KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress
 
 
-def apply_action(action: Action, kube: Kube, load_balancers: LoadBalancers) -> Object | None:
-    """Carry out one action; the Service as it is then, where the action was about the object itself.
+class Postponed(Exception):
+    """An operation would stop traffic if it was carried out now; it is still in the next plan."""
 
-    Every action may be repeated. Raises the errors of `cloud_controller.cloud` and of `kube`: NotFoundError if the
-    Service itself is gone, which ends its plan (nothing is made for it; what was made is an orphan by then).
+
+def change_service(kube: Kube, operation: KubeOperation) -> Object:
+    """Change the Service itself; the Service as it is then. May be repeated.
+
+    Raises `ApiError`: NotFoundError if the Service is gone, which ends its plan (nothing is made for it; what was made
+    is an orphan by then).
     """
-    operation = action.operation
-    if isinstance(operation, KubeOperation):
-        return _change_service(kube, operation)
-    if not isinstance(operation, Operation):
-        raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")
-    carry_out(load_balancers, operation)
-    return None
-
-
-def _change_service(kube: Kube, operation: KubeOperation) -> Object:
     namespace, name = operation.namespace, operation.name
     # With the UID in it, the patch is refused for another Service that took the name meanwhile.
     metadata: dict[str, object] = {"uid": operation.uid}
@@ -46,3 +50,38 @@ def _change_service(kube: Kube, operation: KubeOperation) -> Object:
             return kube.patch(SERVICES, name, patch, namespace, type=PatchType.MERGE, subresource="status")
         case _:
             assert_never(operation)
+
+
+def change_load_balancer(load_balancers: LoadBalancers, operation: Operation) -> ObservedLoadBalancer | None:
+    """Change the cloud; answers a load balancer that was made. May be repeated.
+
+    Raises CloudError, and Postponed for members that must serve a little longer.
+    """
+    if isinstance(operation, CreateLoadBalancer):
+        return _create(load_balancers, operation)
+    if isinstance(operation, RemoveMembers) and operation.successors:
+        _require_successor(load_balancers, operation)
+    return carry_out(load_balancers, operation)
+
+
+def _create(load_balancers: LoadBalancers, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+    """Make it, though an earlier one of the Service holds its token: one that was preserved, or is being deleted."""
+    try:
+        made = load_balancers.create(operation)
+    except Conflict:
+        digest = hashlib.sha256(repr(operation.model).encode()).hexdigest()[:16]
+        made = load_balancers.create(replace(operation, client_token=f"{operation.client_token}-{digest}"))
+    wanted = Owner.of_tags(operation.model.tags)
+    if made.owner != wanted:
+        made = load_balancers.create(replace(operation, client_token=f"{operation.client_token}-after-{made.id}"))
+    if made.owner != wanted:
+        raise Conflict(f"the cloud answers a creation with {made.id}, which does not carry the tags asked for")
+    return made
+
+
+def _require_successor(load_balancers: LoadBalancers, operation: RemoveMembers) -> None:
+    health = load_balancers.health(operation.id)
+    healthy = {key for key, good in health.items() if good}
+    serving = any((operation.pool, *member.key) in healthy for member in operation.members)
+    if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
+        raise Postponed(f"no new member of pool {operation.pool} of {operation.id} is known to be healthy yet")

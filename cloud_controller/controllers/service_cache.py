@@ -1,7 +1,7 @@
-"""What the service controller knows of the load balancers in the cloud, by Service: read in batches, kept up to date.
+"""What the service controller knows of the load balancers in the cloud: read in batches, kept up to date.
 
-A Service whose state is known and settled costs no call. Every change that the controller makes is followed by a read
-of what came of it; the whole is read again from time to time, which finds what others changed.
+A Service whose state is known and settled costs no call. What a change came to is taken over from the change itself;
+the whole is read again from time to time, which finds what others changed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
-from cloud_controller.load_balancer import ObservedLoadBalancer
+from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_operations import LoadBalancers
 
 Key = str
@@ -17,19 +17,22 @@ Key = str
 
 
 class LoadBalancerCache:
-    """Observed load balancers by the Service that they belong to. Safe to use from any thread.
+    """Observed load balancers, and the Services that each is, or has parts, of. Safe to use from any thread.
 
-    That is the Service of their tag's UID; where nobody has named one of that UID, the Service that their tag names.
+    That is the Service of a tag's UID; where nobody has named one of that UID, the Service that the tag names.
     """
 
     def __init__(self, load_balancers: LoadBalancers, cluster_id: str) -> None:
         self._load_balancers = load_balancers
         self._cluster_id = cluster_id
         self._lock = threading.Lock()
-        self._by_key: dict[Key, tuple[ObservedLoadBalancer, ...]] = {}
+        self._found: dict[str, ObservedLoadBalancer] = {}
+        self._ids: dict[Key, dict[str, None]] = {}
+        self._keys: dict[str, set[Key]] = {}
+        self._names: dict[str, Key] = {}
         self._clock = 0
-        self._written: dict[Key, int] = {}
-        self._suspect: set[Key] = set()
+        self._written: dict[str, int] = {}
+        self._suspects: dict[Key, int] = {}
         self._loaded = False
 
     @property
@@ -38,77 +41,121 @@ class LoadBalancerCache:
         return self._loaded
 
     def keys(self) -> set[Key]:
-        """The Services that have a load balancer."""
+        """The Services that have a load balancer, or parts on one."""
         with self._lock:
-            return set(self._by_key)
+            return set(self._ids)
 
     def get(self, key: Key) -> tuple[ObservedLoadBalancer, ...]:
-        """The load balancers of this Service, and of others that had its name before."""
+        """The load balancers of this Service, and of others that had its name before; also those with parts of it."""
         with self._lock:
-            return self._by_key.get(key, ())
+            return tuple(self._found[each] for each in self._ids.get(key, ()))
 
-    def unsettled(self) -> dict[str, Key]:
-        """UID to key of the Services with a load balancer on which the cloud is at work."""
+    def owners(self, key: Key) -> tuple[Owner, ...]:
+        """This Service, and others that had its name before, as far as they have anything in the cloud."""
         with self._lock:
-            return {
-                owner.uid: key
-                for key, found in self._by_key.items()
-                for lb in found
-                if not lb.settled and (owner := lb.owner) is not None
-            }
+            found = (owner for each in self._ids.get(key, ()) for owner in self._found[each].owners)
+            return tuple(dict.fromkeys(owner for owner in found if self._key_of(owner) == key))
+
+    def find(self, id: str) -> ObservedLoadBalancer | None:
+        """The load balancer of this id, as far as it is known."""
+        with self._lock:
+            return self._found.get(id)
+
+    def unsettled(self) -> dict[str, frozenset[Key]]:
+        """The load balancers on which the cloud is at work, and the Services that each concerns."""
+        with self._lock:
+            return {each: frozenset(keys) for each, keys in self._keys.items() if not self._found[each].settled}
 
     def suspect(self, key: Key) -> None:
         """What is known of this Service may be wrong: a change of it failed half-way."""
         with self._lock:
             self._clock += 1
-            self._written[key] = self._clock
-            self._suspect.add(key)
+            self._suspects[key] = self._clock
 
     def is_suspect(self, key: Key) -> bool:
         """Whether the Service must be read again before it is planned for."""
         with self._lock:
-            return key in self._suspect
+            return key in self._suspects
 
-    def load(self, services: Mapping[str, Key]) -> None:
-        """Read everything. What was read singly while this read ran is newer, and stays.
+    def put(self, key: Key, uid: str, lb: ObservedLoadBalancer) -> None:
+        """What a change made for this Service (key and UID) has made of the load balancer."""
+        with self._lock:
+            self._names[uid] = key
+            self._clock += 1
+            self._keep(lb)
 
-        `services` are the Services that exist, by UID.
+    def load(self, services: Mapping[str, Key], named: Iterable[str] = ()) -> None:
+        """Read everything. What was written or read singly while this read ran is newer, and stays.
+
+        `services` are the Services that exist, by UID; `named` the load balancers that their annotations name.
         """
         with self._lock:
             began = self._clock
-        found = self._grouped(self._load_balancers.read(), services)
+            # What was made a moment ago may not be in the cloud's list yet.
+            ids = {*named, *self._keys}
+        found = self._load_balancers.read(None, ids)
         with self._lock:
-            newer = {key for key, written in self._written.items() if written > began}
-            kept = {key: lbs for key, lbs in self._by_key.items() if key in newer}
-            self._by_key = {key: lbs for key, lbs in found.items() if key not in newer} | kept
-            self._written = {key: written for key, written in self._written.items() if key in newer}
-            self._suspect &= newer
+            self._names = dict(services)
+            self._take(found, ids | self._found.keys(), began)
+            # Names are known better now.
+            for lb in [*self._found.values()]:
+                self._index(lb)
+            self._written = {each: at for each, at in self._written.items() if at > began}
+            self._suspects = {key: at for key, at in self._suspects.items() if at > began}
             self._loaded = True
 
-    def refresh(self, owners: Iterable[tuple[Key, str]]) -> None:
-        """Read the load balancers of these Services (key and UID), in one batch."""
-        by_uid = {uid: key for key, uid in owners}
-        found = self._grouped(self._load_balancers.read(by_uid.keys()), by_uid)
+    def refresh(self, owners: Iterable[tuple[Key, str]], ids: Collection[str] = ()) -> None:
+        """Read the load balancers of these Services (key and UID), and those of these ids, in one batch."""
+        pairs = [*owners]
         with self._lock:
-            self._clock += 1
-            for key in set(by_uid.values()):
-                others = [lb for lb in self._by_key.get(key, ()) if lb.owner is None or lb.owner.uid not in by_uid]
-                self._by_key[key] = (*others, *found.get(key, ()))
-                if not self._by_key[key]:
-                    del self._by_key[key]
-                self._written[key] = self._clock
-                self._suspect.discard(key)
+            began = self._clock
+            self._names |= {uid: key for key, uid in pairs}
+            known = {*ids, *(each for key, _ in pairs for each in self._ids.get(key, ()))}
+        found = self._load_balancers.read({uid for _, uid in pairs}, known)
+        with self._lock:
+            self._take(found, known, began)
+            for key, _ in pairs:
+                if self._suspects.get(key, 0) <= began:
+                    self._suspects.pop(key, None)
 
-    def _grouped(
-        self, found: Collection[ObservedLoadBalancer], services: Mapping[str, Key]
-    ) -> dict[Key, tuple[ObservedLoadBalancer, ...]]:
-        grouped: dict[Key, tuple[ObservedLoadBalancer, ...]] = {}
-        for lb in found:
-            owner = lb.owner
-            if owner is not None and owner.cluster_id == self._cluster_id:
-                # The UID decides: the name is for people, who may have changed the tag, or taken it away. Without
-                # it, nobody can be asked whether a Service that is not known here exists: it is left alone.
-                key = services.get(owner.uid) or (f"{owner.namespace}/{owner.name}" if owner.name else None)
-                if key is not None:
-                    grouped[key] = (*grouped.get(key, ()), lb)
-        return grouped
+    def _take(self, found: Iterable[ObservedLoadBalancer], asked: Collection[str], began: int) -> None:
+        """Believe a read, except about what was written since it `began`."""
+        self._clock += 1
+        present = {lb.id: lb for lb in found}
+        for lb in present.values():
+            if self._written.get(lb.id, 0) <= began:
+                self._keep(lb)
+        for gone in asked:
+            if gone not in present and self._written.get(gone, 0) <= began:
+                self._drop(gone)
+
+    def _keep(self, lb: ObservedLoadBalancer) -> None:
+        self._found[lb.id] = lb
+        self._written[lb.id] = self._clock
+        self._index(lb)
+
+    def _drop(self, id: str) -> None:
+        self._found.pop(id, None)
+        self._written[id] = self._clock
+        self._unindex(id)
+
+    def _index(self, lb: ObservedLoadBalancer) -> None:
+        self._unindex(lb.id)
+        for owner in lb.owners:
+            key = self._key_of(owner)
+            if key is not None:
+                self._ids.setdefault(key, {})[lb.id] = None
+                self._keys.setdefault(lb.id, set()).add(key)
+
+    def _unindex(self, id: str) -> None:
+        for key in self._keys.pop(id, ()):
+            del self._ids[key][id]
+            if not self._ids[key]:
+                del self._ids[key]
+
+    def _key_of(self, owner: Owner) -> Key | None:
+        if owner.cluster_id != self._cluster_id:
+            return None
+        # The UID decides: the name is for people, who may have changed the tag, or taken it away. Without it, nobody
+        # can be asked whether a Service that is not known here exists: it is left alone.
+        return self._names.get(owner.uid) or (f"{owner.namespace}/{owner.name}" if owner.name else None)

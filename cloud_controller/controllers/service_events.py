@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud_controller.controllers.service_plan import RemoveFinalizer, ServicePlan, SetIngress
+from cloud_controller.controllers.service_plan import NO_NODES, RemoveFinalizer, ServicePlan, SetIngress
 from cloud_controller.events import Events
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer_operations import AddMembers, Operation, RemoveMembers
@@ -17,19 +17,25 @@ class ServiceEvents:
         self._wanted = wanted
         self._said: set[tuple[str, str]] = set()
         self._at_rest: tuple[str, str] | None = None
+        self._hosts_only = False
 
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be carried out."""
         operations = [action.operation for action in found.plan.changes]
         in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
+        self._hosts_only = bool(in_cloud) and all(isinstance(op, AddMembers | RemoveMembers) for op in in_cloud)
         if not self._wanted:
-            if in_cloud:
+            if found.preserves:
+                self._normal("PreservedOnDelete", f"Load balancer {found.preserves} stays, and belongs to nobody now")
+            elif in_cloud:
                 self._normal("DeletingLoadBalancer", "Deleting load balancer")
             if any(isinstance(operation, RemoveFinalizer) for operation in operations):
                 self._at_rest = ("DeletedLoadBalancer", "Deleted load balancer")
             return
-        if in_cloud and all(isinstance(operation, AddMembers | RemoveMembers) for operation in in_cloud):
-            self._at_rest = self._at_rest or ("UpdatedLoadBalancer", "Updated load balancer with new hosts")
+        if self._hosts_only:
+            # As upstream: without any node there is only the warning.
+            if not any(reason == NO_NODES for reason, _ in found.warnings):
+                self._at_rest = self._at_rest or ("UpdatedLoadBalancer", "Updated load balancer with new hosts")
         elif in_cloud:
             self._normal("EnsuringLoadBalancer", "Ensuring load balancer")
             self._at_rest = ("EnsuredLoadBalancer", "Ensured load balancer")
@@ -39,6 +45,10 @@ class ServiceEvents:
             for reason, message in found.warnings:
                 self._warning(reason, message)
 
+    def carried_out(self) -> None:
+        """That plan is done."""
+        self._hosts_only = False
+
     def at_rest(self) -> None:
         """Nothing is left to do, and the cloud has nothing left to make."""
         if self._at_rest is not None:
@@ -46,7 +56,10 @@ class ServiceEvents:
 
     def failed(self, error: Exception) -> None:
         """The visit ended in an error."""
-        self._warning("SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
+        if self._wanted and self._hosts_only:
+            self._warning("UpdateLoadBalancerFailed", f"Error updating load balancer with new hosts: {error}")
+        else:
+            self._warning("SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
 
     def _normal(self, reason: str, message: str) -> None:
         if (reason, message) not in self._said:

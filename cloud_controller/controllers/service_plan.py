@@ -6,36 +6,43 @@ one that is still being deleted) is in the plan of the next observation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancerState, Object, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_diff import diff, kept
-from cloud_controller.load_balancer_operations import DeleteLoadBalancer
+from cloud_controller.controllers.service_rules import (
+    FINALIZER,
+    Rules,
+    has_finalizer,
+    node_backends,
+    preserves,
+    reused_id,
+    wants_load_balancer,
+)
+from cloud_controller.load_balancer import (
+    Built,
+    LoadBalancerBuilder,
+    LoadBalancerState,
+    Object,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancer_diff import diff, kept, members_added, members_removed
+from cloud_controller.load_balancer_operations import (
+    CreateLoadBalancer,
+    DeleteLoadBalancer,
+    Operation,
+    UpdateLoadBalancer,
+)
+from cloud_controller.load_balancer_parts import PRESERVE, diff_parts, has_parts, leave, release
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
-FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
-"""Upstream's, so that a cluster may change its controller."""
-
-EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
-_TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
-_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
-_FALSE_WORDS = frozenset({"0", "f", "F", "false", "False", "FALSE"})
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a plan depends on besides the objects.
-
-    `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
-    `ready-workers`: ready workers that are not cordoned.
-    """
-
-    cluster_id: str
-    classes: frozenset[str] = frozenset()
-    backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
+NO_NODES = "UnAvailableLoadBalancer"
+"""Upstream's reason for a load balancer that has nobody to send to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,60 +77,26 @@ class SetIngress:
 class ServicePlan:
     """The plan for one Service. `warnings` are for its owner, by event reason.
 
-    `failure`: the cloud gave up on the load balancer, and why.
+    `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
+    what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose.
     """
 
     plan: Plan
     warnings: tuple[tuple[str, str], ...] = ()
     failure: str | None = None
-
-
-# ------------------------------------------------------------------------------------------------------ predicates
-
-
-def wants_load_balancer(service: Object, classes: frozenset[str]) -> bool:
-    """Whether the Service shall have a load balancer from this cloud."""
-    spec, metadata = service["spec"], service["metadata"]
-    load_balancer_class = spec.get("loadBalancerClass")
-    return (
-        spec.get("type") == "LoadBalancer"
-        and not metadata.get("deletionTimestamp")
-        and (load_balancer_class is None or load_balancer_class in classes)
-    )
-
-
-def has_finalizer(service: Object) -> bool:
-    """Whether a load balancer may have been made for the Service."""
-    return FINALIZER in (service["metadata"].get("finalizers") or [])
-
-
-def eligible_nodes(nodes: Iterable[Object], rules: Rules) -> list[Object]:
-    """The nodes that load balancers may send to (upstream: stableNodeSetPredicates), by name."""
-    allowed = (node for node in nodes if _is_stable(node))
-    if rules.backend_nodes == "ready-workers":
-        allowed = (node for node in allowed if _is_ready_worker(node))
-    return sorted(allowed, key=lambda node: str(node["metadata"]["name"]))
-
-
-def node_traits(node: Object) -> tuple[Any, ...]:
-    """What of a node decides whether and how it is a member."""
-    metadata, spec, status = node["metadata"], node["spec"], node.get("status", {})
-    ready = [c["status"] for c in status.get("conditions") or [] if c["type"] == "Ready"]
-    return (
-        metadata.get("labels"),
-        metadata.get("annotations"),
-        metadata.get("deletionTimestamp"),
-        spec.get("providerID"),
-        spec.get("taints"),
-        spec.get("unschedulable"),
-        status.get("addresses"),
-        ready,
-    )
+    fault: InvalidConfiguration | None = None
+    preserves: str | None = None
 
 
 def target_of(namespace: str, name: str) -> str:
     """A Service's target in plans."""
     return f"service/{namespace}/{name}"
+
+
+def owner_of(service: Object, cluster_id: str) -> Owner:
+    """The Service as what is made for it names it."""
+    metadata = service["metadata"]
+    return Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
 
 
 # ------------------------------------------------------------------------------------------------------------ plans
@@ -132,140 +105,263 @@ def target_of(namespace: str, name: str) -> str:
 def plan_service(
     service: Object,
     observed: Sequence[ObservedLoadBalancer],
-    nodes: Sequence[Object],
+    backends: Backends,
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> ServicePlan:
-    """The plan for one Service, given all load balancers that it owns and the eligible nodes.
-
-    Raises InvalidConfiguration, naming the Service's field or annotation, where it asks for what can't be.
-    """
+    """The plan for one Service, given the load balancers that it owns, has parts on, or names."""
     if wants_load_balancer(service, rules.classes):
-        return _ensure(service, observed, nodes, builder, rules)
+        return _ensure(service, observed, backends, builder, rules)
     return _clean_up(service, observed, builder, rules)
 
 
-def plan_orphans(orphans: Sequence[ObservedLoadBalancer], target: str) -> Plan:
-    """The plan for load balancers whose Service does not exist any more (its finalizer was taken off by hand)."""
-    actions = []
-    for lb in orphans:
-        if lb.state is LoadBalancerState.DELETING:
-            reason = "it is being deleted already"
-            actions.append(Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason))
-        else:
-            summary = f"delete load balancer {lb.id} ({lb.model.name})"
-            delete = DeleteLoadBalancer(lb.id)
-            reason = "its Service does not exist any more"
-            actions.append(Action(ActionKind.DELETE, target, summary, reason=reason, operation=delete))
-    return Plan.of(actions)
+def plan_orphans(observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue) -> Plan:
+    """The plan for what is left of a Service that does not exist any more (its finalizer was taken off by hand)."""
+    target = target_of(owner.namespace, owner.name)
+    why = "its Service does not exist any more"
+    own = [lb for lb in observed if owner.owns(lb.model.tags)]
+    plan = Plan.of(replace(a, reason=why) if a.operation else a for a in _deletions(own, owner, catalogue, target))
+    for lb in observed:
+        if has_parts(lb, owner):
+            plan += leave(lb, owner, catalogue, target=target, why=why)
+    return plan
 
 
 def plan_all(
     services: Iterable[Object],
     observed: Iterable[ObservedLoadBalancer],
     nodes: Iterable[Object],
+    slices: Mapping[str, Sequence[Object]],
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> Plan:
-    """The plan for every Service, ordered by namespace and name; a Service with a fault gets a line that says so."""
-    eligible = eligible_nodes(nodes, rules)
-    by_uid: dict[str, list[ObservedLoadBalancer]] = {}
+    """The plan for every Service, ordered by namespace and name; a Service with a fault gets a line that says so.
+
+    `slices` are the EndpointSlices by NAMESPACE/NAME of their Service.
+    """
+    eligible = node_backends(nodes, builder, rules)
+    present = {lb.id: lb for lb in observed}
     owners: dict[str, Owner] = {}
-    for lb in observed:
-        owner = lb.owner
-        if owner is not None and owner.cluster_id == rules.cluster_id:
-            by_uid.setdefault(owner.uid, []).append(lb)
-            owners[owner.uid] = owner
+    present_of: dict[str, list[str]] = {}
+    for lb in present.values():
+        for owner in lb.owners:
+            if owner.cluster_id == rules.cluster_id:
+                owners[owner.uid] = owner
+                present_of.setdefault(owner.uid, []).append(lb.id)
     plans: list[tuple[str, Plan]] = []
-    for service in services:
+    # The older Service has a port that two want on a load balancer which they share.
+    for service in sorted(services, key=_by_age):
         metadata = service["metadata"]
+        own = dict.fromkeys([*present_of.pop(metadata["uid"], []), reused_id(service, builder.catalogue)])
+        concerned = [present[lb_id] for lb_id in own if lb_id in present]
+        backends = Backends(eligible, tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
+        found = plan_service(service, concerned, backends, builder, rules)
+        for operation in (action.operation for action in found.plan.changes):
+            if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
+                present[operation.id] = after(present[operation.id], operation)
         target = target_of(metadata["namespace"], metadata["name"])
-        try:
-            found = plan_service(service, by_uid.pop(metadata["uid"], []), eligible, builder, rules).plan
-        except InvalidConfiguration as error:
-            found = Plan.of([Action(ActionKind.IGNORE, target, "nothing is changed", reason=f"invalid: {error}")])
-        plans.append((target, found))
-    for uid, orphans in by_uid.items():
-        if owners[uid].name:
-            target = target_of(owners[uid].namespace, owners[uid].name)
-            plans.append((target, plan_orphans(orphans, target)))
+        plans.append((target, found.plan + _fault(found, target)))
+    for uid, left in present_of.items():
+        owner, orphans = owners[uid], [present[lb_id] for lb_id in left]
+        if owner.name:
+            plans.append((target_of(owner.namespace, owner.name), plan_orphans(orphans, owner, builder.catalogue)))
         else:
             target = target_of("unknown", uid)
             reason = "no tag names its Service, so that nobody can be asked whether it is gone"
-            left = (Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason) for lb in orphans)
-            plans.append((target, Plan.of(left)))
+            stays = (Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason) for lb in orphans)
+            plans.append((target, Plan.of(stays)))
     return Plan.of(action for _, part in sorted(plans, key=lambda entry: entry[0]) for action in part)
 
 
-# ----------------------------------------------------------------------------------------------------- one Service
+def _by_age(service: Object) -> tuple[str, str, str]:
+    metadata = service["metadata"]
+    return str(metadata.get("creationTimestamp")), metadata["namespace"], metadata["name"]
+
+
+def _fault(found: ServicePlan, target: str) -> Plan:
+    if found.fault is None:
+        return Plan()
+    left = "nothing else is changed" if found.plan.changes else "nothing is changed"
+    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"invalid: {found.fault}")])
+
+
+# ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
 def _ensure(
     service: Object,
     observed: Sequence[ObservedLoadBalancer],
-    nodes: Sequence[Object],
+    backends: Backends,
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> ServicePlan:
-    namespace, name, uid = _identity(service)
-    target = target_of(namespace, name)
-    owner = Owner(rules.cluster_id, uid, namespace, name)
-    built = builder.build(service, nodes)
-    changes = diff(built.model, observed, builder.catalogue, target=target, client_token=owner.client_token)
-    keeper = kept(built.model, observed, builder.catalogue)
+    owner = owner_of(service, rules.cluster_id)
+    target = target_of(owner.namespace, owner.name)
+    try:
+        built = builder.build(service, backends)
+        changes, keeper, serves = _wanted(built, observed, owner, builder.catalogue, target)
+    except InvalidConfiguration as fault:
+        followed = _followed(service, observed, backends, builder, owner, target)
+        return ServicePlan(Plan.of(followed), fault=fault)
     actions: list[Action] = []
     if not has_finalizer(service):
-        add = AddFinalizer(namespace, name, uid)
+        add = AddFinalizer(owner.namespace, owner.name, owner.uid)
         actions.append(Action(ActionKind.UPDATE, target, f"add finalizer {FINALIZER}", operation=add))
     for ignored in built.ignored:
         change = FieldChange(ignored.field, None, ignored.value)
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
     # Clients are told of a new address before the old one goes.
     actions += [action for action in changes if not isinstance(action.operation, DeleteLoadBalancer)]
-    if keeper is not None and keeper.state is LoadBalancerState.READY:
+    if keeper is not None and serves:
         actions += _status(service, [ingress.to_json() for ingress in keeper.ingress])
     actions += [action for action in changes if isinstance(action.operation, DeleteLoadBalancer)]
+    if keeper is not None and serves:
+        actions += _left_behind(built, observed, keeper, owner, builder.catalogue, target)
     warnings = [("NoIngressNodes", warning) for warning in built.warnings]
     if not any(pool.members for pool in built.model.pools):
-        warnings.append(("UnAvailableLoadBalancer", "There are no available nodes for LoadBalancer"))
-    return ServicePlan(
-        Plan.of(actions),
-        tuple(warnings),
-        failure=_failure(keeper),
-    )
+        warnings.append((NO_NODES, "There are no available nodes for LoadBalancer"))
+    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper))
+
+
+def _wanted(
+    built: Built, observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, target: str
+) -> tuple[Plan, ObservedLoadBalancer | None, bool]:
+    """What is to be done on the load balancer that shall serve, which one that is, and whether it does already."""
+    if built.reuse is None:
+        own = [lb for lb in observed if owner.owns(lb.model.tags)]
+        changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
+        keeper = kept(built.model, own, catalogue)
+        return changes, keeper, keeper is not None and keeper.state is LoadBalancerState.READY
+    keeper = next((lb for lb in observed if lb.id == built.reuse.id), None)
+    changes = diff_parts(built, built.reuse, keeper, owner, catalogue, target=target)
+    if keeper is None or keeper.state is not LoadBalancerState.READY or not keeper.settled:
+        return changes, keeper, False
+    opened = {listener.key for listener in keeper.model.listeners if owner.owns(listener.tags)}
+    return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
+
+
+def _left_behind(
+    built: Built,
+    observed: Sequence[ObservedLoadBalancer],
+    keeper: ObservedLoadBalancer,
+    owner: Owner,
+    catalogue: Catalogue,
+    target: str,
+) -> Iterator[Action]:
+    """The removal of what the Service had elsewhere, before its annotation named another load balancer or none."""
+    others = [lb for lb in observed if lb.id != keeper.id]
+    why = f"the Service uses {keeper.id} now; the address changes"
+    for lb in others:
+        if has_parts(lb, owner):
+            yield from leave(lb, owner, catalogue, target=target, why=why)
+    if built.reuse is not None:
+        own = [lb for lb in others if owner.owns(lb.model.tags)]
+        yield from (replace(a, reason=why) if a.operation else a for a in _deletions(own, owner, catalogue, target))
+
+
+def _followed(
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    backends: Backends,
+    builder: LoadBalancerBuilder,
+    owner: Owner,
+    target: str,
+) -> list[Action]:
+    """What a Service with a fault still gets: the listeners that it has stay as they are, and lead to today's nodes."""
+    try:
+        wanted = builder.members(service, backends)
+    except InvalidConfiguration:
+        return []
+    added: list[Action] = []
+    removed: list[Action] = []
+    for lb in observed:
+        whole = owner.owns(lb.model.tags)
+        pools = {pool.name: pool for pool in lb.model.pools if whole or owner.owns(pool.tags)}
+        if lb.state is LoadBalancerState.DELETING:
+            continue
+        for listener in lb.model.listeners:
+            if listener.key in wanted and (whole or owner.owns(listener.tags)):
+                pool = pools.pop(listener.pool, None)
+                if pool is not None:
+                    added += members_added(pool, wanted[listener.key], lb.id, target)
+                    removed += members_removed(pool, wanted[listener.key], lb.id, target)
+    return added + removed
+
+
+# ---------------------------------------------------------------------------------------- a Service that wants none
 
 
 def _clean_up(
     service: Object, observed: Sequence[ObservedLoadBalancer], builder: LoadBalancerBuilder, rules: Rules
 ) -> ServicePlan:
     """For a Service that wants nothing (any more): deleted, of another type, or of a class that others serve."""
-    namespace, name, uid = _identity(service)
-    target = target_of(namespace, name)
-    if observed:
-        token = Owner(rules.cluster_id, uid, namespace, name).client_token
-        return ServicePlan(diff(None, observed, builder.catalogue, target=target, client_token=token))
+    owner = owner_of(service, rules.cluster_id)
+    target = target_of(owner.namespace, owner.name)
+    own = [lb for lb in observed if owner.owns(lb.model.tags)]
+    shared = [lb for lb in observed if has_parts(lb, owner)]
+    if own or shared:
+        try:
+            stays = preserves(service, builder.catalogue)
+        except InvalidConfiguration as fault:
+            return ServicePlan(Plan(), fault=fault)
+        if stays:
+            return _preserve(own, shared, owner, target)
+        plan = Plan.of(_deletions(own, owner, builder.catalogue, target))
+        for lb in shared:
+            why = "the Service wants no load balancer"
+            plan += leave(lb, owner, builder.catalogue, target=target, why=why)
+        return ServicePlan(plan)
     being_deleted = bool(service["metadata"].get("deletionTimestamp"))
-    # Of a Service that another implementation serves, neither finalizer nor status is ours.
+    # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
+    # then, as upstream, the finalizer goes, for nobody else may know it.
     if not has_finalizer(service) or not (being_deleted or service["spec"].get("type") != "LoadBalancer"):
         return ServicePlan(Plan())
     actions = [] if being_deleted else _status(service, [])
-    remove = RemoveFinalizer(namespace, name, uid)
+    remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid)
     actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {FINALIZER}", operation=remove))
     return ServicePlan(Plan.of(actions))
+
+
+def _preserve(
+    own: Sequence[ObservedLoadBalancer], shared: Sequence[ObservedLoadBalancer], owner: Owner, target: str
+) -> ServicePlan:
+    actions: list[Action] = []
+    for lb in own:
+        if lb.state is LoadBalancerState.DELETING:
+            reason = "it is being deleted already"
+            actions.append(Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason))
+            continue
+        free = replace(lb.model, tags=owner.released(lb.model.tags))
+        changes = (FieldChange("owner", "this Service", None),)
+        summary = f"leave load balancer {lb.id} ({lb.model.name}), without an owner"
+        operation = UpdateLoadBalancer(lb.id, free)
+        actions.append(Action(ActionKind.UPDATE, target, summary, changes, reason=PRESERVE, operation=operation))
+    for lb in shared:
+        actions += release(lb, owner, target=target)
+    kept_ids = ", ".join(lb.id for lb in (*own, *shared) if lb.state is not LoadBalancerState.DELETING)
+    return ServicePlan(Plan.of(actions), preserves=kept_ids or None)
+
+
+def _deletions(own: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, target: str) -> Plan:
+    return diff(None, own, catalogue, target=target, client_token=owner.client_token)
+
+
+# ---------------------------------------------------------------------------------------------------------- status
 
 
 def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
     present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
     if [_with_defaults(entry) for entry in present] == [_with_defaults(entry) for entry in wanted]:
         return []
-    namespace, name, uid = _identity(service)
+    metadata = service["metadata"]
+    namespace, name = metadata["namespace"], metadata["name"]
     return [
         Action(
             ActionKind.UPDATE,
             target_of(namespace, name),
             "set status",
             (FieldChange("status.loadBalancer.ingress", _addresses(present), _addresses(wanted)),),
-            operation=SetIngress(namespace, name, uid, tuple(wanted)),
+            operation=SetIngress(namespace, name, metadata["uid"], tuple(wanted)),
         )
     ]
 
@@ -283,29 +379,3 @@ def _failure(keeper: ObservedLoadBalancer | None) -> str | None:
     if keeper is None or keeper.state is not LoadBalancerState.FAILED:
         return None
     return f"load balancer {keeper.id} has failed: {keeper.state_reason or 'the cloud names no reason'}"
-
-
-def _identity(service: Object) -> tuple[str, str, str]:
-    metadata = service["metadata"]
-    return metadata["namespace"], metadata["name"], metadata["uid"]
-
-
-# ----------------------------------------------------------------------------------------------------------- nodes
-
-
-def _is_stable(node: Object) -> bool:
-    metadata = node["metadata"]
-    if metadata.get("deletionTimestamp"):
-        return False
-    excluded = (metadata.get("labels") or {}).get(EXCLUDE_LABEL)
-    # As upstream parses it: anything but a clear "false", also an empty value, excludes.
-    if excluded is not None and excluded not in _FALSE_WORDS:
-        return False
-    return not any(taint["key"] == _TO_BE_DELETED_TAINT for taint in node["spec"].get("taints") or [])
-
-
-def _is_ready_worker(node: Object) -> bool:
-    conditions = node.get("status", {}).get("conditions") or []
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    labels = node["metadata"].get("labels") or {}
-    return ready and not node["spec"].get("unschedulable") and _CONTROL_PLANE_LABEL not in labels

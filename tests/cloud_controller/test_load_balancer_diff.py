@@ -16,10 +16,10 @@ from cloud_controller.load_balancer import (
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
-    Member,
     ObservedLoadBalancer,
     Pool,
 )
+from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_diff import diff
 from cloud_controller.load_balancer_operations import (
     AddMembers,

@@ -23,9 +23,15 @@ class Reads:
         self.asked: list[Collection[str] | None] = []
         self.during: Callable[[], None] = lambda: None
 
-    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
+    def read(
+        self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+    ) -> Sequence[ObservedLoadBalancer]:
         self.asked.append(service_uids)
-        found = [lb for lb in self.present if service_uids is None or (lb.owner and lb.owner.uid in service_uids)]
+        found = [
+            lb
+            for lb in self.present
+            if service_uids is None or lb.id in ids or {owner.uid for owner in lb.owners} & set(service_uids)
+        ]
         happens, self.during = self.during, lambda: None
         happens()
         return found
@@ -108,7 +114,7 @@ def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
     known = cache(reads)
     known.load({})
 
-    assert known.unsettled() == {"1": "default/a", "3": "default/c"}
+    assert known.unsettled() == {"lb-1": {"default/a"}, "lb-3": {"default/c"}}
 
 
 def test_another_clusters_load_balancers_are_not_kept() -> None:

@@ -12,15 +12,12 @@ from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers import service
 from cloud_controller.controllers.service import ServiceObservation, ServiceOptions
-from cloud_controller.controllers.service_plan import (
+from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress, plan_service
+from cloud_controller.controllers.service_rules import (
     EXCLUDE_LABEL,
     FINALIZER,
-    AddFinalizer,
-    RemoveFinalizer,
     Rules,
-    SetIngress,
-    eligible_nodes,
-    plan_service,
+    node_backends,
     wants_load_balancer,
 )
 from cloud_controller.kube import Object
@@ -30,13 +27,14 @@ from cloud_controller.load_balancer import (
     HealthCheck,
     Ignored,
     Ingress,
+    Listener,
     LoadBalancerModel,
     LoadBalancerState,
-    Member,
     ObservedLoadBalancer,
     Owner,
     Pool,
 )
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer
 from cloud_controller.plan import ActionKind, Plan
 
@@ -49,16 +47,25 @@ class Builder:
 
     catalogue = Catalogue("example", ("example.com/",), ())
 
-    def build(self, service: Object, nodes: Sequence[Object]) -> Built:
+    def backend(self, node: Object) -> NodeBackend:
+        name = node["metadata"]["name"]
+        return NodeBackend(name, f"i-{name}", name)
+
+    def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+        return {("TCP", 80): backends.by_node_port(30080)}
+
+    def build(self, service: Object, backends: Backends) -> Built:
         if "bad" in (service["metadata"].get("annotations") or {}):
             raise InvalidConfiguration("annotation bad", "'x' is not a value of it", "y")
         owner = owner_of(service)
-        members = tuple(Member(node["metadata"]["name"], 30080, node["metadata"]["name"]) for node in nodes)
-        pools = (Pool("tcp-80", HealthCheck("TCP"), members),)
+        pools = (Pool("tcp-80", HealthCheck("TCP"), backends.by_node_port(30080)),)
         ignored = (Ignored("spec.loadBalancerIP", "192.0.2.9", "the cloud chooses"),)
         asked = "loadBalancerIP" in service["spec"]
         return Built(
-            LoadBalancerModel(owner.load_balancer_name, pools=pools, tags=owner.tags), ignored if asked else ()
+            LoadBalancerModel(
+                owner.load_balancer_name, listeners=(Listener("TCP", 80, "tcp-80"),), pools=pools, tags=owner.tags
+            ),
+            ignored if asked else (),
         )
 
 
@@ -98,12 +105,16 @@ def node(name: str = "n1", *, labels: dict[str, str] | None = None, ready: str =
 def existing(
     service: Object, id: str = "lb-1", state: LoadBalancerState = LoadBalancerState.READY
 ) -> ObservedLoadBalancer:
-    model = Builder().build(service, [node()]).model
+    model = Builder().build(service, backends(node())).model
     return ObservedLoadBalancer(id, state, model, (Ingress(ip="192.0.2.1"),))
 
 
+def backends(*nodes: Object) -> Backends:
+    return Backends(node_backends(nodes, Builder(), RULES))
+
+
 def planned(service: Object, *observed: ObservedLoadBalancer, nodes: Sequence[Object] = (node(),)) -> Plan:
-    return plan_service(service, observed, nodes, Builder(), RULES).plan
+    return plan_service(service, observed, backends(*nodes), Builder(), RULES).plan
 
 
 def operations(plan: Plan) -> list[type]:
@@ -196,7 +207,7 @@ def test_what_the_cloud_does_not_offer_is_in_the_plan_with_the_reason() -> None:
 
 
 def test_no_node_at_all_still_makes_the_load_balancer_and_warns() -> None:
-    found = plan_service(web(), (), [], Builder(), RULES)
+    found = plan_service(web(), (), Backends(), Builder(), RULES)
 
     assert operations(found.plan) == [CreateLoadBalancer]
     assert [reason for reason, _ in found.warnings] == ["UnAvailableLoadBalancer"]
@@ -212,7 +223,7 @@ def test_no_node_at_all_still_makes_the_load_balancer_and_warns() -> None:
 def test_the_exclude_label_is_read_as_upstream_reads_it(label: str | None, eligible: bool) -> None:
     labels = {} if label is None else {EXCLUDE_LABEL: label}
 
-    assert bool(eligible_nodes([node(labels=labels)], RULES)) is eligible
+    assert bool(backends(node(labels=labels)).nodes) is eligible
 
 
 def test_nodes_that_go_away_are_no_members() -> None:
@@ -220,7 +231,7 @@ def test_nodes_that_go_away_are_no_members() -> None:
     deleted = node()
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
-    assert eligible_nodes([tainted, deleted], RULES) == []
+    assert backends(tainted, deleted).nodes == ()
 
 
 UNREADY = node("unready", ready="Unknown")
@@ -230,7 +241,7 @@ WORKER = node("worker")
 
 
 def test_neither_readiness_nor_cordon_nor_role_matter_as_upstream() -> None:
-    names = [n["metadata"]["name"] for n in eligible_nodes([WORKER, UNREADY, CORDONED, CONTROL_PLANE], RULES)]
+    names = [each.node for each in backends(WORKER, UNREADY, CORDONED, CONTROL_PLANE).nodes]
 
     assert names == ["control-plane", "cordoned", "unready", "worker"]
 
@@ -238,7 +249,9 @@ def test_neither_readiness_nor_cordon_nor_role_matter_as_upstream() -> None:
 def test_an_option_brings_the_older_rule_back() -> None:
     rules = Rules("c-1", backend_nodes="ready-workers")
 
-    assert eligible_nodes([UNREADY, CORDONED, CONTROL_PLANE, WORKER], rules) == [WORKER]
+    found = node_backends([UNREADY, CORDONED, CONTROL_PLANE, WORKER], Builder(), rules)
+
+    assert [each.node for each in found] == ["worker"]
 
 
 # ------------------------------------------------------------------------------------------------------ all together

@@ -111,5 +111,6 @@ def test_the_typed_settings_are_those_of_the_catalogue() -> None:
     assert set(annotations) == set(offered)
     for argument, entry in offered.items():
         allowed = ", ".join(f'"{value}"' for value in entry.allowed)
-        plain = f"Literal[{allowed}]" if entry.allowed else entry.type.__name__
+        named = "Sequence[str]" if entry.type is tuple else entry.type.__name__
+        plain = f"Literal[{allowed}]" if entry.allowed else named
         assert annotations[argument].replace("'", '"') == f"NotRequired[pulumi.Input[{plain}]]"

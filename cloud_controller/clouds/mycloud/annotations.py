@@ -11,6 +11,7 @@ INGRESS_NODE = "mycloud.io/ingress-node"
 
 _SINCE = "0.1"
 _API = "docs/mycloud-api.md, Objects"
+_REQUIREMENTS = "requirements of shared load balancers, 000; of Alibaba's CCM, 002"
 
 CATALOGUE = Catalogue(
     cloud="mycloud",
@@ -79,8 +80,9 @@ CATALOGUE = Catalogue(
             sets="health_check.protocol",
             type=str,
             allowed=("TCP", "HTTP", "NONE"),
-            default_note="TCP; UDP: NONE",
-            description="How backends are checked. UDP backends only if the check's port is given too.",
+            default_note="TCP; UDP: NONE; traffic policy Local: HTTP",
+            description="How backends are checked. UDP backends only if the check's port is given too, or with"
+            " `externalTrafficPolicy: Local`, whose check asks the node's proxy.",
             applies_to="every backend set",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
@@ -94,6 +96,7 @@ CATALOGUE = Catalogue(
             pattern="/.*",
             form="a path that begins with /",
             default="/",
+            default_note="/; traffic policy Local: /healthz",
             example="/ready",
             description="The path that an HTTP check asks for.",
             applies_to="every backend set checked by HTTP",
@@ -108,8 +111,8 @@ CATALOGUE = Catalogue(
             type=int,
             minimum=1,
             maximum=65535,
-            default_note="the node port",
-            description="The port on the node that the check goes to.",
+            default_note="the backend's own; traffic policy Local: the health check node port",
+            description="The port on the backend that the check goes to.",
             applies_to="every backend set",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
@@ -178,13 +181,71 @@ CATALOGUE = Catalogue(
             argument="load_balancer_source_ranges",
             sets="source_ranges",
             type=tuple,
+            default_note="everybody",
             example="10.0.0.0/8,192.0.2.0/24",
-            description="Who may connect, as CIDRs (`spec.loadBalancerSourceRanges` says the same).",
-            applies_to="the load balancer",
+            description="Who may connect, as CIDRs; `spec.loadBalancerSourceRanges` says the same, and wins.",
+            applies_to="the load balancer; one that is reused by its id keeps its own",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
             source="Kubernetes, cloud-provider",
-            ignored="mycloud's load balancers cannot filter by source address",
+        ),
+        Annotation(
+            name=f"{PREFIX}backend-type",
+            argument="backend_type",
+            sets="pool.members",
+            type=str,
+            allowed=("node-port", "pod-ip"),
+            default="node-port",
+            description="Who gets the traffic: a port on nodes, or the ready pods at their own addresses, which needs a"
+            " route to each node's pods but no node port. New members serve before the old ones go.",
+            applies_to="every backend set",
+            mutability=Mutability.IN_PLACE,
+            since=_SINCE,
+            source=_API,
+        ),
+        Annotation(
+            name=f"{PREFIX}id",
+            argument="id",
+            sets="id",
+            type=str,
+            pattern="lb-[0-9a-f]{1,64}",
+            form="the id of a load balancer that exists, as lb-0123456789ab",
+            default_note="a load balancer of the Service's own",
+            example="lb-0123456789ab",
+            description="Use this load balancer, which nobody made for a Service. The Service has its own listeners and"
+            " backend sets on it, marked by tags, and nothing else there is touched; it is never renamed or deleted."
+            " Several Services, also of several clusters, may share one; a port that another has is an error.",
+            applies_to="the load balancer",
+            mutability=Mutability.REPLACE,
+            since=_SINCE,
+            source=_REQUIREMENTS,
+        ),
+        Annotation(
+            name=f"{PREFIX}force-override-listeners",
+            argument="force_override_listeners",
+            sets="force_override_listeners",
+            type=bool,
+            default=False,
+            description="With an `id`: take over listeners on its ports that belong to no Service, with their"
+            " connections. They are the Service's from then on, and go with it.",
+            applies_to="a load balancer that is reused by its id",
+            mutability=Mutability.IN_PLACE,
+            since=_SINCE,
+            source=_REQUIREMENTS,
+        ),
+        Annotation(
+            name=f"{PREFIX}preserve-on-delete",
+            argument="preserve_on_delete",
+            sets="preserve_on_delete",
+            type=bool,
+            default=False,
+            description="When the Service is deleted or wants no load balancer any more, leave what it has as it is,"
+            " without an owner; the tag `cloud-controller/preserved-from` says whose it was. Another Service may use it"
+            " by its id.",
+            applies_to="the load balancer, or the Service's parts of a reused one",
+            mutability=Mutability.IN_PLACE,
+            since=_SINCE,
+            source=_REQUIREMENTS,
         ),
     ),
 )

@@ -1,7 +1,8 @@
 """What a Service comes to as a load balancer of mycloud: pure.
 
-Each port of the Service becomes a listener and a pool of its own, `tcp-80` or `udp-53`, whose members are the node
-port on the ingress nodes. Where no node is marked as ingress node, every eligible node is a member.
+Each port of the Service becomes a listener and a pool of its own, `tcp-80` or `udp-53`. Its members are the node port
+on the ingress nodes (where no node is marked as one: on every eligible node), with `externalTrafficPolicy: Local` on
+the nodes that have ready pods, or the ready pods themselves.
 """
 
 from __future__ import annotations
@@ -13,70 +14,86 @@ from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import machine_id
+from cloud_controller.clouds.mycloud.source_ranges import source_ranges
 from cloud_controller.load_balancer import (
     Built,
     HealthCheck,
     Ignored,
     Listener,
     LoadBalancerModel,
-    Member,
     Object,
     Owner,
     Pool,
+    Reuse,
 )
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 
 NO_INGRESS_NODES = (
     f'no node carries the annotation {INGRESS_NODE}: "true"; every eligible node gets the load balancer\'s traffic'
 )
+NO_INGRESS_NODES_WITH_PODS = (
+    f'no node with the annotation {INGRESS_NODE}: "true" has a ready pod, and externalTrafficPolicy is Local; '
+    "every eligible node that has one gets the load balancer's traffic"
+)
 
 _PROTOCOLS = ("TCP", "UDP")
+_DEFAULT_AFFINITY_TIMEOUT = 10800
+"""Seconds; Kubernetes' default and mycloud's."""
+_HEAVIEST = 256
+"""The highest weight that the API takes."""
 
 
-def build(service: Object, nodes: Sequence[Object], *, cluster_id: str, default_scheme: str) -> Built:
-    """The model for a Service with these eligible nodes. Raises InvalidConfiguration, naming field or annotation."""
+def backend(node: Object) -> NodeBackend | None:
+    """What load balancers take of a node; None for one that is not initialised yet."""
+    machine = machine_id(node["spec"].get("providerID") or "")
+    address = _internal_address(node)
+    if not machine or not address:
+        return None
+    annotations = node["metadata"].get("annotations") or {}
+    return NodeBackend(node["metadata"]["name"], machine, address, preferred=annotations.get(INGRESS_NODE) == "true")
+
+
+def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
+    """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     metadata, spec = service["metadata"], service["spec"]
     settings = CATALOGUE.parse(metadata.get("annotations"))
     owner = Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-    if "IPv4" not in (spec.get("ipFamilies") or ["IPv4"]):
-        raise InvalidConfiguration("spec.ipFamilies", "mycloud's load balancers have IPv4 addresses", "IPv4")
-    backends = _backends(nodes)
-    ports = [*enumerate(spec.get("ports") or [])]
-    for index, port in ports:
-        _require_served(index, port)
+    _require_ipv4(spec)
+    ports = spec.get("ports") or []
+    for index, port in enumerate(ports):
+        _require_served(index, port, settings)
+    reused = settings.text("id")
+    reuse = Reuse(reused, settings.flag("force_override_listeners")) if reused else None
+    # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.
+    tags = owner.tags if reuse else {}
+    suffix = f"-{owner.uid}" if reuse else ""
+    attributes = {
+        "scheme": settings.given.get("scheme", default_scheme),
+        "source_ranges": source_ranges(spec, settings),
+    }
+    members = {_key(port): _members(port, spec, settings.text("backend_type"), backends) for port in ports}
     model = LoadBalancerModel(
         name=owner.load_balancer_name,
-        attributes={"scheme": settings.given.get("scheme", default_scheme)},
-        listeners=tuple(_listener(port, settings) for _, port in ports),
-        pools=tuple(_pool(port, settings, backends) for _, port in ports),
+        attributes={} if reuse else attributes,
+        listeners=tuple(_listener(port, settings, suffix, tags) for port in ports),
+        pools=tuple(_pool(port, spec, settings, members[_key(port)], suffix, tags) for port in ports),
         tags=owner.tags,
     )
-    marked = any(_is_ingress_node(node) for node in nodes)
-    return Built(
-        model,
-        ignored=_ignored(service, settings),
-        warnings=() if marked or not backends else (NO_INGRESS_NODES,),
-    )
+    return Built(model, ignored=_ignored(service, settings), warnings=_warnings(spec, settings, backends), reuse=reuse)
+
+
+def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+    """The members behind each listener of a Service whose other settings may be wrong."""
+    spec = service["spec"]
+    backend_type = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type")
+    return {
+        _key(port): _members(port, spec, str(backend_type), backends)
+        for port in spec.get("ports") or []
+        if port["protocol"] in _PROTOCOLS and (port.get("nodePort") or backend_type == "pod-ip")
+    }
 
 
 # -------------------------------------------------------------------------------------------------------- backends
-
-
-def _backends(nodes: Sequence[Object]) -> list[tuple[str, str]]:
-    """Address and machine id of the nodes that get traffic, in a stable order."""
-    marked = [node for node in nodes if _is_ingress_node(node)]
-    found = []
-    for node in marked or nodes:
-        # A node without either is not initialised yet; it comes in when it is.
-        machine = machine_id(node["spec"].get("providerID") or "")
-        address = _internal_address(node)
-        if machine and address:
-            found.append((address, machine))
-    return sorted(found)
-
-
-def _is_ingress_node(node: Object) -> bool:
-    annotations = node["metadata"].get("annotations") or {}
-    return bool(annotations.get(INGRESS_NODE) == "true")
 
 
 def _internal_address(node: Object) -> str | None:
@@ -86,56 +103,119 @@ def _internal_address(node: Object) -> str | None:
     return next(found, None)
 
 
+def _members(
+    port: dict[str, Any], spec: dict[str, Any], backend_type: str | None, backends: Backends
+) -> tuple[Member, ...]:
+    if backend_type == "pod-ip":
+        return backends.by_pod(port)
+    if _is_local(spec):
+        found = backends.by_local_pods(port, port["nodePort"])
+        return tuple(Member(m.address, m.port, m.instance_id, min(m.weight, _HEAVIEST)) for m in found)
+    return backends.by_node_port(port["nodePort"])
+
+
+def _is_local(spec: dict[str, Any]) -> bool:
+    return bool(spec.get("externalTrafficPolicy") == "Local")
+
+
+def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> tuple[str, ...]:
+    if settings.text("backend_type") == "pod-ip" or not backends.nodes:
+        return ()
+    preferred = {node.address for node in backends.nodes if node.preferred}
+    if not preferred:
+        return (NO_INGRESS_NODES,)
+    if _is_local(spec):
+        used = {m.address for port in spec.get("ports") or [] for m in backends.by_local_pods(port, port["nodePort"])}
+        if used - preferred:
+            return (NO_INGRESS_NODES_WITH_PODS,)
+    return ()
+
+
 # --------------------------------------------------------------------------------------------- listeners and pools
 
 
-def _require_served(index: int, port: dict[str, Any]) -> None:
+def _require_ipv4(spec: dict[str, Any]) -> None:
+    families = spec.get("ipFamilies") or ["IPv4"]
+    why = "mycloud's load balancers have IPv4 addresses alone"
+    if families[0] != "IPv4":
+        raise InvalidConfiguration("spec.ipFamilies", f"{families[0]} comes first, and {why}", "IPv4 first")
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        raise InvalidConfiguration("spec.ipFamilyPolicy", f"RequireDualStack: {why}", "SingleStack, PreferDualStack")
+
+
+def _require_served(index: int, port: dict[str, Any], settings: Settings) -> None:
     field = f"spec.ports[{index}]"
     if port["protocol"] not in _PROTOCOLS:
         raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS))
-    if not port.get("nodePort"):
-        why = "there is none, and mycloud's load balancers send to node ports"
-        raise InvalidConfiguration(f"{field}.nodePort", why, "spec.allocateLoadBalancerNodePorts: true")
+    if not port.get("nodePort") and settings.text("backend_type") != "pod-ip":
+        by_pod = f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip"
+        why = "there is none, and the load balancer sends to node ports"
+        raise InvalidConfiguration(f"{field}.nodePort", why, f"spec.allocateLoadBalancerNodePorts: true, or {by_pod}")
 
 
-def _pool_name(port: dict[str, Any]) -> str:
-    return f"{port['protocol'].lower()}-{port['port']}"
+def _key(port: dict[str, Any]) -> tuple[str, int]:
+    return (port["protocol"], port["port"])
 
 
-def _listener(port: dict[str, Any], settings: Settings) -> Listener:
+def _pool_name(port: dict[str, Any], suffix: str) -> str:
+    return f"{port['protocol'].lower()}-{port['port']}{suffix}"
+
+
+def _listener(port: dict[str, Any], settings: Settings, suffix: str, tags: dict[str, str]) -> Listener:
     return Listener(
         protocol=port["protocol"],
         port=port["port"],
-        pool=_pool_name(port),
+        pool=_pool_name(port, suffix),
         attributes={
             "max_qps": settings.number("listener_max_qps"),
             "idle_timeout_seconds": settings.number("listener_idle_timeout"),
         },
+        tags=tags,
     )
 
 
-def _pool(port: dict[str, Any], settings: Settings, backends: Sequence[tuple[str, str]]) -> Pool:
-    node_port = port["nodePort"]
+def _pool(
+    port: dict[str, Any],
+    spec: dict[str, Any],
+    settings: Settings,
+    members: Sequence[Member],
+    suffix: str,
+    tags: dict[str, str],
+) -> Pool:
     return Pool(
-        name=_pool_name(port),
-        health_check=_health_check(port["protocol"], settings),
-        members=tuple(Member(address, node_port, machine) for address, machine in backends),
-        attributes={"scheduler": settings.text("scheduler")},
+        name=_pool_name(port, suffix),
+        health_check=_health_check(port["protocol"], spec, settings),
+        members=tuple(members),
+        attributes={"scheduler": settings.text("scheduler"), **_affinity(spec)},
+        tags=tags,
     )
 
 
-def _health_check(protocol: str, settings: Settings) -> HealthCheck:
-    port = settings.number("health_check_port")
-    # What answers at a UDP port is the pod's own protocol, which no check speaks.
-    unchecked = protocol == "UDP" and port is None
+def _affinity(spec: dict[str, Any]) -> dict[str, str | int]:
+    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    affine = spec.get("sessionAffinity") == "ClientIP"
+    return {
+        "session_affinity": "CLIENT_IP" if affine else "NONE",
+        "session_affinity_timeout_seconds": (affine and config.get("timeoutSeconds")) or _DEFAULT_AFFINITY_TIMEOUT,
+    }
+
+
+def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> HealthCheck:
+    by_node = settings.text("backend_type") != "pod-ip"
+    proxy = spec.get("healthCheckNodePort") if by_node and _is_local(spec) else None
+    given = settings.number("health_check_port")
+    # What answers at a UDP port is the pod's own protocol, which no check speaks. With traffic policy Local, the node's
+    # proxy tells whether it has ready pods; what the Service says itself wins.
+    usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
+    said = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
     if timeout > interval:
         name = CATALOGUE.by_argument["health_check_timeout"].name
         raise InvalidConfiguration(f"annotation {name}", f"{timeout} s is longer than the interval", f"1 to {interval}")
     return HealthCheck(
-        protocol="NONE" if unchecked else settings.text("health_check_protocol") or "TCP",
-        port=port,
-        path=settings.text("health_check_path"),
+        protocol="NONE" if protocol == "UDP" and not (proxy or given) else said,
+        port=given or proxy,
+        path=str(settings.given.get("health_check_path", "/healthz" if proxy else settings.text("health_check_path"))),
         interval_seconds=interval,
         timeout_seconds=timeout,
         healthy_threshold=settings.integer("health_check_healthy_threshold"),
@@ -149,19 +229,24 @@ def _health_check(protocol: str, settings: Settings) -> HealthCheck:
 def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
     """What the Service asks for in vain."""
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
-    source_ranges = CATALOGUE.by_argument["load_balancer_source_ranges"].ignored or ""
     found = [Ignored(f"annotation {e.name}", annotations[e.name], e.ignored or "") for e in settings.ignored]
-    if spec.get("loadBalancerSourceRanges"):
-        ranges = tuple(spec["loadBalancerSourceRanges"])
-        found.append(Ignored("spec.loadBalancerSourceRanges", ranges, source_ranges))
+    if "IPv6" in (spec.get("ipFamilies") or []):
+        why = "mycloud's load balancers have IPv4 addresses alone"
+        found.append(Ignored("spec.ipFamilies", tuple(spec["ipFamilies"]), why))
     if spec.get("loadBalancerIP"):
         why = "mycloud chooses the addresses of its load balancers"
         found.append(Ignored("spec.loadBalancerIP", spec["loadBalancerIP"], why))
-    if spec.get("externalTrafficPolicy") == "Local":
-        # A check at the health check node port would find every node unfit: nothing answers there.
-        why = "the proxies of mycloud's machines send to pods on any node"
-        found.append(Ignored("spec.externalTrafficPolicy", "Local", why))
-    if spec.get("sessionAffinity", "None") != "None":
-        why = "mycloud's load balancers know no session affinity; only the nodes' proxies heed it"
-        found.append(Ignored("spec.sessionAffinity", spec["sessionAffinity"], why))
+    if "id" in settings.given:
+        why = "the load balancer is reused, and not the Service's to change"
+        found += [
+            Ignored(f"annotation {entry.name}", settings.given[argument], why)
+            for argument in ("scheme", "load_balancer_source_ranges")
+            if argument in settings.given and (entry := CATALOGUE.by_argument[argument])
+        ]
+        if spec.get("loadBalancerSourceRanges"):
+            found.append(Ignored("spec.loadBalancerSourceRanges", tuple(spec["loadBalancerSourceRanges"]), why))
+    elif "force_override_listeners" in settings.given:
+        name = CATALOGUE.by_argument["force_override_listeners"].name
+        why = "it is about the load balancer that annotation id names, and there is none"
+        found.append(Ignored(f"annotation {name}", settings.given["force_override_listeners"], why))
     return tuple(found)

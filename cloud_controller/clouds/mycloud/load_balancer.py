@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.clouds.mycloud.build import build
+from cloud_controller.clouds.mycloud.build import backend, build, members
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
@@ -20,11 +20,12 @@ from cloud_controller.load_balancer import (
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
-    Member,
     Object,
     ObservedLoadBalancer,
+    Owner,
     Pool,
 )
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancer_operations import (
     AddMembers,
     CreateLoadBalancer,
@@ -40,8 +41,11 @@ from cloud_controller.load_balancer_operations import (
 BATCH = 40
 """Backends that the API takes at once."""
 
-_FEW_SERVICES = 3
-"""Up to so many Services are asked for one by one; more are found in the pages of the whole cluster."""
+_FEW = 3
+"""Up to so many Services or load balancers are asked for one by one; more are found in pages."""
+
+_POOL_ATTRIBUTES = ("scheduler", "session_affinity", "session_affinity_timeout_seconds")
+_LISTENER_ATTRIBUTES = ("max_qps", "idle_timeout_seconds")
 
 _STATES = {
     "creating": LoadBalancerState.PENDING,
@@ -68,30 +72,59 @@ class MyCloudLoadBalancers:
         """mycloud's annotations."""
         return CATALOGUE
 
-    def build(self, service: Object, nodes: Sequence[Object]) -> Built:
+    def backend(self, node: Object) -> NodeBackend | None:
+        """All that load balancers take of a node; pure."""
+        return backend(node)
+
+    def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have; pure."""
-        return build(service, nodes, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+        return build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+
+    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+        """The members behind each listener, whatever else is wrong with the Service; pure."""
+        return members(service, backends)
 
     # -------------------------------------------------------------------------------------------------------- reads
 
-    def read(self, service_uids: Collection[str] | None = None) -> Sequence[ObservedLoadBalancer]:
-        """Those with this cluster's tag, in pages; for a few Services only theirs."""
-        cluster = {CLUSTER_TAG: self._scope.cluster_id}
-        if service_uids is not None and len(service_uids) <= _FEW_SERVICES:
-            found = [
-                lb
-                for uid in sorted(service_uids)
-                for lb in self._client.list("load_balancers", tags={**cluster, SERVICE_UID_TAG: uid})
-            ]
-        else:
-            found = self._client.list("load_balancers", tags=cluster)
-            if service_uids is not None:
-                found = [lb for lb in found if lb["tags"].get(SERVICE_UID_TAG) in service_uids]
-        return [_observed(lb) for lb in found]
+    def read(
+        self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+    ) -> Sequence[ObservedLoadBalancer]:
+        """Those with this cluster's tag on them or on one of their parts, or those of these Services; and these."""
+        found = {lb["id"]: lb for lb in self._tagged(service_uids)}
+        missing = set(ids) - found.keys()
+        if len(missing) > _FEW:
+            found |= {lb["id"]: lb for lb in self._client.list("load_balancers", ids=missing)}
+        # A list may be behind; the object itself never is.
+        for single in sorted(missing - found.keys()):
+            try:
+                found[single] = self._client.get("load_balancers", single)
+            except NotFound:
+                continue
+        return [_observed(lb) for lb in found.values()]
+
+    def _tagged(self, service_uids: Collection[str] | None) -> Iterator[Object]:
+        if service_uids is not None and len(service_uids) <= _FEW:
+            for uid in sorted(service_uids):
+                yield from self._client.list("load_balancers", any_tag=f"{SERVICE_UID_TAG}={uid}")
+            return
+        for lb in self._client.list("load_balancers", any_tag=f"{CLUSTER_TAG}={self._scope.cluster_id}"):
+            tags = [lb["tags"], *(part["tags"] for part in (*lb["listeners"], *lb["backend_sets"]))]
+            owners = {owner.uid for each in tags if (owner := Owner.of_tags(each))}
+            if service_uids is None or owners & set(service_uids):
+                yield lb
+
+    def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
+        """Whether each member passes its check, where that is known."""
+        items = self._client.get_path(f"load_balancers/{id}/health")["items"]
+        return {
+            (each["backend_set"], each["address"], each["port"]): each["healthy"]
+            for each in items
+            if each["healthy"] is not None
+        }
 
     # ------------------------------------------------------------------------------------------------------- writes
 
-    def create(self, operation: CreateLoadBalancer) -> None:
+    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         """Make it whole; the same token again makes no second one."""
         model = operation.model
         body = {
@@ -106,11 +139,14 @@ class MyCloudLoadBalancers:
                 for listener in model.listeners
             ],
         }
-        self._client.create("load_balancers", body)
+        return _observed(self._client.create("load_balancers", body))
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it this name and these tags; mycloud can change nothing else in place."""
-        changes = {"name": operation.model.name, "tags": dict(operation.model.tags)}
+        """Give it this name, these tags and these source ranges; mycloud can change nothing else in place."""
+        model = operation.model
+        changes: dict[str, Any] = {"name": model.name, "tags": dict(model.tags)}
+        if "source_ranges" in model.attributes:
+            changes["source_ranges"] = model.attributes["source_ranges"]
         self._client.update("load_balancers", operation.id, changes)
 
     def put_pool(self, operation: PutPool) -> None:
@@ -171,13 +207,14 @@ class MyCloudLoadBalancers:
 
 
 def _listener_body(listener: Listener) -> dict[str, Any]:
-    return {"backend_set": listener.pool, **listener.attributes}
+    return {"backend_set": listener.pool, "tags": dict(listener.tags), **listener.attributes}
 
 
 def _pool_body(pool: Pool) -> dict[str, Any]:
     check = pool.health_check
     return {
         **pool.attributes,
+        "tags": dict(pool.tags),
         "health_check": {
             "protocol": check.protocol,
             "port": check.port,
@@ -217,7 +254,8 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
                 )
                 for backend in pool["backends"]
             ),
-            attributes={"scheduler": pool["scheduler"]},
+            attributes={name: pool[name] for name in _POOL_ATTRIBUTES},
+            tags=pool["tags"],
         )
         for pool in lb["backend_sets"]
     )
@@ -226,10 +264,8 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
             protocol=listener["protocol"],
             port=listener["port"],
             pool=listener["backend_set"],
-            attributes={
-                "max_qps": listener["max_qps"],
-                "idle_timeout_seconds": listener["idle_timeout_seconds"],
-            },
+            attributes={name: listener[name] for name in _LISTENER_ATTRIBUTES},
+            tags=listener["tags"],
         )
         for listener in lb["listeners"]
     )
@@ -239,7 +275,7 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
         state_reason=lb["state_reason"],
         model=LoadBalancerModel(
             name=lb["name"],
-            attributes={"scheme": lb["scheme"]},
+            attributes={"scheme": lb["scheme"], "source_ranges": tuple(lb["source_ranges"])},
             listeners=listeners,
             pools=pools,
             tags=lb["tags"],

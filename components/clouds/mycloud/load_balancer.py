@@ -5,6 +5,7 @@ A test holds names and types to `cloud_controller/clouds/mycloud/annotations.py`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
 import pulumi
@@ -35,3 +36,13 @@ class MycloudLoadBalancerArgs(TypedDict):
     """Checks in a row that must succeed before a backend gets traffic."""
     health_check_unhealthy_threshold: NotRequired[pulumi.Input[int]]
     """Checks in a row that must fail before a backend gets no more traffic."""
+    load_balancer_source_ranges: NotRequired[pulumi.Input[Sequence[str]]]
+    """Who may connect, as CIDRs; everybody if not given."""
+    backend_type: NotRequired[pulumi.Input[Literal["node-port", "pod-ip"]]]
+    """Who gets the traffic: a port on nodes, or the ready pods at their own addresses."""
+    id: NotRequired[pulumi.Input[str]]
+    """Use this load balancer, which nobody made for a Service; several may share it. A change changes the address."""
+    force_override_listeners: NotRequired[pulumi.Input[bool]]
+    """With `id`: take over listeners on its ports that belong to no Service."""
+    preserve_on_delete: NotRequired[pulumi.Input[bool]]
+    """Leave the load balancer, without an owner, when the Service goes."""

@@ -8,9 +8,19 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
-from cloud_controller.clouds.mycloud.build import NO_INGRESS_NODES, build
+from cloud_controller.clouds.mycloud.build import (
+    NO_INGRESS_NODES,
+    NO_INGRESS_NODES_WITH_PODS,
+    backend,
+    build,
+    members,
+)
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import Built, HealthCheck, Member
+from cloud_controller.load_balancer import Built, HealthCheck, Reuse
+from cloud_controller.load_balancer_backends import Backends, Member
+
+MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
+SOURCE_RANGES = CATALOGUE.by_argument["load_balancer_source_ranges"].name
 
 
 def web(annotations: dict[str, str] | None = None, **spec: Any) -> Object:
@@ -39,7 +49,12 @@ def node(number: int, *, ingress: str | None = None, **spec: Any) -> Object:
 
 
 def built(service: Object, *nodes: Object) -> Built:
-    return build(service, nodes or (node(1),), cluster_id="c-1", default_scheme="internet-facing")
+    return build(service, backends(*nodes), cluster_id="c-1", default_scheme="internet-facing")
+
+
+def backends(*nodes: Object, slices: tuple[Object, ...] = ()) -> Backends:
+    found = (backend(each) for each in nodes or (node(1),))
+    return Backends(tuple(each for each in found if each is not None), slices)
 
 
 def named(**arguments: Any) -> dict[str, str]:
@@ -97,15 +112,15 @@ def test_annotations_set_scheme_listeners_and_pools() -> None:
 
     model = built(web(annotations)).model
 
-    assert model.attributes == {"scheme": "internal"}
+    assert model.attributes == {"scheme": "internal", "source_ranges": ()}
     assert model.listeners[0].attributes == {"max_qps": 9, "idle_timeout_seconds": 5}
-    assert model.pools[0].attributes == {"scheduler": "least_connections"}
+    assert model.pools[0].attributes["scheduler"] == "least_connections"
 
 
 def test_the_cloud_configs_scheme_is_for_services_that_do_not_say() -> None:
-    model = build(web(), [], cluster_id="c-1", default_scheme="internal").model
+    model = build(web(), Backends(), cluster_id="c-1", default_scheme="internal").model
 
-    assert model.attributes == {"scheme": "internal"}
+    assert model.attributes["scheme"] == "internal"
 
 
 @pytest.mark.parametrize(
@@ -147,22 +162,178 @@ def test_what_cannot_be_is_refused_by_its_field(annotations: dict[str, str], spe
 
 
 def test_what_mycloud_does_not_offer_is_ignored_with_a_reason_each() -> None:
-    ranges = "service.beta.kubernetes.io/load-balancer-source-ranges"
     service = web(
-        {ranges: "10.0.0.0/8"},
+        named(force_override_listeners=True),
         loadBalancerIP="192.0.2.1",
-        loadBalancerSourceRanges=["10.0.0.0/8"],
-        externalTrafficPolicy="Local",
-        sessionAffinity="ClientIP",
+        ipFamilies=["IPv4", "IPv6"],
+        ipFamilyPolicy="PreferDualStack",
     )
 
     ignored = built(service).ignored
 
     assert [(each.field, each.value) for each in ignored] == [
-        (f"annotation {ranges}", "10.0.0.0/8"),
-        ("spec.loadBalancerSourceRanges", ("10.0.0.0/8",)),
+        ("spec.ipFamilies", ("IPv4", "IPv6")),
         ("spec.loadBalancerIP", "192.0.2.1"),
-        ("spec.externalTrafficPolicy", "Local"),
-        ("spec.sessionAffinity", "ClientIP"),
+        ("annotation service.beta.kubernetes.io/dlb-force-override-listeners", True),
     ]
     assert all(each.reason for each in ignored)
+
+
+# ------------------------------------------------------------------------------------------------- traffic policy Local
+
+SLICE = {
+    "addressType": "IPv4",
+    "ports": [{"name": "", "protocol": "TCP", "port": 8080}],
+    "endpoints": [
+        {"addresses": ["10.244.1.5"], "conditions": {"ready": True}, "nodeName": "n1"},
+        {"addresses": ["10.244.1.6"], "conditions": {"ready": True}, "nodeName": "n1"},
+        {"addresses": ["10.244.2.5"], "conditions": {}, "nodeName": "n2"},
+        {"addresses": ["10.244.3.5"], "conditions": {"ready": False, "serving": True}, "nodeName": "n3"},
+    ],
+}
+
+
+def local(annotations: dict[str, str] | None = None, *nodes: Object, **spec: Any) -> Built:
+    service = web(annotations, externalTrafficPolicy="Local", healthCheckNodePort=31000, **spec)
+    found = backends(*(nodes or (node(1), node(2), node(3))), slices=(SLICE,))
+    return build(service, found, cluster_id="c-1", default_scheme="internal")
+
+
+def test_with_local_only_nodes_with_ready_pods_are_members_weighing_as_many_as_they_have() -> None:
+    assert local().model.pools[0].members == (
+        Member("10.0.0.1", 30080, "i-000000000001", weight=2),
+        Member("10.0.0.2", 30080, "i-000000000002", weight=1),
+    )
+
+
+def test_with_local_the_nodes_proxy_is_asked_whether_it_has_pods() -> None:
+    assert local().model.pools[0].health_check == HealthCheck("HTTP", 31000, "/healthz")
+    assert local(ports=[port(53, "UDP")]).model.pools[0].health_check == HealthCheck("HTTP", 31000, "/healthz")
+
+
+def test_what_a_service_says_of_its_check_wins_over_the_proxys() -> None:
+    said = named(health_check_protocol="TCP", health_check_port=9000, health_check_path="/mine")
+
+    assert local(said).model.pools[0].health_check == HealthCheck("TCP", 9000, "/mine")
+
+
+def test_with_local_ingress_nodes_are_preferred_where_one_has_a_pod() -> None:
+    found = local(None, node(1), node(2, ingress="true"), node(3, ingress="true"))
+
+    assert [member.address for member in found.model.pools[0].members] == ["10.0.0.2"]
+    assert found.warnings == ()
+
+
+def test_with_local_and_no_pod_on_an_ingress_node_the_nodes_with_pods_serve_and_a_warning_says_so() -> None:
+    found = local(None, node(1), node(2), node(3, ingress="true"))
+
+    assert [member.address for member in found.model.pools[0].members] == ["10.0.0.1", "10.0.0.2"]
+    assert found.warnings == (NO_INGRESS_NODES_WITH_PODS,)
+
+
+# ------------------------------------------------------------------------------------------------------- backends by pod
+
+
+def test_by_pod_the_ready_pods_themselves_are_members_on_their_nodes_machines() -> None:
+    service = web(named(backend_type="pod-ip"), ports=[port(80, nodePort=None)])
+
+    model = build(service, backends(node(1), node(2), slices=(SLICE,)), cluster_id="c-1", default_scheme="x").model
+
+    assert model.pools[0].members == (
+        Member("10.244.1.5", 8080, "i-000000000001"),
+        Member("10.244.1.6", 8080, "i-000000000001"),
+        Member("10.244.2.5", 8080, "i-000000000002"),
+    )
+    assert model.pools[0].health_check == HealthCheck("TCP", None, "/")
+
+
+def test_members_are_known_also_of_a_service_whose_other_settings_are_wrong() -> None:
+    service = web({MAX_QPS: "many"}, ports=[port(80), port(81, "SCTP"), port(82, nodePort=None)])
+
+    assert members(service, backends(node(1))) == {("TCP", 80): (Member("10.0.0.1", 30080, "i-000000000001"),)}
+
+
+# ------------------------------------------------------------------------------------------- affinity, source, families
+
+
+@pytest.mark.parametrize(
+    ("spec", "affinity", "timeout"),
+    [
+        ({}, "NONE", 10800),
+        ({"sessionAffinity": "ClientIP"}, "CLIENT_IP", 10800),
+        (
+            {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}},
+            "CLIENT_IP",
+            60,
+        ),
+    ],
+)
+def test_session_affinity_is_the_backend_sets(spec: dict[str, Any], affinity: str, timeout: int) -> None:
+    attributes = built(web(**spec)).model.pools[0].attributes
+
+    assert (attributes["session_affinity"], attributes["session_affinity_timeout_seconds"]) == (affinity, timeout)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "field", "expected"),
+    [
+        (None, None, ()),
+        ("10.0.0.0/8, 192.0.2.7/24", None, ("10.0.0.0/8", "192.0.2.0/24")),
+        ("10.0.0.0/8", ["203.0.113.0/24"], ("203.0.113.0/24",)),
+        (None, ["203.0.113.0/24", "10.0.0.0/8", "10.0.0.0/8"], ("10.0.0.0/8", "203.0.113.0/24")),
+        (None, ["2001:db8::/32", "10.0.0.0/8"], ("10.0.0.0/8",)),
+    ],
+)
+def test_source_ranges_are_the_fields_or_else_the_annotations(
+    annotation: str | None, field: list[str] | None, expected: tuple[str, ...]
+) -> None:
+    service = web({SOURCE_RANGES: annotation} if annotation else None, loadBalancerSourceRanges=field)
+
+    assert built(service).model.attributes["source_ranges"] == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "field"),
+    [
+        ({}, {"loadBalancerSourceRanges": ["10.0.0.0/33"]}, "spec.loadBalancerSourceRanges: '10.0.0.0/33'"),
+        ({"service.beta.kubernetes.io/load-balancer-source-ranges": "home"}, {}, "annotation .*source-ranges: 'home'"),
+        ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "IPv6 ranges alone"),
+        (
+            {},
+            {"ipFamilies": ["IPv6", "IPv4"], "ipFamilyPolicy": "PreferDualStack"},
+            "spec.ipFamilies: IPv6 comes first",
+        ),
+        (
+            {},
+            {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"},
+            "ipFamilyPolicy: RequireDualStack",
+        ),
+    ],
+)
+def test_wrong_ranges_and_families_are_refused(annotations: dict[str, str], spec: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=field):
+        built(web(annotations, **spec))
+
+
+# ------------------------------------------------------------------------------------------------------------ by id
+
+
+def test_on_a_load_balancer_of_others_each_part_says_whose_it_is_and_has_a_name_of_its_own() -> None:
+    found = built(web(named(id="lb-0123456789ab", force_override_listeners=True)))
+
+    assert found.reuse == Reuse("lb-0123456789ab", force=True)
+    (pool,), (listener,) = found.model.pools, found.model.listeners
+    assert pool.name == listener.pool == "tcp-80-uid-1"
+    assert pool.tags == listener.tags == found.model.tags
+
+
+def test_what_is_the_load_balancers_own_is_not_changed_on_one_of_others() -> None:
+    annotations = named(id="lb-0123456789ab", scheme="internal")
+
+    found = built(web(annotations, loadBalancerSourceRanges=["10.0.0.0/8"]))
+
+    assert found.model.attributes == {}
+    assert [each.field for each in found.ignored] == [
+        "annotation service.beta.kubernetes.io/dlb-scheme",
+        "spec.loadBalancerSourceRanges",
+    ]

@@ -16,11 +16,12 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import service
 from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
-from cloud_controller.controllers.service_plan import FINALIZER
+from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    ENDPOINT_SLICES,
     EVENTS,
     NODES,
     SERVICES,
@@ -113,16 +114,17 @@ class Running:
 
     def __enter__(self) -> Running:
         self._stop = threading.Event()
-        self._informers = [Informer(self._kube, SERVICES), Informer(self._kube, NODES)]
+        self._informers = [Informer(self._kube, kind) for kind in (SERVICES, NODES, ENDPOINT_SLICES)]
         self._events = EventRecorder(self._kube, "service-controller")
         self.controller = ServiceController(
             self._kube,
             self._site.cloud,
             self._informers[0],
             self._informers[1],
+            self._informers[2],
             self._events,
             Metrics(),
-            ServiceOptions(workers=self._workers, poll=0.05, node_delay=0.05),
+            ServiceOptions(workers=self._workers),
         )
         for informer in self._informers:
             informer.start()

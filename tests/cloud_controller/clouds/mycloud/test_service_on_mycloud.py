@@ -15,7 +15,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import service as service_controller
 from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
-from cloud_controller.controllers.service_plan import FINALIZER
+from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, Resource
 from cloud_controller.metrics import Metrics
 
@@ -36,7 +36,7 @@ class Cluster:
     """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict[str, Object]] = {"services": {}, "nodes": {}}
+        self.objects: dict[str, dict[str, Object]] = {"services": {}, "nodes": {}, "endpointslices": {}}
         self.events: list[tuple[str, str]] = []
         self.writes = 0
         self.after_write: Callable[[], None] = lambda: None
@@ -158,8 +158,8 @@ def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceC
     cloud._client._sleep = lambda _: None  # Pauses before a call is made again are the client's tests' business.
     for name, part in replaced.items():
         setattr(cloud, f"_{name}", part(cloud))
-    services, nodes = Copies(cluster.objects["services"]), Copies(cluster.objects["nodes"])
-    made = ServiceController(cluster, cloud, services, nodes, cluster, Metrics(), ServiceOptions())  # type: ignore[arg-type]
+    services, nodes, slices = (Copies(cluster.objects[kind]) for kind in ("services", "nodes", "endpointslices"))
+    made = ServiceController(cluster, cloud, services, nodes, slices, cluster, Metrics(), ServiceOptions())  # type: ignore[arg-type]
     made.handle(RESYNC)
     return made
 
@@ -640,9 +640,10 @@ def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_pro
 def test_what_was_made_is_known_also_when_the_look_at_it_failed(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
     running = controller(site, cluster)
-    site.fault("GET /v1/load_balancers", "throttle", retry_after=90)
+    running.handle(WEB)
+    site.fault("GET /v1/load_balancers*", "throttle", retry_after=90)
     with pytest.raises(Throttled):
-        running.handle(WEB)
+        running.handle(POLL)
 
     cluster.service()["spec"]["ports"] = [port(9443, 30444)]
     settle(site, running)
@@ -684,9 +685,10 @@ class CrashingLoadBalancers:
         if name not in self.WRITES:
             return method
 
-        def write(operation: Any) -> None:
-            method(operation)
+        def write(operation: Any) -> Any:
+            answer = method(operation)
             self._after()
+            return answer
 
         return write
 

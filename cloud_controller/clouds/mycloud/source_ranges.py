@@ -1,0 +1,36 @@
+"""Who may connect to a Service's load balancer: its field wins over its annotation (as upstream), all CIDRs checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, ip_network
+from typing import Any
+
+from cloud_controller.catalogue import Settings
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+
+
+def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...]:
+    """The IPv4 ranges, in a stable order; empty: everybody.
+
+    IPv6 ranges are left out, as no such client can come. Raises InvalidConfiguration for what is no CIDR, and where
+    nothing but IPv6 ranges is left: empty would let everybody in.
+    """
+    field, given = "spec.loadBalancerSourceRanges", tuple(spec.get("loadBalancerSourceRanges") or ())
+    if not given:
+        annotated = settings.given.get("load_balancer_source_ranges")
+        given = annotated if isinstance(annotated, tuple) else ()
+        field = f"annotation {CATALOGUE.by_argument['load_balancer_source_ranges'].name}"
+    found = set()
+    for text in given:
+        try:
+            # Bits beyond the prefix are cut off, as upstream's parser does.
+            found.add(ip_network(text.strip(), strict=False))
+        except ValueError:
+            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+    usable = sorted(network for network in found if isinstance(network, IPv4Network))
+    if found and not usable:
+        why = "has IPv6 ranges alone, and mycloud's load balancers have IPv4 addresses: nobody could connect"
+        raise InvalidConfiguration(field, why, "at least one IPv4 range")
+    return tuple(str(network) for network in usable)
