@@ -1,6 +1,7 @@
-"""The command `cloud-controller`: run the daemon, or show what it would do.
+"""The command `cloud-controller`: run the daemon, show what it would do, or do it once.
 
-Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 wrong usage.
+Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 wrong usage, 3 `plan --detailed-exitcode`
+found something to do.
 """
 
 from __future__ import annotations
@@ -10,68 +11,92 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 
 import orjson
 
-from cloud_controller import clouds, logs
-from cloud_controller.cli_options import add_common, add_run, kubernetes, manager_options, route_options
+from cloud_controller import cli_options, cli_values, clouds, logs
+from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
-from cloud_controller.controllers import NAMES, node, node_lifecycle, route, service
+from cloud_controller.controllers import NAMES
+from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
+from cloud_controller.leader import LeaderElector
 from cloud_controller.manager import Manager
-from cloud_controller.options import controllers
 from cloud_controller.plan import Plan
+from cloud_controller.planning import Found, PlanSettings, find
+
+CHANGES = 3
+"""The exit code of `plan --detailed-exitcode` where there is something to do; 2 is wrong usage."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; answers its exit code (argparse exits with 2 by itself)."""
-    options = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
     try:
+        options = cli_options.parse(*_parsers(), arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
-    except (CloudError, ApiError, KubeconfigError, OSError) as error:
-        print(f"cloud-controller: {error}", file=sys.stderr)
+    except (CloudError, ApiError, KubeconfigError, OSError, Refused) as error:
+        print(f"cloud-controller: {logs.redacted(str(error))}", file=sys.stderr)
         return 1
 
 
 def run(options: argparse.Namespace) -> int:
     """`cloud-controller run`: the daemon, until SIGTERM or SIGINT."""
-    logs.configure(options.log_level)
-    settings = manager_options(options)
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    settings = cli_options.manager_options(options)
     cloud = _cloud(options)
     kube = kubernetes(options)
-    cloud.check_access(settings.controllers)
+    cloud.check_access(settings.controllers, read_only=settings.dry_run)
     _wait_for(kube, settings.start_timeout)
-    manager = Manager(kube, cloud, settings)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return manager.run(stop)
+    return Manager(kube, cloud, settings).run(_stop_on_signals())
 
 
 def plan(options: argparse.Namespace) -> int:
-    """`cloud-controller plan`: observe and plan, for each controller; changes nothing."""
-    logs.configure(options.log_level)
-    chosen = controllers(options.controllers)
+    """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs rights to read alone."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    names, settings = cli_options.chosen(options), _settings(options)
     cloud = _cloud(options)
     kube = kubernetes(options)
-    if route.NAME in chosen:
-        route_options(options)  # What is wrong with them is told before anything is asked.
-    plans = {name: _plan(name, kube, cloud, options) for name in chosen}
+    found = {name: find(name, kube, cloud, settings) for name in names}
     if options.output == "json":
-        document = {name: found.to_json() for name, found in plans.items()}
-        sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
-        return 0
-    for name, found in plans.items():
-        print(f"{name}: {_counted(found)}")
-        for action in found:
-            print(f"  {action}")
-            for change in action.changes:
-                print(f"       {change}")
-    return 0
+        _print_json({name: each.plan.to_json() for name, each in found.items()})
+    else:
+        for name, each in found.items():
+            _show(name, each)
+    changes = any(each.plan.changes for each in found.values())
+    return CHANGES if options.detailed_exitcode and changes else 0
+
+
+def apply(options: argparse.Namespace) -> int:
+    """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    names, settings = cli_options.chosen(options), _settings(options)
+    cloud = _cloud(options)
+    kube = kubernetes(options)
+    cloud.check_access(names)
+    elector = None
+    if options.leader_elect:
+        times = cli_options.lease_times(options)
+        space, name = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+        elector = LeaderElector(kube.with_timeout(times.retry_period), space, name, times=times)
+    text = options.output == "text"
+    work = Converge(
+        kube,
+        cloud,
+        {name: lambda name=name: find(name, kube, cloud, settings) for name in names},  # type: ignore[misc]
+        show=_show if text else lambda *_: None,
+        approve=(lambda _: True) if options.yes else _ask,
+        done=(lambda result: print(f"  {result}")) if text else lambda _: None,
+    )
+    report = work.run(elector, options.deadline, _stop_on_signals())
+    if text:
+        print("\n".join(_told(report)))
+    else:
+        _print_json(report.to_json())
+    return 0 if report.complete else 1
 
 
 def version(_: argparse.Namespace) -> int:
@@ -80,23 +105,57 @@ def version(_: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(name: str, kube: Kube, cloud: Cloud, options: argparse.Namespace) -> Plan:
-    match name:
-        case node.NAME:
-            return node.plan(node.observe(kube, cloud))
-        case node_lifecycle.NAME:
-            return node_lifecycle.plan(node_lifecycle.observe(kube, cloud))
-        case route.NAME:
-            settings = route_options(options)
-            return route.plan(route.observe(kube, cloud), settings)
-        case service.NAME:
-            rules = service.ServiceOptions(backend_nodes=options.backend_nodes)
-            return service.plan(service.observe(kube, cloud), rules)
-    raise ValueError(f"{name!r} is no controller")
+# ---------------------------------------------------------------------------------------------------- what is shown
+
+
+def _show(name: str, found: Found) -> None:
+    print(f"{name}: {_counted(found.plan)}")
+    for action in found.plan:
+        print(f"  {action}")
+        for change in action.changes:
+            print(f"       {change}")
+    for target in found.in_order:
+        print(f"     {target}: as it should be")
 
 
 def _counted(found: Plan) -> str:
     return ", ".join(f"{count} to {kind}" for kind, count in found.counts.items()) or "nothing to do"
+
+
+def _told(report: Report) -> list[str]:
+    lines = [f"applied: {report.applied} of {report.applied + len(report.failed)} actions"]
+    lines += [f"failed: {line}" for line in report.failed]
+    lines += [f"left: {line}" for line in report.left]
+    return lines if report.applied or report.failed or report.left else ["nothing to do"]
+
+
+def _print_json(document: object) -> None:
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _ask(changes: int) -> bool:
+    """Raises Refused where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise Refused("nobody can be asked (no terminal): give --yes, or see what it would do with `plan`")
+    print(f"Apply these {changes} changes, and what follows from them? Only 'yes' does: ", end="", flush=True)
+    return sys.stdin.readline().strip() == "yes"
+
+
+# ----------------------------------------------------------------------------------------------------- what is used
+
+
+def _settings(options: argparse.Namespace) -> PlanSettings:
+    routes = "route" in cli_options.chosen(options)
+    return PlanSettings(
+        route=cli_options.route_options(options) if routes else None, service=cli_options.service_options(options)
+    )
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def _wait_for(kube: Kube, seconds: float) -> None:
@@ -119,27 +178,40 @@ def _cloud(options: argparse.Namespace) -> Cloud:
     return clouds.load(options.cloud, text)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
+    """The whole command's, and by name those of the commands that a config file is for."""
+    parser = Parser(
         prog="cloud-controller",
         description="A cloud controller manager that shows its plan: initialises nodes, writes pod routes, turns "
-        "Services of type LoadBalancer into load balancers.",
+        "Services of type LoadBalancer into load balancers, gives claims their volumes.",
+        epilog=f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well.",
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command_name")
     runs = commands.add_parser("run", help="run the controllers as a daemon", description=run.__doc__)
-    add_common(runs)
-    add_run(runs)
+    cli_options.add_common(runs)
+    cli_options.add_run(runs)
     runs.set_defaults(command=run)
     plans = commands.add_parser(
         "plan", help="show what the controllers would do, and change nothing", description=plan.__doc__
     )
-    add_common(plans)
+    cli_options.add_common(plans)
     plans.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    plans.add_argument(
+        "--detailed-exitcode", action="store_true", help=f"end with {CHANGES} where there is something to do"
+    )
     plans.set_defaults(command=plan)
+    applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
+    cli_options.add_common(applies)
+    cli_options.add_lease(applies)
+    applies.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    applies.add_argument("--yes", action="store_true", help="do not ask")
+    applies.add_argument(
+        "--deadline", type=cli_values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
+    )
+    applies.set_defaults(command=apply)
     versions = commands.add_parser("version", help="print the version", description=version.__doc__)
     versions.set_defaults(command=version)
-    parser.epilog = f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well."
-    return parser
+    return parser, {"run": runs, "plan": plans, "apply": applies}
 
 
 if __name__ == "__main__":

@@ -3,52 +3,97 @@
 from __future__ import annotations
 
 import argparse
-import re
+import difflib
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from cloud_controller import clouds
+from cloud_controller import cli_config_file, cli_upstream, clouds
+from cloud_controller import cli_values as values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.leader import LeaseTimes
-from cloud_controller.options import ManagerOptions, controllers
+from cloud_controller.options import ManagerOptions, Serving, controllers
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BURST = 30
+_ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes whole option names only, and names the nearest one for a name that it does not know."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """See `ArgumentParser.error`."""
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            name = unknown.split()[0].partition("=")[0]
+            shown = [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
+            if nearest := difflib.get_close_matches(name, shown, n=1):
+                message += f"; did you mean {nearest[0]}?"
+        super().error(message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Unknown ones are refused by the command's own parser, which knows what is near."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def parse(
+    parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str] | None
+) -> argparse.Namespace:
+    """The options of the line, over those of the file that it names, over the defaults; contradictions are refused.
+
+    Raises `InvalidConfiguration`; what the line itself has wrong ends the process with 2, as argparse does.
+    """
+    options = parser.parse_args(arguments)
+    if getattr(options, "config", None):
+        path = Path(options.config)
+        of_file = cli_config_file.read(path, commands, options.command_name)
+        commands[options.command_name].set_defaults(**of_file)
+        options = parser.parse_args(arguments)
+    if hasattr(options, "cloud"):
+        _refuse_contradictions(options)
+    return options
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """What every command needs to reach the cloud and the cluster."""
+    parser.add_argument("--config", metavar="FILE", help="YAML: these options without their dashes; the line wins")
     reach = parser.add_argument_group("cloud and cluster")
     reach.add_argument(
-        "--cloud",
-        "--cloud-provider",
-        required=True,
-        metavar="NAME",
-        help=f"the cloud; known here: {', '.join(clouds.names())}",
+        "--cloud", "--cloud-provider", metavar="NAME", help=f"the cloud; known here: {', '.join(clouds.names())}"
     )
     reach.add_argument("--cloud-config", metavar="FILE", help="the cloud's configuration and credentials")
     reach.add_argument("--kubeconfig", metavar="FILE", help="default: the service account of the pod")
     reach.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
     reach.add_argument(
-        "--kube-api-qps", type=_rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
+        "--kube-api-qps", type=values.rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
     )
     reach.add_argument(
-        "--kube-api-burst", type=_positive, default=30, metavar="N", help="calls at once under that limit; default: 30"
+        "--kube-api-burst", type=values.count, metavar="N", help=f"calls at once under that limit; default: {_BURST}"
     )
     what = parser.add_argument_group("controllers")
     what.add_argument(
         "--controllers",
-        type=lambda text: text.split(","),
+        type=values.words,
         default=["*"],
         metavar="LIST",
         help="names with commas between them, '*' for all, '-NAME' to take one of them out; default: *",
     )
     what.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
     what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; needed by route")
+    what.add_argument(
+        "--configure-cloud-routes", **_FLAG | {"default": True}, help="false: controller route does not run"
+    )
     what.add_argument(
         "--delete-foreign-routes",
         **_FLAG,
@@ -60,74 +105,163 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         default="eligible",
         help="which nodes load balancers send to: as upstream (KEP-3458), or ready, schedulable workers only",
     )
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info"
-    )
+    logging = parser.add_argument_group("logs")
+    logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
+    logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
+    logging.add_argument("--logging-format", choices=("text", "json"), default="text", help="default: text")
+    cli_upstream.add(parser)
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
-    """What the daemon needs besides."""
-    periods = parser.add_argument_group("periods", "such as 500ms, 5s, 5m or 12h")
-    for name, default, text in _PERIODS:
-        periods.add_argument(
-            name, type=_duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
-        )
-    workers = parser.add_argument_group("workers")
-    workers.add_argument("--concurrent-service-syncs", type=_positive, default=3, metavar="N", help="default: 3")
-    workers.add_argument(
-        "--concurrent-node-syncs", type=_positive, default=16, metavar="N", help="writes at once of a pass; default: 16"
-    )
+def add_lease(parser: argparse.ArgumentParser) -> None:
+    """Which of several processes works."""
     leader = parser.add_argument_group("leader election")
     leader.add_argument(
         "--leader-elect", **_FLAG | {"default": True}, help="work only while holding the lease; default: true"
     )
     leader.add_argument(
-        "--leader-elect-resource-namespace", default="kube-system", metavar="NS", help="default: kube-system"
+        "--leader-elect-resource-namespace",
+        type=values.namespace,
+        default="kube-system",
+        metavar="NS",
+        help="default: kube-system",
     )
     leader.add_argument(
         "--leader-elect-resource-name",
+        type=values.object_name,
         default="cloud-controller-manager",
         metavar="NAME",
         help="default: cloud-controller-manager",
     )
     for name, default, text in _LEASE:
         leader.add_argument(
-            name, type=_duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
+            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
         )
-    serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz and /metrics, over plain HTTP")
-    serving.add_argument("--bind-address", type=_address, default="127.0.0.1", metavar="IP", help="default: 127.0.0.1")
-    serving.add_argument("--secure-port", type=_port, default=10258, metavar="PORT", help="0: none; default: 10258")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """What the daemon needs besides."""
+    parser.add_argument("--dry-run", **_FLAG, help="plan and log, write nothing: no object, no Lease, no event")
+    periods = parser.add_argument_group("periods", "such as 500ms, 5s, 5m or 12h")
+    for name, default, text in _PERIODS:
+        periods.add_argument(
+            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
+        )
+    periods.add_argument(
+        "--node-deletion-grace-period",
+        type=values.duration_or_none,
+        default=0.0,
+        metavar="TIME",
+        help="for so long a machine must be missing before its node is deleted; 0, the default: as soon as it is sure",
+    )
+    periods.add_argument(
+        "--service-resync-period",
+        type=values.duration_or_none,
+        default=300.0,
+        metavar="TIME",
+        help="how often all load balancers are read again and what others changed is mended; 0: never; default: 300s",
+    )
+    workers = parser.add_argument_group("workers")
+    workers.add_argument("--concurrent-service-syncs", type=values.count, default=3, metavar="N", help="default: 3")
+    workers.add_argument(
+        "--concurrent-node-syncs", type=values.count, default=16, metavar="N", help="writes at once; default: 16"
+    )
+    workers.add_argument(
+        "--concurrent-node-status-updates",
+        type=values.count_or_none,
+        default=0,
+        metavar="N",
+        help="writes at once when all nodes are compared; 0, the default: as --concurrent-node-syncs",
+    )
+    add_lease(parser)
+    serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz, /metrics and /configz, over TLS")
+    serving.add_argument(
+        "--bind-address", type=values.address, default="127.0.0.1", metavar="IP", help="default: 127.0.0.1"
+    )
+    serving.add_argument(
+        "--secure-port", type=values.port, default=10258, metavar="PORT", help="0: none; default: 10258"
+    )
+    serving.add_argument("--tls-cert-file", metavar="FILE", help="default: a self-signed one is made in memory")
+    serving.add_argument("--tls-private-key-file", metavar="FILE", help="goes with --tls-cert-file")
+    serving.add_argument(
+        "--authentication-kubeconfig", metavar="FILE", help="for TokenReviews; default: as everything else"
+    )
+    serving.add_argument(
+        "--authorization-kubeconfig", metavar="FILE", help="for SubjectAccessReviews; default: as everything else"
+    )
+    serving.add_argument(
+        "--authorization-always-allow-paths",
+        type=values.words,
+        default=_ALWAYS_ALLOWED,
+        metavar="LIST",
+        help=f"served to everybody; default: {','.join(_ALWAYS_ALLOWED)}",
+    )
+
+
+def log_level(options: argparse.Namespace) -> str:
+    """The level that the options ask for."""
+    if options.v is not None:
+        return "debug" if options.v >= 4 else "info"
+    return str(options.log_level or "info")
 
 
 def kubernetes(options: argparse.Namespace) -> Kube:
     """The client that the options describe. Raises `KubeconfigError`."""
-    limit = RateLimit(options.kube_api_qps, options.kube_api_burst) if options.kube_api_qps > 0 else None
+    limit = None
+    if options.kube_api_qps > 0:
+        limit = RateLimit(options.kube_api_qps, options.kube_api_burst or _BURST)
     if options.kubeconfig:
         return Kube.from_file(Path(options.kubeconfig), context=options.context, rate_limit=limit)
     return Kube.in_cluster(rate_limit=limit)
 
 
+def chosen(options: argparse.Namespace) -> tuple[str, ...]:
+    """The controllers that the options choose. Raises `InvalidConfiguration`."""
+    names = controllers(options.controllers)
+    if options.configure_cloud_routes or "route" not in names:
+        return names
+    if "*" not in options.controllers:
+        raise InvalidConfiguration("configure-cloud-routes", "false, but --controllers names route")
+    return controllers([*options.controllers, "-route"])
+
+
 def manager_options(options: argparse.Namespace) -> ManagerOptions:
-    """The daemon's options. Raises `InvalidConfiguration`."""
-    chosen = controllers(options.controllers)
+    """The daemon's options. Raises `InvalidConfiguration`, `KubeconfigError`."""
+    names = chosen(options)
     return ManagerOptions(
-        controllers=chosen,
-        route=route_options(options) if "route" in chosen else None,
-        service=ServiceOptions(workers=options.concurrent_service_syncs, backend_nodes=options.backend_nodes),
+        controllers=names,
+        route=route_options(options) if "route" in names else None,
+        service=service_options(options),
+        dry_run=options.dry_run,
         leader_elect=options.leader_elect,
         lease_namespace=options.leader_elect_resource_namespace,
         lease_name=options.leader_elect_resource_name,
-        lease_times=LeaseTimes(
-            options.leader_elect_lease_duration,
-            options.leader_elect_renew_deadline,
-            options.leader_elect_retry_period,
-        ),
-        bind_address=options.bind_address,
-        port=options.secure_port,
+        lease_times=lease_times(options),
+        serving=_serving(options) if options.secure_port else None,
         node_monitor_period=options.node_monitor_period,
+        node_deletion_grace_period=options.node_deletion_grace_period,
         node_status_update_frequency=options.node_status_update_frequency,
         route_reconciliation_period=options.route_reconciliation_period,
         workers=options.concurrent_node_syncs,
+        status_workers=options.concurrent_node_status_updates or options.concurrent_node_syncs,
+    )
+
+
+def lease_times(options: argparse.Namespace) -> LeaseTimes:
+    """Raises `InvalidConfiguration` for times that do not go together."""
+    return LeaseTimes(
+        options.leader_elect_lease_duration,
+        options.leader_elect_renew_deadline,
+        options.leader_elect_retry_period,
+    )
+
+
+def service_options(options: argparse.Namespace) -> ServiceOptions:
+    """The service controller's options; a command that runs no daemon has no workers to set."""
+    given = vars(options)
+    return ServiceOptions(
+        workers=given.get("concurrent_service_syncs", 1),
+        resync=given.get("service_resync_period", 0.0),
+        backend_nodes=options.backend_nodes,
     )
 
 
@@ -136,8 +270,51 @@ def route_options(options: argparse.Namespace) -> RouteOptions:
     ranges = tuple(filter(None, (part.strip() for part in options.cluster_cidr.split(","))))
     if not ranges:
         why = "nothing is given; controller route needs it"
-        raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --controllers='*,-route'")
+        raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --configure-cloud-routes=false")
     return RouteOptions(ranges, delete_foreign=options.delete_foreign_routes)
+
+
+def effective(options: argparse.Namespace) -> dict[str, Any]:
+    """Every option and its value, for /configz. No option is a secret: credentials stand in files that they name."""
+    left_out = {"command", "command_name", *(flag.replace("-", "_") for flag in cli_upstream.FLAGS)}
+    return {name.replace("_", "-"): value for name, value in sorted(vars(options).items()) if name not in left_out}
+
+
+def _serving(options: argparse.Namespace) -> Serving:
+    def client(path: str | None) -> Kube | None:
+        return Kube.from_file(Path(path)) if path else None
+
+    pair = (options.tls_cert_file, options.tls_private_key_file)
+    return Serving(
+        address=options.bind_address,
+        port=options.secure_port,
+        certificate=(Path(pair[0]), Path(pair[1])) if all(pair) else None,
+        open_paths=tuple(options.authorization_always_allow_paths),
+        protected=not ip_address(options.bind_address).is_loopback,
+        authentication=client(options.authentication_kubeconfig),
+        authorization=client(options.authorization_kubeconfig),
+        configuration=effective(options),
+    )
+
+
+def _refuse_contradictions(options: argparse.Namespace) -> None:
+    given = vars(options)
+    if not options.cloud:
+        raise InvalidConfiguration("cloud", "missing", ", ".join(clouds.names()))
+    if options.context and not options.kubeconfig:
+        raise InvalidConfiguration("context", "given without --kubeconfig")
+    if options.kube_api_burst is not None and options.kube_api_qps == 0:
+        raise InvalidConfiguration("kube-api-burst", "given without --kube-api-qps, and there is no limit without that")
+    if options.log_level is not None and options.v is not None:
+        raise InvalidConfiguration("v", "given beside --log-level; both say how much is logged")
+    if options.delete_foreign_routes and "route" not in chosen(options):
+        raise InvalidConfiguration("delete-foreign-routes", "given, but controller route does not run")
+    cert, key = given.get("tls_cert_file"), given.get("tls_private_key_file")
+    if bool(cert) != bool(key):
+        have, lacks = ("tls-cert-file", "tls-private-key-file") if cert else ("tls-private-key-file", "tls-cert-file")
+        raise InvalidConfiguration(have, f"given without --{lacks}")
+    if given.get("secure_port") == 0 and cert:
+        raise InvalidConfiguration("tls-cert-file", "given, but --secure-port=0 serves nothing")
 
 
 _PERIODS = (
@@ -150,48 +327,10 @@ _LEASE = (
     ("--leader-elect-renew-deadline", 10.0, "a leader that could not renew for so long ends"),
     ("--leader-elect-retry-period", 2.0, "between two tries"),
 )
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-    return text.lower() == "true"
-
-
-_FLAG: dict[str, Any] = {"type": _boolean, "nargs": "?", "const": True, "default": False, "metavar": "true|false"}
-
-
-def _duration(text: str) -> float:
-    if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write for example 500ms, 10s, 5m or 1h30m")
-    seconds = sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
-    if seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
-    return seconds
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
-
-
-def _positive(text: str) -> int:
-    return _integer(text, 1, 1000)
-
-
-def _port(text: str) -> int:
-    return _integer(text, 0, 65535)
-
-
-def _integer(text: str, low: int, high: int) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text) or not low <= int(text) <= high:
-        raise argparse.ArgumentTypeError(f"{text!r} is no integer from {low} to {high}")
-    return int(text)
-
-
-def _rate(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 20 or 0.5")
-    return float(text)
+_FLAG: dict[str, Any] = {
+    "type": values.boolean,
+    "nargs": "?",
+    "const": True,
+    "default": False,
+    "metavar": "true|false",
+}

@@ -7,6 +7,7 @@ it, may be taken; the clocks of different machines are never compared.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import socket
 import threading
@@ -59,14 +60,17 @@ class LeaderElector:
         self._name = name
         self._times = times or LeaseTimes()
         self._clock = clock
+        self.holder = ""
+        """Who held the lease when it was last asked for."""
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
         self._renewed_at = clock()
 
-    def acquire(self, stop: threading.Event) -> bool:
-        """Wait until the lease is ours; False if `stop` was set before."""
+    def acquire(self, stop: threading.Event, within: float = math.inf) -> bool:
+        """Wait until the lease is ours; False if `stop` was set before, or so many seconds have passed."""
+        end = self._clock() + within
         _log.info("waiting for lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
-        while not stop.is_set():
+        while not stop.is_set() and self._clock() < end:
             self._renewed_at = self._clock()
             try:
                 if self.try_once():
@@ -76,6 +80,11 @@ class LeaderElector:
                 _log.warning("lease not reached error=%r", str(error))
             stop.wait(self._times.retry_period * random.uniform(1.0, 1.2))
         return False
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a lease that nobody renews is certainly free."""
+        return self._times.lease_duration + 2 * self._times.retry_period
 
     def hold(self, stop: threading.Event) -> bool:
         """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
@@ -127,7 +136,7 @@ class LeaderElector:
                 return False
             return True
         held = lease["spec"]
-        holder = held.get("holderIdentity") or ""
+        holder = self.holder = held.get("holderIdentity") or ""
         if holder not in ("", self.identity) and not self._ran_out(lease):
             return False
         transitions = int(held.get("leaseTransitions") or 0)

@@ -12,27 +12,32 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from ipaddress import ip_address
 
 from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controllers import Controller
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.node import NodeController
-from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
+from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
 from cloud_controller.controllers.route import RouteController
 from cloud_controller.controllers.service import ServiceController
+from cloud_controller.controllers.volume import VolumeController, VolumeInformers
+from cloud_controller.dry_run import DryRun
 from cloud_controller.events import EventRecorder
 from cloud_controller.health import Check, HealthServer
-from cloud_controller.kube import NODES, SERVICES, Informer, Kube
+from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
 from cloud_controller.leader import LeaderElector
 from cloud_controller.metrics import Metrics
 from cloud_controller.options import ManagerOptions
+from cloud_controller.planning import PlanSettings, find
+from cloud_controller.reviews import Reviews
 
 _SERVICE_COMPONENT = "service-controller"
 _STOP_TIMEOUT = 10.0
 """Seconds in which the controllers, all together, end the calls that they are in; the lease is held until then."""
 _LEASE_CHECK = 1.0
 """Seconds between two looks at a lease that may be overdue; far less than from its renew deadline to its end."""
+_REVIEW_TIMEOUT = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -46,10 +51,15 @@ class Manager:
         self._cloud = cloud
         self._options = options
         self._metrics = Metrics()
+        cloud.observe_calls(self._metrics.cloud_calls(cloud.provider_name))
         self._nodes = Informer(kube, NODES)
-        self._informers = [self._nodes]
+        self._machines = InstanceSnapshot(cloud.instances, options.node_monitor_period)
+        self._informers = [] if options.dry_run else [self._nodes]
         self._service_events = EventRecorder(kube, _SERVICE_COMPONENT)
-        self._controllers = [self._make(name) for name in options.controllers]
+        make = self._make_dry if options.dry_run else self._make
+        self._controllers = [make(name) for name in options.controllers]
+        self._elector: LeaderElector | None = None
+        self._leading = False
         self._state: str | None = "starting"
 
     def run(self, stop: threading.Event) -> int:
@@ -57,8 +67,8 @@ class Manager:
 
         Raises OSError where the HTTP server's address can't be bound.
         """
+        self._elector = elector = self._candidate()
         with _ended_by_dead_threads(stop) as died, self._health():
-            elector = self._elector()
             if elector is None:
                 self._work(stop)
                 return int(died.is_set())
@@ -68,9 +78,9 @@ class Manager:
             lost, ended = threading.Event(), threading.Event()
             holder = threading.Thread(target=_hold, args=(elector, ended, stop, lost), name="lease", daemon=True)
             holder.start()
-            self._metrics.leader.set(1)
+            self._lead(True)
             idle = self._work(stop, abandon=lambda: lost.is_set() or elector.overdue())
-            self._metrics.leader.set(0)
+            self._lead(False)
             ended.set()
             if lost.is_set() or elector.overdue():
                 return 1
@@ -80,6 +90,10 @@ class Manager:
             else:
                 _log.warning("lease not released: a controller is still busy; it runs out by itself")
             return int(died.is_set())
+
+    def _lead(self, leads: bool) -> None:
+        self._leading = leads
+        self._metrics.leader.labels(self._options.lease_name).set(int(leads))
 
     def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> bool:
         """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already.
@@ -123,14 +137,25 @@ class Manager:
                 return False
         return True
 
+    def _make_dry(self, name: str) -> Controller:
+        options = self._options
+        settings = PlanSettings(
+            options.route, options.service, NodeLifecycleOptions(grace=options.node_deletion_grace_period)
+        )
+        plan = lambda: find(name, self._kube, self._cloud, settings).plan  # noqa: E731
+        return DryRun(name, plan, self._metrics, options.route_reconciliation_period)
+
     def _make(self, name: str) -> Controller:
         options = self._options
-        context = ControllerContext(self._kube, self._cloud, self._nodes, self._metrics, options.workers)
+        context = ControllerContext(
+            self._kube, self._cloud, self._nodes, self._metrics, self._machines, options.workers
+        )
         match name:
             case "node":
                 return NodeController(context, options.node_status_update_frequency)
             case "node-lifecycle":
-                return NodeLifecycleController(context, options.node_monitor_period)
+                lifecycle = NodeLifecycleOptions(grace=options.node_deletion_grace_period)
+                return NodeLifecycleController(context, options.node_monitor_period, lifecycle)
             case "route":
                 if self._cloud.routes is None:
                     why = f"cloud {self._cloud.provider_name} has no routes"
@@ -139,22 +164,30 @@ class Manager:
                     raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
                 return RouteController(context, options.route, options.route_reconciliation_period)
             case "service":
-                services = Informer(self._kube, SERVICES)
-                self._informers.append(services)
+                services, slices = Informer(self._kube, SERVICES), Informer(self._kube, ENDPOINT_SLICES)
+                self._informers += [services, slices]
                 return ServiceController(
                     self._kube,
                     self._cloud,
                     services,
                     self._nodes,
+                    slices,
                     self._service_events,
                     self._metrics,
                     options.service,
                 )
+            case "volume":
+                if self._cloud.volumes is None:
+                    why = f"cloud {self._cloud.provider_name} has no volumes"
+                    raise InvalidConfiguration("controllers", why, "every controller but volume")
+                storage = VolumeInformers.of(self._kube)
+                self._informers += storage
+                return VolumeController(context, storage)
         raise ValueError(f"{name!r} is no controller")
 
-    def _elector(self) -> LeaderElector | None:
+    def _candidate(self) -> LeaderElector | None:
         options = self._options
-        if not options.leader_elect:
+        if not options.leader_elect or options.dry_run:
             return None
         # Its calls must fail in time for the holder to end before another may lead.
         kube = self._kube.with_timeout(options.lease_times.retry_period)
@@ -162,23 +195,30 @@ class Manager:
 
     @contextmanager
     def _health(self) -> Iterator[None]:
-        options = self._options
-        if options.port == 0:
+        serving = self._options.serving
+        if serving is None:
             yield
             return
-        live = {"ping": lambda: None}
+        live: dict[str, Check] = {"ping": lambda: None, "leader-election": self._overdue}
+        live |= {f"controller-{controller.name}": controller.ended for controller in self._controllers}
         ready: dict[str, Check] = {"state": lambda: self._state}
         ready |= {f"cache-{informer.resource.plural}": partial(_stale, informer) for informer in self._informers}
         ready |= {f"controller-{controller.name}": controller.trouble for controller in self._controllers}
-        server = HealthServer(options.bind_address, options.port, live, ready, self._metrics.render)
+        reviews = Reviews(
+            (serving.authentication or self._kube).with_timeout(_REVIEW_TIMEOUT),
+            (serving.authorization or self._kube).with_timeout(_REVIEW_TIMEOUT),
+        )
+        server = HealthServer(serving, live, ready, self._metrics.render, reviews)
         server.start()
-        if not ip_address(options.bind_address).is_loopback:
-            _log.warning("served without encryption or login to whoever reaches address=%s", options.bind_address)
-        _log.info("serving address=%s port=%d", options.bind_address, server.port)
+        _log.info("serving address=%s port=%d protected=%s", serving.address, server.port, serving.protected)
         try:
             yield
         finally:
             server.stop()
+
+    def _overdue(self) -> str | None:
+        leads = self._leading and self._elector is not None
+        return "the lease is overdue" if leads and self._elector and self._elector.overdue() else None
 
 
 def _stale(informer: Informer) -> str | None:

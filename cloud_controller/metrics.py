@@ -1,15 +1,44 @@
-"""What the daemon counts, for /metrics: passes, actions, queues and leadership, each by controller."""
+"""What the daemon counts, for /metrics. Where upstream counts the same thing, the series has upstream's name.
+
+Dashboards and alerts made for the upstream cloud controller manager go on working (`docs/daemon.md` lists the series).
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from cloud_controller.cloud import CallObserver, CloudError, NotFound
+from cloud_controller.plan import Plan
 
 _SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _NODE_DELAY = tuple(4.0**k for k in range(6))
+_HOST_LATENCY = tuple(2.0**k for k in range(15))
+_PLAN_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000)
+
+
+class Queue(Protocol):
+    """What /metrics tells of a controller's queue, read when it is asked for."""
+
+    @property
+    def retries(self) -> int:
+        """Times that a key came back because its work failed."""
+        ...
+
+    def depth(self) -> int:
+        """Keys that wait."""
+        ...
+
+    def longest_running(self) -> float:
+        """Seconds for which the work has gone on that was begun first; 0 where none is done."""
+        ...
 
 
 class Metrics:
@@ -17,6 +46,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._queues = _Queues()
+        self.registry.register(self._queues)
         self.reconcile_seconds = Histogram(
             "cloud_controller_reconcile_seconds",
             "How long one observe-plan-apply pass took (service: one Service).",
@@ -28,6 +60,13 @@ class Metrics:
             "cloud_controller_reconcile_errors",
             "Passes that failed, by the error's type.",
             ["controller", "error"],
+            registry=self.registry,
+        )
+        self.plan_changes = Histogram(
+            "cloud_controller_plan_changes",
+            "Changes of each plan that had any.",
+            ["controller"],
+            buckets=_PLAN_SIZES,
             registry=self.registry,
         )
         self.actions = Counter(
@@ -42,19 +81,81 @@ class Metrics:
             ["controller"],
             registry=self.registry,
         )
-        self.queue_depth = Gauge(
-            "cloud_controller_queue_depth", "Keys that wait for work.", ["controller"], registry=self.registry
-        )
         self.leader = Gauge(
-            "cloud_controller_leader", "1 while this process holds the lease, else 0.", registry=self.registry
+            "leader_election_master_status",
+            "1 while this process holds the lease, else 0.",
+            ["name"],
+            registry=self.registry,
         )
-        # Upstream's names, so that dashboards made for it go on working.
         self.taint_removal_delay = Histogram(
             "node_controller_cloud_provider_taint_removal_delay_seconds",
             "Seconds from a node's creation to the removal of its uninitialized taint.",
             buckets=_NODE_DELAY,
             registry=self.registry,
         )
+        self.initial_node_sync_delay = Histogram(
+            "node_controller_initial_node_sync_delay_seconds",
+            "Seconds from a node's creation until it was wholly initialised.",
+            buckets=_NODE_DELAY,
+            registry=self.registry,
+        )
+        self.route_syncs = Counter(
+            "route_controller_route_sync", "Passes over the route table.", registry=self.registry
+        )
+        self.routes = Gauge("cloud_controller_routes", "Routes in the cluster's route table.", registry=self.registry)
+        self.route_quota = Gauge(
+            "cloud_controller_route_quota", "Routes that the table may hold; 0: unknown.", registry=self.registry
+        )
+        self.load_balancer_syncs = Counter(
+            "service_controller_loadbalancer_sync",
+            "Visits to a Service that had something to do.",
+            registry=self.registry,
+        )
+        self.host_update_seconds = Histogram(
+            "service_controller_update_loadbalancer_host_latency_seconds",
+            "How long it took to change nothing but the members of a load balancer.",
+            buckets=_HOST_LATENCY,
+            registry=self.registry,
+        )
+        self.node_sync_errors = Counter(
+            "service_controller_nodesync_error",
+            "Changes of nothing but members that failed.",
+            registry=self.registry,
+        )
+
+    def watch_queue(self, name: str, queue: Queue) -> None:
+        """Tell of this queue from now on."""
+        self._queues.by_name[name] = queue
+
+    def planned(self, controller: str, plan: Plan) -> None:
+        """A plan that is about to be carried out."""
+        if plan.changes:
+            self.plan_changes.labels(controller).observe(len(plan.changes))
+
+    def cloud_calls(self, provider: str) -> CallObserver:
+        """Make the two series of this cloud's API (upstream's form: the provider is part of the name)."""
+        prefix = f"cloudprovider_{re.sub('[^a-zA-Z0-9_]', '_', provider)}_api_request"
+        seconds = Histogram(
+            f"{prefix}_duration_seconds",
+            "How long calls to the cloud's API took, each attempt for itself.",
+            ["request"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        errors = Counter(
+            f"{prefix}_errors",
+            "Calls to the cloud's API that failed (that an object does not exist is an answer).",
+            ["request"],
+            registry=self.registry,
+        )
+
+        def observe(operation: str, duration: float, error: CloudError | None) -> None:
+            seconds.labels(operation).observe(duration)
+            failed = errors.labels(operation)
+            if error is not None and not isinstance(error, NotFound):
+                failed.inc()
+
+        return observe
 
     @contextmanager
     def timed(self, controller: str) -> Iterator[None]:
@@ -68,6 +169,37 @@ class Metrics:
         finally:
             self.reconcile_seconds.labels(controller).observe(time.monotonic() - started)
 
+    @contextmanager
+    def host_update(self) -> Iterator[None]:
+        """Time a change of nothing but members; an exception is counted and goes on."""
+        started = time.monotonic()
+        try:
+            yield
+        except Exception:
+            self.node_sync_errors.inc()
+            raise
+        finally:
+            self.host_update_seconds.observe(time.monotonic() - started)
+
     def render(self) -> bytes:
         """The text that /metrics answers."""
         return generate_latest(self.registry)
+
+
+class _Queues(Collector):
+    """client-go's `workqueue_*` series, read from the queues themselves."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Queue] = {}
+
+    def collect(self) -> Iterable[Metric]:
+        depth = GaugeMetricFamily("workqueue_depth", "Keys that wait for work.", labels=["name"])
+        retries = CounterMetricFamily("workqueue_retries", "Keys that came back after a failure.", labels=["name"])
+        longest = GaugeMetricFamily(
+            "workqueue_longest_running_processor_seconds", "How long the oldest work has gone on.", labels=["name"]
+        )
+        for name, queue in sorted(self.by_name.items()):
+            depth.add_metric([name], queue.depth())
+            retries.add_metric([name], queue.retries)
+            longest.add_metric([name], queue.longest_running())
+        return depth, retries, longest

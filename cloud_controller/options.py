@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from cloud_controller import rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service import ServiceOptions
+from cloud_controller.kube import Kube
 from cloud_controller.leader import LeaseTimes
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What is served over HTTPS, where, and to whom. Port 0 picks a free one.
+
+    `certificate`: PEM files of certificate and key; None makes a self-signed one. `protected`: paths that are not open
+    (themselves, or as `/healthz/*`) ask for a bearer token, which the API server must know (`authentication`) and whose
+    user it must allow to get the path (`authorization`); None asks it as the daemon. `configuration` is for /configz.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = 10258
+    certificate: tuple[Path, Path] | None = None
+    open_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
+    protected: bool = True
+    authentication: Kube | None = None
+    authorization: Kube | None = None
+    configuration: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -25,13 +47,17 @@ class ManagerOptions:
     lease_namespace: str = rbac.LEASE_NAMESPACE
     lease_name: str = rbac.LEASE_NAME
     lease_times: LeaseTimes = field(default_factory=LeaseTimes)
-    bind_address: str = "127.0.0.1"
-    port: int = 10258
-    """0: no HTTP server."""
+    serving: Serving | None = None
+    """None: no HTTP server."""
+    dry_run: bool = False
+    """Plan and log, and write nothing anywhere."""
     node_monitor_period: float = 5.0
+    node_deletion_grace_period: float = 0.0
     node_status_update_frequency: float = 300.0
     route_reconciliation_period: float = 30.0
     workers: int = 16
+    status_workers: int = 16
+    """Writes at once of a pass over all nodes."""
     start_timeout: float = 10.0
     """For the API server to answer at the start."""
 

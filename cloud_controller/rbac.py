@@ -17,6 +17,8 @@ LEASE_NAME = "cloud-controller-manager"
 """The Lease by which one of several instances leads (upstream's name)."""
 
 _CORE = ""
+_DISCOVERY = "discovery.k8s.io"
+_STORAGE = "storage.k8s.io"
 _FOLLOW = ("list", "watch")
 """What a cache needs; `get` is for those who ask again when another has written."""
 
@@ -27,6 +29,10 @@ _SHARED: _Table = {
     (_CORE, "nodes"): _FOLLOW,
     (_CORE, "events"): ("create", "patch"),
 }
+_REVIEWS: _Table = {
+    ("authentication.k8s.io", "tokenreviews"): ("create",),
+    ("authorization.k8s.io", "subjectaccessreviews"): ("create",),
+}
 _CONTROLLERS: Mapping[str, _Table] = {
     "node": {(_CORE, "nodes"): ("get", "patch"), (_CORE, "nodes/status"): ("patch",)},
     "node-lifecycle": {(_CORE, "nodes"): ("get", "patch", "delete")},
@@ -34,6 +40,16 @@ _CONTROLLERS: Mapping[str, _Table] = {
     "service": {
         (_CORE, "services"): ("get", *_FOLLOW, "patch"),
         (_CORE, "services/status"): ("patch",),
+        # Whose pods are where, for members that follow them.
+        (_DISCOVERY, "endpointslices"): _FOLLOW,
+    },
+    "volume": {
+        (_CORE, "persistentvolumeclaims"): ("get", *_FOLLOW, "patch"),
+        (_CORE, "persistentvolumeclaims/status"): ("patch",),
+        (_CORE, "persistentvolumes"): (*_FOLLOW, "create", "patch", "delete"),
+        (_STORAGE, "storageclasses"): _FOLLOW,
+        (_STORAGE, "volumeattachments"): (*_FOLLOW, "patch"),
+        (_STORAGE, "volumeattachments/status"): ("patch",),
     },
 }
 
@@ -61,14 +77,15 @@ class Rules:
     namespaced: tuple[PolicyRule, ...]
 
 
-def rules(controllers: Collection[str]) -> Rules:
+def rules(controllers: Collection[str], *, protected: bool = False) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
-    Raises `InvalidConfiguration` for a name that is no controller.
+    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. Raises `InvalidConfiguration` for a name that is no controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
-    for table in (_SHARED, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
+    reviews = (_REVIEWS,) if protected else ()
+    for table in (_SHARED, *reviews, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
         for resource, allowed in table.items():
             verbs.setdefault(resource, set()).update(allowed)
     cluster = tuple(

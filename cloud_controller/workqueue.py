@@ -34,17 +34,29 @@ class WorkQueue(Generic[K]):
         self._changed = threading.Condition()
         self._ready: deque[K] = deque()
         self._queued: set[K] = set()
-        self._working: set[K] = set()
+        self._working: dict[K, float] = {}
         self._again: set[K] = set()
         self._due: dict[K, float] = {}
         self._delayed: list[tuple[float, K]] = []
         self._failures: dict[K, int] = {}
+        self._retries = 0
         self._closed = False
 
-    def __len__(self) -> int:
+    def depth(self) -> int:
         """How many keys wait, delayed ones too."""
         with self._changed:
             return len(self._queued | self._due.keys() | self._again)
+
+    @property
+    def retries(self) -> int:
+        """How often keys were added with backoff."""
+        with self._changed:
+            return self._retries
+
+    def longest_running(self) -> float:
+        """Seconds for which the key has been worked on that was taken first; 0 where none is."""
+        with self._changed:
+            return max(0.0, self._clock() - min(self._working.values())) if self._working else 0.0
 
     def add(self, key: K) -> None:
         """Work on `key` as soon as a worker is free."""
@@ -67,6 +79,7 @@ class WorkQueue(Generic[K]):
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
+            self._retries += 1
         delay = min(self._first * (1 << min(failures, 32)), self._longest) * random.uniform(1.0, 1.1)
         self.add_after(key, delay)
         return delay
@@ -90,7 +103,7 @@ class WorkQueue(Generic[K]):
                 if self._ready:
                     key = self._ready.popleft()
                     self._queued.discard(key)
-                    self._working.add(key)
+                    self._working[key] = self._clock()
                     return key
                 now = self._clock()
                 waits = [due - now for due, _ in self._delayed[:1]]
@@ -104,7 +117,7 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """The work on `key` has ended, well or badly."""
         with self._changed:
-            self._working.discard(key)
+            self._working.pop(key, None)
             if key in self._again:
                 self._again.discard(key)
                 self._add(key)

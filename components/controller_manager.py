@@ -66,6 +66,8 @@ class CloudControllerManagerArgs(TypedDict):
 class CloudControllerManager(pulumi.ComponentResource):
     """A DaemonSet on the control-plane nodes, in kube-system, with the rights of its controllers and no more.
 
+    Where the daemon runs controller `volume`, the cloud's StorageClass and CSIDriver come with it.
+
     Of several instances one leads (a Lease). A changed cloud config restarts them.
     """
 
@@ -124,6 +126,7 @@ class CloudControllerManager(pulumi.ComponentResource):
                             "prometheus.io/scrape": "true",
                             "prometheus.io/port": str(SECURE_PORT),
                             "prometheus.io/path": "/metrics",
+                            "prometheus.io/scheme": "https",
                         },
                     },
                     "spec": _pod(args, adapter),
@@ -131,6 +134,8 @@ class CloudControllerManager(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[account, cluster_binding, binding, config]),
         )
+        if "volume" in map(rbac.canonical, args["controllers"]):
+            adapter.storage(child)
         self.register_outputs({})
 
 
@@ -139,7 +144,8 @@ def _rules(controllers: Sequence[str]) -> tuple[list[PolicyRuleArgsDict], list[P
     if not controllers:
         raise pulumi.InputPropertyError("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
-        rules = rbac.rules(controllers)
+        # It is bound to the pod's address, where not everybody may read its metrics.
+        rules = rbac.rules(controllers, protected=True)
     except InvalidConfiguration as error:
         raise pulumi.InputPropertyError("controllers", f"{error.why}; allowed: {error.allowed}") from None
     return [_rule(rule) for rule in rules.cluster], [_rule(rule) for rule in rules.namespaced]
@@ -202,7 +208,7 @@ def _pod(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> PodS
 
 def _probe(path: str, *, period: int) -> ProbeArgsDict:
     return {
-        "http_get": {"path": path, "port": "secure"},
+        "http_get": {"path": path, "port": "secure", "scheme": "HTTPS"},
         "period_seconds": period,
         "timeout_seconds": 5,
         "failure_threshold": 3,

@@ -36,11 +36,15 @@ from cloud_controller.kube import (
 from cloud_controller.leader import LeaderElector, LeaseTimes
 from cloud_controller.manager import Manager
 from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, patch_status, pod_cidrs
-from cloud_controller.options import ManagerOptions
+from cloud_controller.options import ManagerOptions, Serving
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.conftest import FakeCloud
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [
+    pytest.mark.control_plane,
+    pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning"),
+]
+HTTP = urllib3.PoolManager(cert_reqs="CERT_NONE", retries=False, timeout=60)
 PATIENCE = 60.0
 CONTROLLERS = ("node", "node-lifecycle", "route")
 USER = "the-daemon"
@@ -48,7 +52,6 @@ OPTIONS = ManagerOptions(
     controllers=CONTROLLERS,
     route=RouteOptions(("10.1.0.0/16",)),
     lease_times=LeaseTimes(4, 3, 0.2),
-    port=0,
     node_monitor_period=0.5,
     route_reconciliation_period=1.0,
 )
@@ -355,14 +358,13 @@ def test_it_is_ready_while_it_leads_and_while_it_stands_by_and_not_while_the_clo
 
     def ready(port: int) -> str:
         try:
-            url = f"http://{address}:{port}/readyz"
-            return urllib3.request("GET", url, retries=False, timeout=PATIENCE).data.decode()
+            return HTTP.request("GET", f"https://{address}:{port}/readyz").data.decode()
         except urllib3.exceptions.HTTPError:
             return "no answer"
 
-    start(bind_address=address, port=18001)
+    start(serving=Serving(address, 18001, protected=False))
     until(lambda: ready(18001) == "ok", "the leader is ready")
-    start(bind_address=address, port=18002)
+    start(serving=Serving(address, 18002, protected=False))
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
 
     cloud.error = Unavailable("the cloud is down")

@@ -55,6 +55,15 @@ def test_only_the_one_lease_may_be_read_and_written() -> None:
     )
 
 
+def test_only_a_daemon_that_serves_beyond_loopback_may_ask_who_may_read_its_metrics() -> None:
+    added = {*rules(["node"], protected=True).cluster} - {*rules(["node"]).cluster}
+
+    assert {(rule.resources, rule.verbs) for rule in added} == {
+        (("tokenreviews",), ("create",)),
+        (("subjectaccessreviews",), ("create",)),
+    }
+
+
 def test_upstreams_names_mean_the_same() -> None:
     assert rules(["cloud-node-controller", "node-route-controller"]) == rules(["node", "route"])
 

@@ -6,12 +6,14 @@ from collections.abc import Collection
 from functools import partial
 
 from cloud_controller.cloud import CallObserver
+from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, read_token
 from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
 from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
 from cloud_controller.clouds.mycloud.scope import Scope
+from cloud_controller.clouds.mycloud.volumes import MyCloudVolumes
 
 LOAD_BALANCER_CLASSES = frozenset({"mycloud.io/load-balancer"})
 
@@ -31,6 +33,7 @@ class MyCloud:
         self._instances = MyCloudInstances(self._client, self._scope)
         self._routes = MyCloudRoutes(self._client, self._scope)
         self._load_balancers = MyCloudLoadBalancers(self._client, self._scope, config.scheme)
+        self._volumes = MyCloudVolumes(self._client, self._scope)
 
     def __repr__(self) -> str:
         return f"MyCloud({self._client.endpoint!r}, cluster_id={self.cluster_id!r})"
@@ -65,9 +68,14 @@ class MyCloud:
         """The cluster's load balancers."""
         return self._load_balancers
 
-    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
+    @property
+    def volumes(self) -> MyCloudVolumes:
+        """The cluster's volumes."""
+        return self._volumes
+
+    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:
         """See `Cloud.check_access`. Raises InvalidConfiguration for an unknown cluster."""
-        self._scope.cluster()
+        access.check(self._client, self._scope, controllers, read_only=read_only)
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

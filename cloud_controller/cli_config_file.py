@@ -1,0 +1,119 @@
+"""`--config FILE`: a YAML mapping of option names, without their dashes, to values; an option on the line wins.
+
+Values have types: times and names are text, numbers numbers, switches true or false, lists lists or text with commas.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cloud_controller import cli_upstream, cli_values
+from cloud_controller.cloud import InvalidConfiguration
+
+_NUMBERS = (cli_values.count, cli_values.count_or_none, cli_values.port, cli_values.verbosity)
+
+
+def read(path: Path, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
+    """The file's values by the options' destinations, checked; those that `command` does not have are left out.
+
+    One file serves every command: a key that another one has is known. Raises InvalidConfiguration that names file,
+    key and what is allowed, and OSError where the file can't be read.
+    """
+    here, everywhere = (
+        _options(parsers[command]),
+        {k: a for each in parsers.values() for k, a in _options(each).items()},
+    )
+    values: dict[str, Any] = {}
+    for key, value in _mapping(path).items():
+        where = f"{path}: {key}"
+        action = everywhere.get(key)
+        if action is None:
+            nearest = difflib.get_close_matches(key, [k for k in everywhere if k not in cli_upstream.FLAGS], n=1)
+            raise InvalidConfiguration(where, "unknown" + (f"; did you mean {nearest[0]!r}?" if nearest else ""))
+        if key in cli_upstream.FLAGS:
+            if why := cli_upstream.refusal(key, str(value).lower() if isinstance(value, bool) else str(value)):
+                raise InvalidConfiguration(where, why)
+            continue
+        if action.dest in values:
+            raise InvalidConfiguration(where, "the same option under another name stands there already")
+        parsed = _parsed(where, value, action)
+        if key in here:
+            values[action.dest] = parsed
+    return values
+
+
+def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Every option of the parser by its long names, without dashes; `help` and the file's own are no keys."""
+    return {
+        name.removeprefix("--"): action
+        for name, action in parser._option_string_actions.items()
+        # An action without a value (--help, --yes) is for people at a terminal.
+        if name.startswith("--") and action.nargs != 0 and action.dest != "config"
+    }
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text())
+    except UnicodeDecodeError:
+        raise InvalidConfiguration(str(path), "it is no text") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise InvalidConfiguration(str(path), "not valid YAML" + (f" (line {mark.line + 1})" if mark else "")) from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise InvalidConfiguration(
+            str(path), "no mapping of option names to values", "for example `secure-port: 10258`"
+        )
+    return document
+
+
+def _parsed(where: str, value: Any, action: argparse.Action) -> Any:
+    text = _text(where, value, action.type)
+    convert: Callable[[str], Any] = action.type if callable(action.type) else str
+    try:
+        parsed = convert(text)
+    except argparse.ArgumentTypeError as error:
+        raise InvalidConfiguration(where, str(error)) from None
+    if action.choices is not None and parsed not in action.choices:
+        raise InvalidConfiguration(where, f"{text!r} is not a value of it", ", ".join(map(str, action.choices)))
+    return parsed
+
+
+def _text(where: str, value: Any, kind: object) -> str:
+    """The value as it would stand on the command line. Raises InvalidConfiguration for another type's."""
+    if isinstance(value, bool):
+        if kind is cli_values.boolean:
+            return str(value).lower()
+    elif isinstance(value, int | float):
+        if kind is cli_values.rate or (kind in _NUMBERS and isinstance(value, int)):
+            return str(value)
+        if value == 0 and kind is cli_values.duration_or_none:
+            return "0"
+    elif isinstance(value, list) and kind is cli_values.words and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    elif (
+        isinstance(value, str)
+        and kind is not cli_values.boolean
+        and kind not in _NUMBERS
+        and kind is not cli_values.rate
+    ):
+        return value
+    raise InvalidConfiguration(where, f"{value!r} is not of its type", _expected(kind))
+
+
+def _expected(kind: object) -> str:
+    if kind is cli_values.boolean:
+        return "true or false"
+    if kind in _NUMBERS or kind is cli_values.rate:
+        return "a number"
+    if kind in (cli_values.duration, cli_values.duration_or_none):
+        return "a time such as 30s or 5m"
+    return "a list, or text with commas" if kind is cli_values.words else "text, in quotes where it looks like a number"

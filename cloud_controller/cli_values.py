@@ -1,0 +1,99 @@
+"""What the value of an option may be, on the command line and in a config file: one function a type of value.
+
+Each takes the text and raises argparse.ArgumentTypeError that says what is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from ipaddress import ip_address
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def boolean(text: str) -> bool:
+    """`true` or `false`."""
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def duration(text: str) -> float:
+    """Seconds, more than none, of a time such as `500ms` or `1h30m`."""
+    seconds = duration_or_none(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
+    return seconds
+
+
+def duration_or_none(text: str) -> float:
+    """Seconds of a time such as `500ms` or `1h30m`; `0` stands for none."""
+    if text == "0":
+        return 0.0
+    if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write for example 500ms, 10s, 5m or 1h30m")
+    return sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
+
+
+def address(text: str) -> str:
+    """An IP address."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
+
+
+def object_name(text: str) -> str:
+    """The name of a Kubernetes object (a DNS subdomain, RFC 1123)."""
+    if len(text) > 253 or not _NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name of an object: lower-case letters, digits, '-' and '.', at most 253"
+        )
+    return text
+
+
+def namespace(text: str) -> str:
+    """The name of a namespace (a DNS label)."""
+    if len(text) > 63 or "." in object_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no namespace: lower-case letters, digits and '-', at most 63")
+    return text
+
+
+def count(text: str) -> int:
+    """An integer from 1 to 1000."""
+    return _integer(text, 1, 1000)
+
+
+def count_or_none(text: str) -> int:
+    """An integer from 0 to 1000."""
+    return _integer(text, 0, 1000)
+
+
+def port(text: str) -> int:
+    """A port, or 0."""
+    return _integer(text, 0, 65535)
+
+
+def verbosity(text: str) -> int:
+    """klog's levels: 0 to 10."""
+    return _integer(text, 0, 10)
+
+
+def rate(text: str) -> float:
+    """A number, such as 20 or 0.5."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 20 or 0.5")
+    return float(text)
+
+
+def words(text: str) -> list[str]:
+    """Words with commas between them."""
+    return [word.strip() for word in text.split(",")]
+
+
+def _integer(text: str, low: int, high: int) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text) or not low <= int(text) <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer from {low} to {high}")
+    return int(text)

@@ -1,0 +1,153 @@
+"""The controllers' work done once, by hand: plan, ask, take the lease, and apply until nothing is left to do.
+
+What follows from a change (the status of a load balancer that had to be made first) is a plan of a later round; whoever
+agreed to the first plan agreed to that. A running daemon holds the lease, so the two never work at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloud_controller import apply
+from cloud_controller.cloud import Cloud, Throttled, Unavailable
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import ApiError, Kube
+from cloud_controller.leader import LeaderElector
+from cloud_controller.plan import Action
+from cloud_controller.planning import Found
+
+COMPONENT = "cloud-controller-apply"
+"""The source of its events."""
+
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 2.0
+
+
+class Refused(Exception):
+    """Nothing was done: nobody agreed, or another process leads."""
+
+
+@dataclass
+class Report:
+    """What became of it. `failed`: the last failures of actions that were not carried out later on."""
+
+    results: list[tuple[str, apply.ActionResult]] = field(default_factory=list)
+    failed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def applied(self) -> int:
+        """How many actions were carried out."""
+        return sum(result.ok for _, result in self.results)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left."""
+        return not self.failed and not self.left
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--output json`."""
+        actions = [
+            {"controller": name, **result.action.to_json(), **({"error": str(result.error)} if result.error else {})}
+            for name, result in self.results
+        ]
+        return {"actions": actions, "failed": [*self.failed], "left": [*self.left]}
+
+
+@dataclass
+class Converge:
+    """`finders` plan for one controller each, in order; `show` is told of each plan that has something new to tell."""
+
+    kube: Kube
+    cloud: Cloud
+    finders: Mapping[str, Callable[[], Found]]
+    show: Callable[[str, Found], None]
+    approve: Callable[[int], bool]
+    done: Callable[[apply.ActionResult], None]
+
+    def run(self, elector: LeaderElector | None, deadline: float, stop: threading.Event) -> Report:
+        """At most `deadline` seconds, or until `stop` is set. Raises Refused, and the errors of the first plans."""
+        end = time.monotonic() + deadline
+        first = {name: find() for name, find in self.finders.items()}
+        for name, found in first.items():
+            self.show(name, found)
+        changes = sum(len(_changes(found)) for found in first.values())
+        if not changes and not any(found.busy for found in first.values()):
+            return Report()
+        if changes and not self.approve(changes):
+            raise Refused("nothing was changed")
+        events = EventRecorder(self.kube, COMPONENT)
+        try:
+            with _lease(elector, stop):
+                return self._rounds(end, stop, events)
+        finally:
+            events.close()
+
+    def _rounds(self, end: float, stop: threading.Event, events: EventRecorder) -> Report:
+        report = Report()
+        pause = _FIRST_PAUSE
+        while True:
+            left: list[str] = []
+            failed: list[str] = []
+            for name, find in self.finders.items():
+                try:
+                    found = find()
+                except (Throttled, Unavailable, ApiError) as error:
+                    failed.append(f"{name}: {error}")
+                    continue
+                left += [f"{name}: the cloud is at work on {busy}" for busy in found.busy]
+                changes = _changes(found)
+                left += [str(action) for action in changes]
+                if changes and not stop.is_set() and time.monotonic() < end:
+                    results = self._apply(name, found, events, stop)
+                    report.results += [(name, result) for result in results]
+                    failed += [str(result) for result in apply.failures(results)]
+            report.left, report.failed = tuple(left), tuple(failed)
+            if not left and not failed:
+                return report
+            if time.monotonic() >= end or stop.wait(min(pause, max(0.0, end - time.monotonic()))):
+                return report
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
+        results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
+        for result in results:
+            self.done(result)
+        return results
+
+
+def _changes(found: Found) -> list[Action]:
+    """What can be carried out now."""
+    return [action for action in found.plan.changes if not action.assumed]
+
+
+@contextmanager
+def _lease(elector: LeaderElector | None, stop: threading.Event) -> Iterator[None]:
+    """Hold the lease meanwhile; `stop` is set if it is lost. Raises Refused where another process has it."""
+    if elector is None:
+        yield
+        return
+    if not elector.acquire(stop, within=elector.patience):
+        raise Refused(
+            f"the lease is held by {elector.holder or 'another process'}: stop that daemon, or, where none works on "
+            "this cluster, give --leader-elect=false"
+        )
+    ended = threading.Event()
+
+    def hold() -> None:
+        if not elector.hold(ended):
+            stop.set()
+
+    holder = threading.Thread(target=hold, name="lease", daemon=True)
+    holder.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        holder.join()
+        elector.release()

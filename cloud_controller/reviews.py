@@ -1,0 +1,70 @@
+"""Who may read what the daemon serves: the API server says, as for upstream's components.
+
+A bearer token is reviewed (TokenReview), then its user's right to get the path (SubjectAccessReview); answers are kept
+for ten seconds, as upstream keeps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Kube
+
+KEPT = 10.0
+"""Seconds for which an answer is kept."""
+_REMEMBERED = 1024
+
+
+class Reviews:
+    """Asks the API server; safe to share between threads."""
+
+    def __init__(self, authentication: Kube, authorization: Kube, clock: Callable[[], float] = time.monotonic) -> None:
+        self._authentication = authentication
+        self._authorization = authorization
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[tuple[bytes, str], tuple[float, int]] = OrderedDict()
+
+    def status(self, token: str, path: str) -> int:
+        """200 if the token's user may get the path, 401 for a token that nobody knows, 403 for a user who may not.
+
+        Raises `ApiError` where the API server can't be asked.
+        """
+        asked = hashlib.sha256(token.encode()).digest(), path
+        now = self._clock()
+        with self._lock:
+            if asked in self._answers and now < self._answers[asked][0] + KEPT:
+                return self._answers[asked][1]
+        status = self._ask(token, path)
+        with self._lock:
+            self._answers[asked] = now, status
+            self._answers.move_to_end(asked)
+            if len(self._answers) > _REMEMBERED:
+                self._answers.popitem(last=False)
+        return status
+
+    def _ask(self, token: str, path: str) -> int:
+        review = self._authentication.create(TOKEN_REVIEWS, _review("authentication", "TokenReview", {"token": token}))
+        if not review["status"].get("authenticated"):
+            return 401
+        user = review["status"]["user"]
+        spec = {
+            "user": user.get("username", ""),
+            "uid": user.get("uid", ""),
+            "groups": user.get("groups") or [],
+            "extra": user.get("extra") or {},
+            "nonResourceAttributes": {"path": path, "verb": "get"},
+        }
+        answer = self._authorization.create(
+            SUBJECT_ACCESS_REVIEWS, _review("authorization", "SubjectAccessReview", spec)
+        )
+        return 200 if answer["status"].get("allowed") else 403
+
+
+def _review(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": f"{group}.k8s.io/v1", "kind": kind, "spec": spec}
