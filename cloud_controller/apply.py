@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -36,6 +36,8 @@ class ActionResult:
 
     action: Action
     error: ActionError | None = None
+    answer: object = None
+    """What the performer returned, for example the object as the cloud has it now; nothing for a batch."""
 
     @property
     def ok(self) -> bool:
@@ -56,7 +58,7 @@ class Run:
     failed: set[str] = field(default_factory=set)
 
 
-Perform = Callable[[O, Run], None]
+Perform = Callable[[O, Run], object]
 PerformBatch = Callable[[Sequence[O], Run], Sequence[ActionError | None]]
 
 _single: dict[type, Perform[Any]] = {}
@@ -93,8 +95,11 @@ def run(
     metrics: Metrics | None = None,
     workers: int = DEFAULT_WORKERS,
     stop: threading.Event | None = None,
+    done: Callable[[ActionResult], None] = lambda _: None,
 ) -> list[ActionResult]:
     """Carry out the plan's changes; one result for each, in the plan's order. `controller` labels logs and metrics.
+
+    `done` is told of each result, in the same order, as soon as it is there.
 
     Once `stop` is set no further action is begun, and one that was not begun has no result: another process may lead.
     Ignored differences are left alone, as the word says. An assumed action has nothing to perform: observe and plan
@@ -106,13 +111,14 @@ def run(
     with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
         for operation, group in groupby(plan.changes, lambda action: type(action.operation)):
             actions = list(group)
-            for action, error in zip(actions, _perform(operation, actions, world, pool, stop), strict=True):
-                if isinstance(error, _NotBegun):
+            for result in _perform(operation, actions, world, pool, stop):
+                if isinstance(result.error, _NotBegun):
                     continue
-                results.append(ActionResult(action, error))
-                if error is not None:
-                    world.failed.add(action.target)
-                _record(controller, action, error, metrics)
+                results.append(result)
+                done(result)
+                if result.error is not None:
+                    world.failed.add(result.action.target)
+                _record(controller, result.action, result.error, metrics)
     if metrics is not None:
         metrics.ignored.labels(controller).set(plan.counts.get(ActionKind.IGNORE, 0))
     return results
@@ -129,29 +135,29 @@ class _NotBegun(CloudError):
 
 def _perform(
     operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor, stop: threading.Event
-) -> Sequence[ActionError | None]:
+) -> Iterable[ActionResult]:
     if stop.is_set():
-        return [_NotBegun()] * len(actions)
+        return [ActionResult(action, _NotBegun()) for action in actions]
     if operation in _batch:
         try:
-            return _batch[operation]([action.operation for action in actions], world)
+            errors = _batch[operation]([action.operation for action in actions], world)
         except (CloudError, ApiError) as error:
-            return [error] * len(actions)
+            return [ActionResult(action, error) for action in actions]
+        return [ActionResult(action, error) for action, error in zip(actions, errors, strict=True)]
     if operation not in _single:
         raise ValueError(f"{actions[0].target}: nothing performs a {operation.__name__}; is the action an assumed one?")
     perform = _single[operation]
 
-    def one(action: Action) -> ActionError | None:
+    def one(action: Action) -> ActionResult:
         # Asked for each: the interpreter's exit waits for a pool until its queue is empty.
         if stop.is_set():
-            return _NotBegun()
+            return ActionResult(action, _NotBegun())
         try:
-            perform(action.operation, world)
+            return ActionResult(action, answer=perform(action.operation, world))
         except (CloudError, ApiError) as error:
-            return error
-        return None
+            return ActionResult(action, error)
 
-    return list(pool.map(one, actions)) if len(actions) > 1 else [one(actions[0])]
+    return pool.map(one, actions) if len(actions) > 1 else [one(actions[0])]
 
 
 def _record(controller: str, action: Action, error: ActionError | None, metrics: Metrics | None) -> None:

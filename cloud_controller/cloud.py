@@ -22,6 +22,7 @@ from cloud_controller.cloud_errors import (
     Unavailable,
 )
 from cloud_controller.load_balancer_operations import LoadBalancers
+from cloud_controller.volumes import Volumes
 
 __all__ = [
     "AccessDenied",
@@ -48,11 +49,12 @@ __all__ = [
 
 
 class InstanceState(StrEnum):
-    """The life of a machine as controllers see it; a terminated one is reported as absent."""
+    """The life of a machine as controllers see it. A terminated one is only listed; described, it is absent."""
 
     PENDING = "pending"
     RUNNING = "running"
     STOPPED = "stopped"
+    TERMINATED = "terminated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,18 @@ class Instance:
 class Instances(Protocol):
     """Machines, in batches (upstream: InstancesV2)."""
 
+    def list(self) -> Sequence[Instance]:
+        """Every machine with this cluster's tag, terminated ones too as long as the cloud lists them.
+
+        A cloud's lists may lag behind: only `describe` says that a machine is gone.
+        """
+        ...
+
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        """Each machine, or None for one that the cloud says is gone. Raises rather than guess on any other answer."""
+        """Each machine, or None for one that the cloud says is gone. Raises rather than guess on any other answer.
+
+        With a provider ID its answer must not lag: a node is deleted because of that None.
+        """
         ...
 
 
@@ -103,13 +115,14 @@ class Instances(Protocol):
 class Route:
     """A pod route: packets for `destination_cidr` go to the machine `target_instance`.
 
-    `owned`: it leads to a machine that carries, or carried, this cluster's tag. `blackhole`: its machine is gone.
+    `blackhole`: its machine is gone. `owned`: whether it carries this cluster's mark; None where the cloud's routes
+    carry none. Then it is owned if it lies inside the cluster's pod range and leads to a machine of `Instances.list`.
     """
 
     destination_cidr: str
     target_instance: str
     blackhole: bool = False
-    owned: bool = True
+    owned: bool | None = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,11 @@ class Routes(Protocol):
     """The route table of the cluster's network (upstream: Routes), in batches."""
 
     def list(self) -> Sequence[Route]:
-        """Every route of the table, foreign ones too (`owned=False`)."""
+        """Every route of the table, foreign ones too."""
+        ...
+
+    def quota(self) -> int | None:
+        """How many routes the table may hold; None where the cloud does not tell."""
         ...
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
@@ -172,6 +189,11 @@ class Cloud(Protocol):
     @property
     def load_balancers(self) -> LoadBalancers | None:
         """None where the cloud has no load balancers."""
+        ...
+
+    @property
+    def volumes(self) -> Volumes | None:
+        """None where volumes are another program's, as a storage driver of the cloud's maker."""
         ...
 
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:

@@ -56,7 +56,7 @@ class EventRecorder:
         kube: Kube,
         component: str,
         *,
-        capacity: int = 1000,
+        capacity: int = 10_000,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kube = kube
@@ -70,11 +70,11 @@ class EventRecorder:
 
     def normal(self, obj: Object, reason: str, message: str) -> None:
         """See `Events.normal`."""
-        self._say(_Said(obj, NORMAL, reason, message))
+        self._say(_Said(_reference(obj), NORMAL, reason, message))
 
     def warning(self, obj: Object, reason: str, message: str) -> None:
         """See `Events.warning`."""
-        self._say(_Said(obj, WARNING, reason, message))
+        self._say(_Said(_reference(obj), WARNING, reason, message))
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write what is queued and end the thread; False if that took longer than `timeout` seconds."""
@@ -150,6 +150,12 @@ class EventRecorder:
             "lastTimestamp": _rfc3339(now),
             "count": 1,
         }
+
+
+def _reference(obj: Object) -> Object:
+    """What an event needs of the object: thousands may wait to be written."""
+    named = {k: v for k, v in obj["metadata"].items() if k in ("name", "namespace", "uid")}
+    return {**{k: obj[k] for k in ("apiVersion", "kind") if k in obj}, "metadata": named}
 
 
 def _rfc3339(moment: datetime) -> str:

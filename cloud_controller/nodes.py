@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 
 from cloud_controller.cloud import (
-    Cloud,
     CloudError,
     Conflict,
     Instance,
     InstanceRef,
+    Instances,
     InvalidConfiguration,
     NodeAddress,
 )
@@ -25,6 +25,8 @@ BATCH = 100
 _PATCH_ATTEMPTS = 6
 
 Taint = Mapping[str, str]
+Described = tuple[dict[str, Instance | None], dict[str, CloudError]]
+"""Machines by node name (None: the cloud knows none), and the errors of the nodes that are at fault themselves."""
 
 
 def ref(node: Object) -> InstanceRef:
@@ -96,8 +98,8 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
     return tuple(dict.fromkeys([*first, *(address for address in known if address.type not in claimed)]))
 
 
-def describe(cloud: Cloud, nodes: Iterable[Object]) -> tuple[dict[str, Instance | None], dict[str, CloudError]]:
-    """The machine of each node by node name, in batches, and the errors of nodes at fault themselves.
+def describe(instances: Instances, nodes: Iterable[Object]) -> Described:
+    """Ask the cloud for the machine of each node, in batches.
 
     A wrong provider ID, or a name that two machines have, spoils its batch: halves find the culprit, the others get
     their answer. Any other error is the cloud's, and raised.
@@ -107,7 +109,7 @@ def describe(cloud: Cloud, nodes: Iterable[Object]) -> tuple[dict[str, Instance 
 
     def ask(refs: Sequence[InstanceRef]) -> None:
         try:
-            answer = cloud.instances.describe(refs)
+            answer = instances.describe(refs)
         except (InvalidConfiguration, Conflict) as error:
             if len(refs) == 1:
                 wrong[refs[0].node_name] = error

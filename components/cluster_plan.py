@@ -13,12 +13,26 @@ from typing import Any
 
 from cloud_controller import apply, clouds
 from cloud_controller import nodes as view
-from cloud_controller.cloud import Cloud, Conflict, Instance, InstanceRef, Throttled, Unavailable
-from cloud_controller.controllers import node, node_lifecycle, route
+from cloud_controller.cloud import Cloud, CloudError, Conflict, Instance, InstanceRef, Throttled, Unavailable
+from cloud_controller.controllers import node, node_lifecycle, route, volume
 from cloud_controller.controllers.route_plan import DeleteRoute
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import NODES, ConflictError, Kube, Object, TooManyRequestsError, UnreachableError, name
+from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.kube import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    ApiError,
+    ConflictError,
+    Kube,
+    Object,
+    TooManyRequestsError,
+    UnreachableError,
+    name,
+)
+from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.volumes import CLAIM_TAG, Volume
 
 DAEMON = "daemon"
 PULUMI = "pulumi"
@@ -136,11 +150,12 @@ def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
 def observe_and_plan(world: World, target: Target) -> list[Step]:
     """Look at the cluster and its cloud once, and say what is left to do."""
     nodes = tuple(world.kube.list(NODES).items)
-    seen = node.observe_nodes(nodes, world.cloud)
+    machines = InstanceSnapshot(world.cloud.instances)
+    seen = node.observe_nodes(nodes, machines)
     steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=target.names)), target, nodes)
     steps += _foreign_nodes(nodes, target)
     if world.cloud.routes is not None:
-        table = route.observe_nodes(nodes, world.cloud)
+        table = route.observe_nodes(nodes, world.cloud, machines)
         options = route.RouteOptions((target.cluster_cidr,), declared=target.names, removed=target.removed)
         # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
@@ -148,7 +163,7 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
         # Registered, but kube-controller-manager has not given them their pod range yet: their routes still follow.
         waiting = [name(n) for n in nodes if name(n) in target.names and not view.pod_cidrs(n)]
         steps += _steps(route.NAME, kept + route.plan_assumed(waiting), target)
-    lifecycle = node_lifecycle.observe_nodes(nodes, world.cloud)
+    lifecycle = node_lifecycle.observe_nodes(nodes, machines)
     removed = node_lifecycle.NodeLifecycleOptions(removed=target.removed)
     return steps + _steps(node_lifecycle.NAME, node_lifecycle.plan(lifecycle, removed), target)
 
@@ -183,8 +198,7 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     """Remove the routes that the cluster owns, where Pulumi runs the route controller; how many there were."""
     if cloud.routes is None or target.executor(route.NAME) != PULUMI:
         return 0
-    observation = route.RouteObservation(tuple(cloud.routes.list()), (), {})
-    plan = route.plan_teardown(observation, route.RouteOptions((target.cluster_cidr,)))
+    plan = route.plan_teardown(route.observe_table(cloud), route.RouteOptions((target.cluster_cidr,)))
     operations = [action.operation for action in plan if isinstance(action.operation, DeleteRoute)]
     failures = cloud.routes.delete([operation.route for operation in operations])
     if failures:
@@ -192,6 +206,36 @@ def tear_down(cloud: Cloud, target: Target) -> int:
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         raise NotConverged(f"route {first.route.destination_cidr} could not be removed: {first.error}{more}")
     return len(operations)
+
+
+def await_volumes(cloud: Cloud, target: Target, deadline: float) -> None:
+    """Wait until the daemon has removed the volumes of claims that are gone; it goes away next.
+
+    Volumes that are to be kept (policy Retain, or no PersistentVolume any more) are no hindrance. Raises NotConverged
+    where the deadline passes, where claims still hold volumes, and where the cluster can't be asked about its volumes.
+    """
+    if cloud.volumes is None or volume.NAME not in target.executors:
+        return
+    end = time.monotonic() + deadline
+    while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
+        try:
+            kube = Kube.from_kubeconfig(cloud.cluster_access())
+            pvs, claims = kube.list(PERSISTENT_VOLUMES).items, kube.list(PERSISTENT_VOLUME_CLAIMS).items
+        except (ApiError, CloudError) as error:
+            advice = f"delete them, or take the tag {CLUSTER_TAG} off those to be kept"
+            raise NotConverged(f"{_listed(mine)} may be lost, and the cluster can't tell ({error}): {advice}") from None
+        waiting, held = volume.leaving(mine, pvs, claims)
+        if held:
+            raise NotConverged(f"claims still hold volumes: {', '.join(held)}; delete them, or set the policy Retain")
+        if not waiting:
+            return
+        if time.monotonic() > end:
+            raise NotConverged(f"after {deadline:g} s the daemon still has to delete {_listed(waiting)}")
+        time.sleep(_LONGEST_PAUSE / 4)
+
+
+def _listed(volumes: Iterable[Volume]) -> str:
+    return ", ".join(f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}" for each in volumes)
 
 
 def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:

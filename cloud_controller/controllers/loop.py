@@ -7,25 +7,33 @@ controller works Service by Service from a `WorkQueue`.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cloud_controller import apply
 from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, name
+from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, name, uid
 from cloud_controller.metrics import Metrics
+from cloud_controller.nodes import BATCH
 from cloud_controller.plan import Plan
 
 WINDOW = 0.5
 """Seconds for which changes are gathered after the first, so that a hundred new nodes are one pass."""
+_WINDOWS = 4
+"""So many windows at most are waited while more and more keys come and do not fill a batch yet."""
 _FIRST_RETRY = 2.0
 _LONGEST_RETRY = 60.0
+_REPEAT_WARNING = 600.0
+"""Seconds after which a warning that has not changed is told once more."""
+_WARNINGS_REMEMBERED = 10_000
 _STOP_CHECK = 1.0
 """Seconds after which a loop that waits sees that it shall stop, unless `join` wakes it."""
 
@@ -40,7 +48,39 @@ class ControllerContext:
     cloud: Cloud
     nodes: Informer
     metrics: Metrics
+    machines: InstanceSnapshot
     workers: int = apply.DEFAULT_WORKERS
+
+
+class Backoff:
+    """What failed, how often in a row, and when it may be tried again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures: dict[str, int] = {}
+        self._due: dict[str, float] = {}
+
+    def failed(self, key: str) -> None:
+        """It failed (again): double its pause."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self._due[key] = self._clock() + _backoff(self._failures[key])
+
+    def forget(self, key: str) -> None:
+        """It went well, or is no more."""
+        self._failures.pop(key, None)
+        self._due.pop(key, None)
+
+    def waits(self, key: str) -> bool:
+        """Whether it is not its time yet."""
+        return key in self._due and self._due[key] > self._clock()
+
+    def __iter__(self) -> Iterator[str]:
+        """What failed the last time."""
+        return iter([*self._due])
+
+    def next(self) -> float:
+        """When the first is due; infinity where nothing failed."""
+        return min(self._due.values(), default=math.inf)
 
 
 class LoopController(ABC):
@@ -55,7 +95,6 @@ class LoopController(ABC):
     def __init__(self, context: ControllerContext, component: str, *, period: float, window: float = WINDOW) -> None:
         self.context = context
         self.events = EventRecorder(context.kube, component)
-        self._depth = context.metrics.queue_depth.labels(self.name)
         self._period = period
         self._window = window
         self._changed = threading.Condition()
@@ -66,8 +105,12 @@ class LoopController(ABC):
         self._thread: threading.Thread | None = None
         self._trouble: str | None = None
         self._failures = 0
-        self._key_failures: dict[str, int] = {}
-        self._due: dict[str, float] = {}
+        self._backoff = Backoff()
+        self._later: dict[str, float] = {}
+        self._warned: dict[tuple[str, str], tuple[str, float]] = {}
+        self._retries = 0
+        self._pass_began: float | None = None
+        context.metrics.watch_queue(self.name, self)
         context.nodes.add_handler(self._on_node)
 
     @abstractmethod
@@ -82,13 +125,35 @@ class LoopController(ABC):
         """Something about `key` changed."""
         with self._changed:
             self._keys.add(key)
-            self._depth.set(len(self._keys))
             self._changed.notify()
 
-    def apply(self, plan: Plan) -> list[apply.ActionResult]:
-        """Carry out a plan as this controller."""
+    def trigger_after(self, key: str, seconds: float) -> None:
+        """Come back to `key` in so many seconds, or earlier where something else triggers it."""
+        with self._changed:
+            self._later[key] = time.monotonic() + seconds
+            self._changed.notify()
+
+    def warn(self, obj: Object, reason: str, message: str) -> bool:
+        """Tell it at the object as a Warning; the same again only now and then, however often it is found.
+
+        Answers whether it was told.
+        """
+        about, now = (uid(obj) or name(obj), reason), time.monotonic()
+        if self._warned.get(about, ("", 0.0))[0] == message and now < self._warned[about][1] + _REPEAT_WARNING:
+            return False
+        if len(self._warned) >= _WARNINGS_REMEMBERED:
+            del self._warned[next(iter(self._warned))]
+        self._warned[about] = message, now
+        self.events.warning(obj, reason, message)
+        return True
+
+    def apply(
+        self, plan: Plan, done: Callable[[apply.ActionResult], None] = lambda _: None
+    ) -> list[apply.ActionResult]:
+        """Carry out a plan as this controller; `done` is told of each result as soon as it is there."""
         if plan.changes:
             _log.info("plan controller=%s changes=%d", self.name, len(plan.changes))
+        self.context.metrics.planned(self.name, plan)
         return apply.run(
             plan,
             self.context.kube,
@@ -98,6 +163,7 @@ class LoopController(ABC):
             metrics=self.context.metrics,
             workers=self.context.workers,
             stop=self._stop,
+            done=done,
         )
 
     def start(self, stop: threading.Event) -> None:
@@ -114,11 +180,30 @@ class LoopController(ABC):
             self._thread.join(timeout)
         return self.events.close() and not (self._thread and self._thread.is_alive())
 
-    def trouble(self) -> str | None:
-        """See `Controller.trouble`."""
+    def ended(self) -> str | None:
+        """See `Controller.ended`."""
         if self._thread is not None and not self._thread.is_alive() and not (self._stop and self._stop.is_set()):
             return "its thread has ended"
-        return self._trouble
+        return None
+
+    def trouble(self) -> str | None:
+        """See `Controller.trouble`."""
+        return self.ended() or self._trouble
+
+    @property
+    def retries(self) -> int:
+        """See `metrics.Queue`."""
+        return self._retries
+
+    def depth(self) -> int:
+        """See `metrics.Queue`."""
+        with self._changed:
+            return len(self._keys | set(self._backoff))
+
+    def longest_running(self) -> float:
+        """See `metrics.Queue`."""
+        began = self._pass_began
+        return 0.0 if began is None else time.monotonic() - began
 
     def _on_node(self, _type: EventType, old: Object | None, new: Object | None) -> None:
         node = new or old
@@ -138,27 +223,45 @@ class LoopController(ABC):
             while not self._keys and not self._all and not stop.is_set():
                 now = time.monotonic()
                 self._all = now >= self._all_at
-                self._keys |= {key for key, due in self._due.items() if due <= now}
+                self._keys |= {key for key in self._backoff if not self._backoff.waits(key)}
+                self._keys |= {key for key, due in self._later.items() if due <= now}
                 if not self._keys and not self._all:
-                    self._changed.wait(min(_STOP_CHECK, min([self._all_at, *self._due.values()]) - now))
-        if stop.wait(self._window):
+                    first = min(self._all_at, self._backoff.next(), *self._later.values())
+                    self._changed.wait(min(_STOP_CHECK, first - now))
+        if not self._gather(stop):
             return None
         with self._changed:
             keys = None if self._all else frozenset(self._keys)
             self._keys.clear()
-            self._depth.set(0)
+            self._later = {key: due for key, due in self._later.items() if keys is not None and key not in keys}
             self._all = False
         return keys
+
+    def _gather(self, stop: threading.Event) -> bool:
+        """Wait until what changes together is there, for a batch of machines costs the cloud no more than one does."""
+        before = -1
+        for _ in range(_WINDOWS):
+            count = len(self._keys)
+            if count <= before or count >= BATCH:
+                break
+            before = count
+            if stop.wait(self._window):
+                return False
+        return True
 
     def _pass(self, keys: frozenset[str] | None, stop: threading.Event) -> None:
         if keys is None:
             # Jitter, so that the controllers of many clusters do not ask one cloud in step.
             self._all_at = time.monotonic() + self._period * random.uniform(0.9, 1.1)
+        self._pass_began = time.monotonic()
+        waiting = {key for key in self._backoff if self._backoff.waits(key)} - (keys or frozenset())
         try:
             with self.context.metrics.timed(self.name):
                 again = frozenset(self.reconcile(keys))
         except (CloudError, ApiError) as error:
+            self._pass_began = None
             self._failures += 1
+            self._retries += 1
             self._trouble = f"{type(error).__name__}: {error}"
             delay = error.retry_after if isinstance(error, Throttled) else _backoff(self._failures)
             _log.warning("pass failed controller=%s retry_in=%.1fs error=%r", self.name, delay, str(error))
@@ -167,18 +270,16 @@ class LoopController(ABC):
                 self._all = self._all or keys is None
                 self._keys |= keys or frozenset()
             return
+        self._pass_began = None
         self._failures = 0
         self._trouble = None
-        self._come_back(keys, again)
-
-    def _come_back(self, seen: frozenset[str] | None, again: frozenset[str]) -> None:
-        """Give the keys that failed a time, and forget what is known of the others that the pass has seen."""
-        for key in [key for key in self._key_failures if (seen is None or key in seen) and key not in again]:
-            del self._key_failures[key]
-            self._due.pop(key, None)
+        self._retries += len(again)
+        # What waited is not known to go well because nobody tried.
+        for key in self._backoff:
+            if (keys is None or key in keys) and key not in again and key not in waiting:
+                self._backoff.forget(key)
         for key in again:
-            self._key_failures[key] = self._key_failures.get(key, 0) + 1
-            self._due[key] = time.monotonic() + _backoff(self._key_failures[key])
+            self._backoff.failed(key)
 
 
 def _backoff(failures: int) -> float:

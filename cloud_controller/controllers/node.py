@@ -16,6 +16,7 @@ from cloud_controller import apply
 from cloud_controller import nodes as view
 from cloud_controller.cloud import Cloud, CloudError, Instance, InvalidConfiguration, NodeAddress
 from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
@@ -23,6 +24,7 @@ NAME = "node"
 COMPONENT = "cloud-node-controller"
 """The source of its events (upstream's name)."""
 
+# Each fact has two labels: today's, then the one that it had in beta.
 ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -59,13 +61,13 @@ class UpdateNode:
 
 def observe(kube: Kube, cloud: Cloud) -> NodeObservation:
     """Every node of the cluster and its machine."""
-    return observe_nodes(kube.list(NODES).items, cloud)
+    return observe_nodes(kube.list(NODES).items, InstanceSnapshot(cloud.instances))
 
 
-def observe_nodes(nodes: Iterable[Object], cloud: Cloud) -> NodeObservation:
-    """The machines of these nodes. Raises `CloudError` where the cloud does not answer."""
+def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot, max_age: float | None = None) -> NodeObservation:
+    """The machines of these nodes (`max_age`: see `InstanceSnapshot`). Raises `CloudError`."""
     nodes = tuple(nodes)
-    instances, errors = view.describe(cloud, nodes)
+    instances, errors = machines.describe(nodes, max_age)
     return NodeObservation(nodes, instances, errors)
 
 
@@ -131,22 +133,39 @@ class NodeController(LoopController):
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; answers the nodes to come back to."""
-        nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
-        observation = observe_nodes(nodes, self.context.cloud)
+        nodes = self.context.nodes.items()
+        if keys is not None:
+            nodes = self._whole_batches([node for node in nodes if name(node) in keys])
+        # A node that has changed is compared with what is known; its machine is asked for in the pass over all.
+        observation = observe_nodes(nodes, self.context.machines, None if keys is None else self._period)
         planned = plan(observation)
-        results = self.apply(planned)
-        for result in results:
-            operation = result.action.operation
-            if result.ok and isinstance(operation, UpdateNode) and operation.initialise:
-                created = datetime.fromisoformat(operation.node["metadata"]["creationTimestamp"])
-                self.context.metrics.taint_removal_delay.observe(max(0.0, time.time() - created.timestamp()))
+        results = self.apply(planned, self._record)
         by_name = {name(node): node for node in nodes}
         for action in planned:
             if action.kind is ActionKind.IGNORE:
                 node = by_name[action.target.removeprefix("node/")]
-                self.events.warning(node, "NodeNotSynced", f"{action.summary}: {action.reason}")
+                self.warn(node, "NodeNotSynced", f"{action.summary}: {action.reason}")
                 yield name(node)
         yield from (result.action.target.removeprefix("node/") for result in apply.failures(results))
+
+    def _whole_batches(self, nodes: list[Object]) -> list[Object]:
+        """Leave what does not fill a call of the cloud to the next pass, while thousands of nodes register."""
+        new = [node for node in nodes if not node["spec"].get("providerID")]
+        if len(new) <= view.BATCH:
+            return nodes
+        rest = {name(node) for node in new[len(new) - len(new) % view.BATCH :]}
+        for key in rest:
+            self.trigger(key)
+        return [node for node in nodes if name(node) not in rest]
+
+    def _record(self, result: apply.ActionResult) -> None:
+        operation = result.action.operation
+        if result.ok and isinstance(operation, UpdateNode) and operation.initialise:
+            created = datetime.fromisoformat(operation.node["metadata"]["creationTimestamp"])
+            delay = max(0.0, time.time() - created.timestamp())
+            # The taint goes with the last write, so upstream's two delays are one here.
+            self.context.metrics.taint_removal_delay.observe(delay)
+            self.context.metrics.initial_node_sync_delay.observe(delay)
 
 
 def _differs(old: Object, new: Object) -> bool:
@@ -208,7 +227,9 @@ def _operation(node: Object, instance: Instance, initialise: bool) -> UpdateNode
 
 def _labels(instance: Instance, present: Mapping[str, str]) -> dict[str, str]:
     facts = ((TYPE_LABELS, instance.type), (ZONE_LABELS, instance.zone), (REGION_LABELS, instance.region))
-    labels = {key: value for keys, value in facts if value for key in keys}
+    # Of what the cloud does not tell, the beta label that somebody has set says what the other shall be.
+    told = ((keys, value or present.get(keys[1], "")) for keys, value in facts)
+    labels = {key: value for keys, value in told if value for key in keys}
     additional = instance.additional_labels.items()
     return labels | {key: value for key, value in additional if not _reserved(key) and key not in present}
 

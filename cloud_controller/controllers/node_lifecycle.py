@@ -1,18 +1,21 @@
 """Nodes whose machine is gone are deleted; nodes whose machine is stopped carry the shutdown taint until Ready again.
 
-Only nodes that are not Ready are asked about. An error of the cloud changes nothing, and a machine counts as gone only
-when the cloud says so twice: a node deleted by mistake takes its pods along.
+Only nodes that are not Ready are asked about, all of them at once. An error of the cloud changes nothing, and a machine
+counts as gone only when the cloud says so twice, the second time not from a list: a node deleted by mistake takes its
+pods along.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
 from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceState
 from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
@@ -21,22 +24,30 @@ COMPONENT = "cloud-node-lifecycle-controller"
 """The source of its events (upstream's name)."""
 
 _EFFECT = "NoSchedule"
+_GRACE_BY_NAME = 60.0
+"""Seconds that a machine must be missing where the node has no provider ID: a name is found in lists, which may lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLifecycleOptions:
-    """`removed`: names of nodes whose machines are about to be removed on purpose; their nodes go first."""
+    """`grace`: seconds that a machine must be missing before its node is deleted. `removed`: names of nodes whose
+    machines are about to be removed on purpose; their nodes go first."""
 
+    grace: float = 0.0
     removed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLifecycleObservation:
-    """Nodes; for those that are not Ready the machine (None: gone, said twice), or the error."""
+    """Nodes; for those that are not Ready the machine (None: gone, said twice), or the error.
+
+    `missing`: for how many seconds a machine has been known to be gone; 0 where it is not named.
+    """
 
     nodes: tuple[Object, ...]
     instances: Mapping[str, Instance | None]
     errors: Mapping[str, CloudError] = field(default_factory=dict)
+    missing: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +68,19 @@ class SetShutdownTaint:
 
 def observe(kube: Kube, cloud: Cloud) -> NodeLifecycleObservation:
     """Every node, and the machines of those that are not Ready."""
-    return observe_nodes(kube.list(NODES).items, cloud)
+    return observe_nodes(kube.list(NODES).items, InstanceSnapshot(cloud.instances))
 
 
-def observe_nodes(nodes: Iterable[Object], cloud: Cloud) -> NodeLifecycleObservation:
+def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot) -> NodeLifecycleObservation:
     """The machines of those of these nodes that are not Ready. Raises `CloudError` where the cloud does not answer."""
     nodes = tuple(nodes)
-    instances, errors = view.describe(cloud, (node for node in nodes if not view.is_ready(node)))
-    gone = [node for node in nodes if name(node) in instances and instances[name(node)] is None]
-    if gone:
-        confirmed, doubts = view.describe(cloud, gone)
-        instances.update(confirmed)
-        errors.update(doubts)
+    instances, errors = machines.describe(node for node in nodes if not view.is_ready(node))
+    gone = [node for node in nodes if instances.get(name(node), node) is None]
+    confirmed, doubts = machines.describe_afresh(gone)
+    for node in doubts:
+        del instances[node]
+    instances.update(confirmed)
+    errors.update(doubts)
     return NodeLifecycleObservation(nodes, instances, errors)
 
 
@@ -112,21 +124,46 @@ class NodeLifecycleController(LoopController):
 
     name = NAME
 
-    def __init__(self, context: ControllerContext, period: float = 5.0) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        period: float = 5.0,
+        options: NodeLifecycleOptions = NodeLifecycleOptions(),
+    ) -> None:
         super().__init__(context, COMPONENT, period=period)
+        self._options = options
+        self._missing_since: dict[str, float] = {}
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
-        """See `LoopController.concerns`."""
-        return new is not None and (old is None or view.is_ready(old) != view.is_ready(new))
+        """See `LoopController.concerns`. A new node has just been registered by its machine: that is there."""
+        return old is not None and new is not None and view.is_ready(old) != view.is_ready(new)
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; a pass over all nodes costs no call of the cloud while every node is Ready."""
         nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
-        results = self.apply(plan(observe_nodes(nodes, self.context.cloud)))
+        observation = observe_nodes(nodes, self.context.machines)
+        missing = self._missing(observation, everything=keys is None)
+        results = self.apply(plan(replace(observation, missing=missing), self._options))
         for result in apply.failures(results):
             if isinstance(result.action.operation, DeleteNode):
                 self.events.warning(result.action.operation.node, "DeletingNodeFailed", str(result.error))
         return [result.action.target.removeprefix("node/") for result in apply.failures(results)]
+
+    def _missing(self, observation: NodeLifecycleObservation, *, everything: bool) -> dict[str, float]:
+        """For how long each machine that is gone has been known to be; forgotten when this process ends."""
+        now = time.monotonic()
+        missing: dict[str, float] = {}
+        for node in observation.nodes:
+            if name(node) in observation.errors:
+                continue  # A doubt neither begins nor ends it.
+            if observation.instances.get(name(node), node) is None:
+                missing[name(node)] = now - self._missing_since.setdefault(uid(node), now)
+            else:
+                self._missing_since.pop(uid(node), None)
+        if everything:
+            present = {uid(node) for node in observation.nodes}
+            self._missing_since = {of: since for of, since in self._missing_since.items() if of in present}
+        return missing
 
 
 def _node_actions(
@@ -144,7 +181,13 @@ def _node_actions(
     elif name(node) in observation.instances:
         instance = observation.instances[name(node)]
         if instance is None:
-            yield _deletion(node, "it does not exist in the cloud provider")
+            missing = observation.missing.get(name(node), 0.0)
+            grace = max(options.grace, 0.0 if node["spec"].get("providerID") else _GRACE_BY_NAME)
+            if missing >= grace:
+                yield _deletion(node, "it does not exist in the cloud provider")
+            else:
+                reason = f"its machine is missing for {missing:.0f} s; it is deleted after {grace:g} s"
+                yield Action(ActionKind.IGNORE, target, "not ready, and stays for now", reason=reason)
         elif instance.state is InstanceState.STOPPED and not tainted:
             yield _tainting(node, True)
 

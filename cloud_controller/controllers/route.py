@@ -5,12 +5,26 @@ The rules are in `route_plan`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+import math
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
-from cloud_controller.cloud import Cloud, InvalidConfiguration, Route, RouteFailure, Routes
+from cloud_controller.cloud import (
+    AccessDenied,
+    Cloud,
+    CloudError,
+    InvalidConfiguration,
+    QuotaExceeded,
+    Route,
+    RouteFailure,
+    Routes,
+    Throttled,
+)
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.route_plan import (
     CONDITION,
@@ -18,16 +32,20 @@ from cloud_controller.controllers.route_plan import (
     NOT_CREATED,
     CreateRoute,
     DeleteRoute,
+    QuotaUse,
     ReplaceRoute,
     RouteObservation,
     RouteOptions,
     SetNetworkAvailable,
+    Unreachable,
     network_state,
     plan,
     plan_assumed,
     plan_teardown,
 )
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType
+from cloud_controller.plan import Plan
 
 __all__ = [
     "RouteController",
@@ -35,6 +53,7 @@ __all__ = [
     "RouteOptions",
     "observe",
     "observe_nodes",
+    "observe_table",
     "plan",
     "plan_assumed",
     "plan_teardown",
@@ -45,17 +64,55 @@ COMPONENT = "route_controller"
 """The source of its events (upstream's name)."""
 
 
+_MACHINES_AGE = 600.0
+"""Seconds: which machine a node has never changes, and that it is gone the route table itself tells (blackhole)."""
+_QUOTA_AGE = 600.0
+"""Seconds for which a quota that leaves room is believed; a full table's is asked for in each pass over all."""
+
+# There is no object for a cluster. Events about cluster-wide objects stand in `default`, beside those of nodes.
+_CLUSTER: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+
+_CERTAINLY_NOT = (QuotaExceeded, Throttled, AccessDenied)
+"""Errors after which a route is certainly not written."""
+
+_log = logging.getLogger(__name__)
+
+
 def observe(kube: Kube, cloud: Cloud) -> RouteObservation:
     """The route table and every node. Raises `InvalidConfiguration` for a cloud without routes."""
-    return observe_nodes(kube.list(NODES).items, cloud)
+    observation = observe_nodes(kube.list(NODES).items, cloud, InstanceSnapshot(cloud.instances))
+    return replace(observation, quota=_table(cloud).quota())
 
 
-def observe_nodes(nodes: Iterable[Object], cloud: Cloud) -> RouteObservation:
-    """The route table, and the machines of these nodes (all nodes: a route of none of them is obsolete)."""
+def observe_nodes(
+    nodes: Iterable[Object],
+    cloud: Cloud,
+    machines: InstanceSnapshot,
+    *,
+    routes: Sequence[Route] | None = None,
+    max_age: float | None = None,
+) -> RouteObservation:
+    """The route table, and the machines of these nodes (all nodes: a route of none of them is obsolete).
+
+    `routes`: the table where it is known. `max_age`: see `InstanceSnapshot`.
+    """
     nodes = tuple(nodes)
-    routes = tuple(_table(cloud).list())
-    instances, errors = view.describe(cloud, (node for node in nodes if view.pod_cidrs(node)))
-    return RouteObservation(routes, nodes, instances, errors)
+    table = tuple(_table(cloud).list() if routes is None else routes)
+    instances, errors = machines.describe((node for node in nodes if view.pod_cidrs(node)), max_age)
+    known = frozenset(instance.id for instance in instances.values() if instance is not None)
+    unmarked = {route.target_instance for route in table if route.owned is None}
+    # Whose the others are can only be told by all machines, those too that are terminated.
+    ours = known | machines.cluster_machines(max_age) if unmarked - known else known
+    return RouteObservation(table, nodes, instances, errors, ours)
+
+
+def observe_table(cloud: Cloud) -> RouteObservation:
+    """The route table alone, for its removal."""
+    table = tuple(_table(cloud).list())
+    ours: frozenset[str] = frozenset()
+    if any(route.owned is None for route in table):
+        ours = InstanceSnapshot(cloud.instances).cluster_machines()
+    return RouteObservation(table, (), {}, machines=ours)
 
 
 @apply.performs_batch(DeleteRoute)
@@ -100,23 +157,96 @@ def set_network_available(operation: SetNetworkAvailable, run: apply.Run) -> Non
 
 
 class RouteController(LoopController):
-    """The daemon's loop: at once when a node comes, goes or gets its pod range, and every `period` seconds."""
+    """The daemon's loop: at once when a node comes, goes or changes, from the table as it was last read and written.
+
+    Every `period` seconds, and where a write's outcome is not known, the table is read.
+    """
 
     name = NAME
 
     def __init__(self, context: ControllerContext, options: RouteOptions, period: float = 30.0) -> None:
         super().__init__(context, COMPONENT, period=period)
         self._options = options
+        self._routes: dict[str, Route] | None = None
+        self._refused: dict[str, str] = {}
+        self._quota: int | None = None
+        self._quota_until = -math.inf
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
         """See `LoopController.concerns`."""
         return old is None or new is None or _facts(old) != _facts(new)
 
-    def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:  # noqa: ARG002 - the table is one
+    def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass over the whole table, whatever triggered it."""
-        observation = observe_nodes(self.context.nodes.items(), self.context.cloud)
-        results = self.apply(plan(observation, self._options))
-        return [NAME] if any(True for _ in apply.failures(results)) else []
+        self.context.metrics.route_syncs.inc()
+        cloud = self.context.cloud
+        known = None if keys is None or self._routes is None else [*self._routes.values()]
+        self._routes = None
+        observation = observe_nodes(
+            self.context.nodes.items(), cloud, self.context.machines, routes=known, max_age=_MACHINES_AGE
+        )
+        waiting = {
+            target.removeprefix("route/"): why for target, why in self._refused.items() if self._backoff.waits(target)
+        }
+        observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
+        planned = plan(observation, self._options)
+        results = self.apply(planned)
+        self._routes = _table_after(observation.routes, results)
+        self._tell(planned, waiting)
+        failures = {result.action.target: result.error for result in apply.failures(results)}
+        if any(isinstance(error, QuotaExceeded) for error in failures.values()):
+            self._quota_until = -math.inf
+        still = {target: why for target, why in self._refused.items() if target.removeprefix("route/") in waiting}
+        self._refused = still | {target: str(error) for target, error in failures.items()}
+        return failures
+
+    def _known_quota(self, cloud: Cloud, *, everything: bool) -> int | None:
+        now = time.monotonic()
+        if everything and now >= self._quota_until:
+            try:
+                self._quota = _table(cloud).quota()
+            except CloudError as error:
+                _log.warning("quota of routes unknown error=%r", str(error))
+                self._quota = None
+            self._quota_until = now + _QUOTA_AGE
+        return self._quota
+
+    def _tell(self, planned: Plan, waiting: Collection[str]) -> None:
+        """At nodes whose pods can't be reached, at the cluster where the table is nearly full, and in the metrics."""
+        metrics = self.context.metrics
+        metrics.routes.set(len(self._routes or ()))
+        metrics.route_quota.set(self._quota or 0)
+        for action in planned:
+            cidr = action.target.removeprefix("route/")
+            if isinstance(action.operation, Unreachable) and cidr not in waiting:
+                message = f"Could not create route {cidr}: {action.reason}"
+                self.warn(action.operation.node, "FailedToCreateRoute", message)
+            if isinstance(action.operation, QuotaUse):
+                if action.operation.used >= action.operation.quota:
+                    self._quota_until = -math.inf
+                if self.warn(_CLUSTER, "RouteQuotaNearlyUsed", f"{action.summary}: {action.reason}"):
+                    _log.warning("route quota used=%d quota=%d", action.operation.used, action.operation.quota)
+
+
+def _table_after(routes: Iterable[Route], results: Sequence[apply.ActionResult]) -> dict[str, Route] | None:
+    """The table as these results have left it; None where that is not certain."""
+    table = {route.destination_cidr: route for route in routes}
+    for result in results:
+        operation = result.action.operation
+        if isinstance(operation, SetNetworkAvailable):
+            continue
+        if not result.ok:
+            if isinstance(operation, CreateRoute) and isinstance(result.error, _CERTAINLY_NOT):
+                continue
+            return None
+        if isinstance(operation, DeleteRoute):
+            table.pop(operation.route.destination_cidr, None)
+        elif isinstance(operation, ReplaceRoute):
+            table.pop(operation.old.destination_cidr, None)
+            table[operation.route.destination_cidr] = operation.route
+        elif isinstance(operation, CreateRoute):
+            table[operation.route.destination_cidr] = operation.route
+    return table
 
 
 def _write_condition(node: Object, state: tuple[str, str, str], run: apply.Run) -> None:
@@ -141,4 +271,4 @@ def _table(cloud: Cloud) -> Routes:
 
 
 def _facts(node: Object) -> tuple[object, ...]:
-    return view.pod_cidrs(node), node["spec"].get("providerID"), network_state(node)
+    return view.pod_cidrs(node), node["spec"].get("providerID"), view.addresses(node), network_state(node)

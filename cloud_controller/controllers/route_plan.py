@@ -1,13 +1,16 @@
 """What must change so that the route table leads each node's pod range to its machine: pure functions.
 
-Only routes inside the cluster's pod ranges are looked at. One that the cloud does not report as owned is left alone and
-reported, unless `delete_foreign`: upstream deletes it.
+Only routes inside the cluster's pod ranges are looked at. One that is not the cluster's own is left alone and reported,
+unless `delete_foreign`: upstream deletes it. Where the cloud's routes carry no mark, a route is the cluster's own if it
+lies inside a pod range and leads to one of the cluster's machines, terminated ones included. What does not fit into the
+table is not tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from cloud_controller import nodes as view
@@ -19,6 +22,8 @@ CONDITION = "NetworkUnavailable"
 CREATED = ("False", "RouteCreated", "RouteController created a route")
 NOT_CREATED = ("True", "NoRouteCreated", "RouteController failed to create a route")
 """Status, reason and message of the condition, in upstream's words: other components compare them."""
+QUOTA_WARNING = 0.8
+"""The share of the table's quota from which on its use is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,26 @@ class RouteOptions:
 
 @dataclass(frozen=True, slots=True)
 class RouteObservation:
-    """The route table, the nodes, and the machine of each node that has a pod range."""
+    """The route table, the nodes, and the machine of each node that has a pod range.
+
+    `machines`: the ids of the cluster's machines, terminated ones too; needed where a route's `owned` is None.
+    `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
+    a route (by its destination), as long as it shall not be asked again.
+    """
 
     routes: tuple[Route, ...]
     nodes: tuple[Object, ...]
     instances: Mapping[str, Instance | None]
     errors: Mapping[str, CloudError] = field(default_factory=dict)
+    machines: frozenset[str] = frozenset()
+    quota: int | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
+        """Whether the route is the cluster's own."""
+        if route.owned is None:
+            return route.target_instance in self.machines and _within(route.destination_cidr, cluster_cidrs)
+        return route.owned
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +92,21 @@ class DeleteRoute:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Of an ignored action: the pods of this node can't be reached, because a route can't be written."""
+
+    node: Object
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUse:
+    """Of an ignored action: the table is full, or nearly."""
+
+    used: int
+    quota: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetNetworkAvailable:
     """Say in the node's status that pods there can be reached, or (`available` False) that they can't.
 
@@ -88,30 +122,37 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     nodes = sorted((node for node in observation.nodes if name(node) not in options.removed), key=name)
     wanted = dict(_wanted(nodes, observation.instances))
     existing = {_canonical(route.destination_cidr): route for route in observation.routes}
-    deletes = list(_obsolete(existing, wanted, nodes, options))
+    deletes = list(_obsolete(existing, wanted, nodes, observation, options))
     replaces: list[Action] = []
     creates: list[Action] = []
     blocked: list[Action] = []
     for cidr, (node, instance) in wanted.items():
         found = existing.get(cidr)
         route = Route(cidr, instance.id)
-        if found is None:
-            change = FieldChange("next_hop", None, instance.id)
-            summary = f"lead the pods of {name(node)} to {instance.name}"
-            creates.append(_action(ActionKind.CREATE, cidr, summary, CreateRoute(route, node), change))
-        elif found.target_instance == instance.id and not found.blackhole:
+        summary = f"lead the pods of {name(node)} to {instance.name}"
+        if found is not None and found.target_instance == instance.id and not found.blackhole:
             continue
-        elif found.owned or options.delete_foreign:
+        if cidr in observation.refused:
+            blocked.append(_unreachable(cidr, node, observation.refused[cidr]))
+        elif not _within(cidr, options.cluster_cidrs):
+            outside = f"it lies outside --cluster-cidr={','.join(options.cluster_cidrs)}"
+            blocked.append(_unreachable(cidr, node, outside))
+        elif found is None:
+            change = FieldChange("next_hop", None, instance.id)
+            creates.append(_action(ActionKind.CREATE, cidr, summary, CreateRoute(route, node), change))
+        elif options.delete_foreign or observation.owns(found, options.cluster_cidrs):
             change = FieldChange("next_hop", _hop(found), instance.id)
-            summary = f"lead the pods of {name(node)} to {instance.name}"
             replaces.append(_action(ActionKind.REPLACE, cidr, summary, ReplaceRoute(found, route, node), change))
         else:
-            blocked.append(_foreign(cidr, found, f"pods of {name(node)} can't be reached"))
+            blocked.append(_unreachable(cidr, node, _why_foreign(found)))
+    removed = sum(action.kind is ActionKind.DELETE for action in deletes)
+    creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
+    blocked += left_out
     settled = {action.target for action in [*creates, *replaces]}
     hindered = {action.target for action in blocked}
     conditions = list(_conditions(nodes, observation, settled, hindered))
     missing = options.declared - {name(node) for node in observation.nodes}
-    return Plan.of([*deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
+    return Plan.of([*report, *deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
 
 
 def plan_assumed(names: Iterable[str]) -> Plan:
@@ -128,7 +169,7 @@ def plan_teardown(observation: RouteObservation, options: RouteOptions) -> Plan:
     return Plan.of(
         _delete(_canonical(route.destination_cidr), route, "the cluster is being removed")
         for route in sorted(inside, key=lambda route: route.destination_cidr)
-        if route.owned
+        if observation.owns(route, options.cluster_cidrs)
     )
 
 
@@ -145,19 +186,45 @@ def _obsolete(
     existing: Mapping[str, Route],
     wanted: Mapping[str, object],
     nodes: Iterable[Object],
+    observation: RouteObservation,
     options: RouteOptions,
 ) -> Iterator[Action]:
-    allocated = {_canonical(cidr): name(node) for node in nodes for cidr in view.pod_cidrs(node)}
+    allocated = {_canonical(cidr) for node in nodes for cidr in view.pod_cidrs(node)}
     for cidr, route in sorted(existing.items()):
         if cidr in wanted or not _inside(cidr, options.cluster_cidrs):
             continue
         if cidr in allocated and not route.blackhole:
             continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
         why = f"its machine {route.target_instance} is gone" if route.blackhole else "it is no node's pod range"
-        if route.owned or options.delete_foreign:
+        if cidr in observation.refused:
+            yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
+        elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
             yield _delete(cidr, route, why)
         else:
-            yield _foreign(cidr, route, "stays")
+            yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays", reason=_why_foreign(route))
+
+
+def _within_quota(
+    creates: list[Action], used: int, quota: int | None
+) -> tuple[list[Action], list[Action], list[Action]]:
+    """The routes that fit into the table, those that do not, and the report where it is full or nearly."""
+    if quota is None:
+        return creates, [], []
+    fit = max(0, quota - used)
+    full = f"the route table holds its quota of {quota} routes; ask the cloud for more"
+    left_out = [
+        _unreachable(action.target.removeprefix("route/"), action.operation.node, full)
+        for action in creates[fit:]
+        if isinstance(action.operation, CreateRoute)
+    ]
+    creates = creates[:fit]
+    will_be = used + len(creates)
+    if will_be < QUOTA_WARNING * quota:
+        return creates, left_out, []
+    summary = f"{will_be} of {quota} routes are used"
+    reason = f"{full}: {len(left_out)} more are wanted" if left_out else "ask the cloud for more before nodes are added"
+    operation = QuotaUse(will_be, quota)
+    return creates, left_out, [Action(ActionKind.IGNORE, "route-table", summary, reason=reason, operation=operation)]
 
 
 def _conditions(
@@ -190,9 +257,13 @@ def _delete(cidr: str, route: Route, why: str) -> Action:
     return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
 
 
-def _foreign(cidr: str, route: Route, what: str) -> Action:
-    reason = f"foreign: {route.target_instance} never was this cluster's; --delete-foreign-routes removes it"
-    return Action(ActionKind.IGNORE, f"route/{cidr}", what, reason=reason)
+def _unreachable(cidr: str, node: Object, why: str) -> Action:
+    summary = f"pods of {name(node)} can't be reached"
+    return Action(ActionKind.IGNORE, f"route/{cidr}", summary, reason=why, operation=Unreachable(node))
+
+
+def _why_foreign(route: Route) -> str:
+    return f"foreign: {route.target_instance} never was this cluster's; --delete-foreign-routes removes it"
 
 
 def _hop(route: Route) -> str:
@@ -212,21 +283,35 @@ def _network(what: str, cidr: str) -> IPv4Network | IPv6Network:
         raise InvalidConfiguration(what, f"{cidr!r} is no network: {error}", "for example 10.20.0.0/16") from None
 
 
-def _canonical(cidr: str) -> str:
+# Thousands of nodes have thousands of ranges, and each pass asks for each of them several times.
+@lru_cache(maxsize=1 << 15)
+def _parsed(cidr: str) -> IPv4Network | IPv6Network | None:
     try:
-        return str(ip_network(cidr, strict=False))
+        return ip_network(cidr, strict=False)
     except ValueError:
-        return cidr
+        return None
+
+
+@lru_cache(maxsize=1 << 15)
+def _canonical(cidr: str) -> str:
+    return str(_parsed(cidr) or cidr)
+
+
+def _within(cidr: str, cluster_cidrs: Iterable[str]) -> bool:
+    network = _parsed(cidr)
+    for cluster in map(_parsed, cluster_cidrs):
+        if isinstance(network, IPv4Network) and isinstance(cluster, IPv4Network) and network.subnet_of(cluster):
+            return True
+        if isinstance(network, IPv6Network) and isinstance(cluster, IPv6Network) and network.subnet_of(cluster):
+            return True
+    return False
 
 
 def _inside(cidr: str, cluster_cidrs: Iterable[str]) -> bool:
     """As upstream: the first or the last address lies in a cluster range; what can't be read is not ours."""
-    try:
-        network = ip_network(cidr, strict=False)
-    except ValueError:
-        return False
-    return any(
+    network = _parsed(cidr)
+    return network is not None and any(
         network.network_address in cluster or network.broadcast_address in cluster
-        for cluster in map(ip_network, cluster_cidrs)
-        if cluster.version == network.version
+        for cluster in map(_parsed, cluster_cidrs)
+        if cluster is not None and cluster.version == network.version
     )

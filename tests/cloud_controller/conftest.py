@@ -18,6 +18,7 @@ from cloud_controller.cloud import (
     InstanceState,
     NodeAddress,
     NotFound,
+    QuotaExceeded,
     Route,
     RouteFailure,
 )
@@ -36,12 +37,17 @@ class FakeCloud:
     table: list[Route] = field(default_factory=list)
     error: Exception | None = None
     describes: list[int] = field(default_factory=list)
+    lists: int = 0
+    route_lists: int = 0
+    route_writes: int = 0
+    quota: int | None = None
     refuse_routes_to: set[str] = field(default_factory=set)
 
     provider_name = "fake"
     cluster_id = "c-1"
     load_balancer_classes: frozenset[str] = frozenset()
     load_balancers = None
+    volumes = None
 
     @property
     def instances(self) -> FakeCloud:
@@ -55,13 +61,19 @@ class FakeCloud:
         self.machines[name] = replace(make_instance(name), **more)  # type: ignore[arg-type]
         return self.machines[name]
 
+    def list(self) -> Sequence[Instance]:
+        self.fail_if_told()
+        self.lists += 1
+        return [*self.machines.values()]
+
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         self.fail_if_told()
         self.describes.append(len(refs))
-        by_provider_id = {machine.provider_id: machine for machine in self.machines.values()}
+        living = [machine for machine in self.machines.values() if machine.state is not InstanceState.TERMINATED]
+        by_provider_id = {machine.provider_id: machine for machine in living}
+        by_name = {machine.name: machine for machine in living}
         return {
-            ref: by_provider_id.get(ref.provider_id) if ref.provider_id else self.machines.get(ref.node_name)
-            for ref in refs
+            ref: by_provider_id.get(ref.provider_id) if ref.provider_id else by_name.get(ref.node_name) for ref in refs
         }
 
     def fail_if_told(self) -> None:
@@ -86,14 +98,22 @@ class FakeRoutes:
 
     def list(self) -> Sequence[Route]:
         self._cloud.fail_if_told()
+        self._cloud.route_lists += 1
         return [*self._cloud.table]
+
+    def quota(self) -> int | None:
+        self._cloud.fail_if_told()
+        return self._cloud.quota
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
         self._cloud.fail_if_told()
-        failures = []
+        failures: list[RouteFailure] = []
+        self._cloud.route_writes += 1
         for route in routes:
             if route.target_instance in self._cloud.refuse_routes_to:
                 failures.append(RouteFailure(route, Conflict(f"{route.target_instance} takes no routes")))
+            elif self._cloud.quota is not None and len(self._cloud.table) >= self._cloud.quota:
+                failures.append(RouteFailure(route, QuotaExceeded(f"{self._cloud.quota} routes are all")))
             else:
                 self._cloud.table.append(route)
         return failures

@@ -21,9 +21,11 @@ class Picky:
     """A cloud that refuses whole calls because of single references."""
 
     def __init__(self, wrong: set[str], error: Exception) -> None:
-        self.instances = self
         self.wrong, self.error = wrong, error
         self.calls = 0
+
+    def list(self) -> Sequence[Instance]:
+        return []
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         self.calls += 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from cloud_controller.cloud import (
     Conflict,
@@ -12,18 +13,16 @@ from cloud_controller.cloud import (
     InstanceState,
     InvalidConfiguration,
     NodeAddress,
+    NotFound,
 )
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
-from cloud_controller.clouds.mycloud.client import Client, Object, known_state
+from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import CLUSTER_TAG
 
 PROVIDER_NAME = "mycloud"
 
 _PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]+)")
-_FEW_NAMES = 3
-"""Up to so many machines are asked for one by one; more are found in the pages of the whole cluster."""
-
 _STATES = {
     "creating": InstanceState.PENDING,
     "running": InstanceState.RUNNING,
@@ -31,6 +30,7 @@ _STATES = {
     "stopped": InstanceState.STOPPED,
     # It exists, and runs nothing.
     "failed": InstanceState.STOPPED,
+    "terminated": InstanceState.TERMINATED,
 }
 
 
@@ -52,6 +52,10 @@ class MyCloudInstances:
         self._client = client
         self._scope = scope
 
+    def list(self) -> Sequence[Instance]:
+        """Every machine with the cluster's tag, terminated ones for an hour."""
+        return [_instance(machine) for machine in self._client.list("machines", tags=self._tags)]
+
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         """Each machine, by its id or, for a node without provider ID, by name among the cluster's machines.
 
@@ -66,31 +70,31 @@ class MyCloudInstances:
             for ref, machine in wanted.items()
         }
 
-    def _by_id(self, ids: Iterable[str]) -> dict[str, Instance]:
-        machines = self._client.list("machines", ids=[*ids])
-        return {machine["id"]: _instance(machine) for machine in machines if machine["state"] != "terminated"}
+    @property
+    def _tags(self) -> dict[str, str]:
+        return {CLUSTER_TAG: self._scope.cluster_id}
 
-    def _by_name(self, names: set[str]) -> dict[str, Instance]:
-        if not names:
-            return {}
-        tags = {CLUSTER_TAG: self._scope.cluster_id}
-        network = self._scope.network_id
-        if len(names) <= _FEW_NAMES:
-            found = [
-                machine
-                for name in sorted(names)
-                for machine in self._client.list("machines", tags=tags, network_id=network, name=name)
-            ]
-        else:
-            found = self._client.list("machines", tags=tags, network_id=network)
+    def _by_id(self, ids: Iterable[str]) -> dict[str, Instance]:
+        wanted = {*ids}
+        machines = {machine["id"]: machine for machine in self._client.list("machines", ids=wanted)}
+        for missing in wanted - machines.keys():
+            # Lists lag behind, also those of single ids. Only the object itself says that it is not there.
+            with suppress(NotFound):
+                machines[missing] = self._client.get("machines", missing)
+        return {of: _instance(machine) for of, machine in machines.items() if machine["state"] != "terminated"}
+
+    def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
         instances: dict[str, Instance] = {}
-        for machine in found:
-            name = machine["name"]
-            if machine["state"] == "terminated" or name not in names:
-                continue
-            if name in instances:
-                raise Conflict(f"machines {instances[name].id} and {machine['id']} are both named {name!r}")
-            instances[name] = _instance(machine)
+        ordered = sorted(names)
+        for start in range(0, len(ordered), PAGE):
+            some = ",".join(ordered[start : start + PAGE])
+            for machine in self._client.list("machines", tags=self._tags, names=some):
+                name = machine["name"]
+                if machine["state"] == "terminated":
+                    continue
+                if name in instances:
+                    raise Conflict(f"machines {instances[name].id} and {machine['id']} are both named {name!r}")
+                instances[name] = _instance(machine)
         return instances
 
 
@@ -116,6 +120,7 @@ def _instance(machine: Object) -> Instance:
         state=known_state(machine, _STATES),
         addresses=(
             *(NodeAddress("InternalIP", address) for address in machine["private_ips"]),
+            *(NodeAddress("InternalIP", address) for address in machine.get("ipv6_addresses", ())),
             NodeAddress("Hostname", machine["name"]),
         ),
         additional_annotations={INGRESS_NODE: tags[INGRESS_NODE]} if INGRESS_NODE in tags else {},

@@ -1,18 +1,12 @@
-"""The pod routes in the route table of the cluster's network.
-
-mycloud's routes carry no tags, so a route is ours if its destination lies inside the cluster's pod range and its next
-hop is, or was, a machine with this cluster's tag (terminated machines stay listed for an hour). Any other is foreign.
-"""
+"""The pod routes in the route table of the cluster's network. They carry no tags: whose they are, the plan judges."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from ipaddress import IPv4Network
 
 from cloud_controller.cloud import CloudError, NotFound, Route, RouteFailure
 from cloud_controller.clouds.mycloud.client import Client, Object, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
-from cloud_controller.load_balancer import CLUSTER_TAG
 
 BATCH = 50
 """Routes that the API takes at once."""
@@ -28,19 +22,19 @@ class MyCloudRoutes:
     def list(self) -> Sequence[Route]:
         """Every route of the table, foreign ones too."""
         routes = self._client.list(f"route_tables/{self._scope.route_table_id}/routes")
-        hops = self._client.list("machines", ids={route["next_hop_machine_id"] for route in routes})
-        tags = {CLUSTER_TAG: self._scope.cluster_id}
-        ours = {machine["id"] for machine in hops if machine["tags"].items() >= tags.items()}
-        pods = IPv4Network(self._scope.pod_cidr)
         return [
             Route(
                 destination_cidr=route["destination_cidr"],
                 target_instance=route["next_hop_machine_id"],
                 blackhole=route["state"] == "blackhole",
-                owned=route["next_hop_machine_id"] in ours and IPv4Network(route["destination_cidr"]).subnet_of(pods),
+                owned=None,
             )
             for route in routes
         ]
+
+    def quota(self) -> int | None:
+        """How many routes the table may hold."""
+        return int(self._client.get_path("quotas")["quotas"]["routes_per_table"])
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
         """Write them; one that is there already, to the same machine, is a success."""

@@ -1,4 +1,4 @@
-"""Where a cluster lives on mycloud: its network, route table and pod range, looked up once and when first needed.
+"""Where a cluster lives on mycloud: its network and route table, looked up once and when first needed.
 
 None of them can change while the cluster exists, so they are kept as long as the process.
 """
@@ -28,11 +28,6 @@ class Scope:
     def route_table_id(self) -> str:
         """The one route table of the network."""
         return str(self._network["route_table_id"])
-
-    @property
-    def pod_cidr(self) -> str:
-        """The range in which pod routes lie."""
-        return str(self._network["pod_cidr"])
 
     def cluster(self) -> Object:
         """The cluster as it is now. Raises InvalidConfiguration if there is none of this id."""

@@ -77,7 +77,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     nothing: Any = None
     nodes: Any = Nodes()
     metrics, passes, stop = Metrics(), Passes(), threading.Event()
-    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics), passes)
+    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics, nothing), passes)
     yield Bench(nodes, passes, metrics, controller, stop)
     stop.set()
     assert controller.join(PATIENCE)
@@ -153,11 +153,10 @@ def test_a_key_that_fails_for_ever_comes_back_once_a_backoff_however_often_it_is
     for _ in range(5):
         controller._pass(frozenset({"a"}), bench.stop)
 
-    assert list(controller._due) == ["a"]
-    assert controller._key_failures == {"a": 5}
+    assert list(controller._backoff) == ["a"]
     bench.passes.outcomes = []
-    controller._pass(None, bench.stop)
-    assert controller._due == {}
+    controller._pass(frozenset({"a"}), bench.stop)
+    assert list(controller._backoff) == []
 
 
 def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from cloud_controller.controllers.node import (
     plan,
     plan_assumed,
 )
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from cloud_controller.nodes import PROVIDED_IP, UNINITIALIZED_TAINT
 from cloud_controller.plan import Action, ActionKind, Plan
@@ -240,7 +241,7 @@ def test_machines_are_asked_for_a_hundred_at_a_time(cloud: Any) -> None:
     for node in nodes:
         cloud.machine(node["metadata"]["name"])
 
-    observation = observe_nodes(nodes, cloud)
+    observation = observe_nodes(nodes, InstanceSnapshot(cloud))
 
     assert cloud.describes == [100, 100, 50]
     assert len(plan(observation).changes) == 250
@@ -250,4 +251,4 @@ def test_a_cloud_that_does_not_answer_is_an_error_not_a_plan(cloud: Any) -> None
     cloud.error = Unavailable("down")
 
     with pytest.raises(Unavailable, match="down"):
-        observe_nodes([new_node()], cloud)
+        observe_nodes([new_node()], InstanceSnapshot(cloud))

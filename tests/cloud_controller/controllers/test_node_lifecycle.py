@@ -16,6 +16,7 @@ from cloud_controller.controllers.node_lifecycle import (
     patch_of,
     plan,
 )
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from cloud_controller.nodes import SHUTDOWN_TAINT
 from cloud_controller.plan import Action, ActionKind
@@ -26,7 +27,7 @@ TAINT = {"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}
 def node(name: str = "a", ready: str | None = "Unknown", *, tainted: bool = False) -> Object:
     return {
         "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
-        "spec": {"taints": [TAINT]} if tainted else {},
+        "spec": {"providerID": f"fake://zone-a/i-{name}", **({"taints": [TAINT]} if tainted else {})},
         "status": {"conditions": [{"type": "Ready", "status": ready}] if ready else []},
     }
 
@@ -88,14 +89,14 @@ def test_the_node_of_a_machine_that_is_removed_on_purpose_goes_though_it_is_read
 def test_only_nodes_that_are_not_ready_are_asked_about(cloud: Any) -> None:
     cloud.machine("b")
 
-    observation = observe_nodes([node("a", "True"), node("b", "False")], cloud)
+    observation = observe_nodes([node("a", "True"), node("b", "False")], InstanceSnapshot(cloud))
 
     assert cloud.describes == [1]
     assert set(observation.instances) == {"b"}
 
 
 def test_no_node_costs_a_call_while_all_are_ready(cloud: Any) -> None:
-    observe_nodes([node("a", "True"), node("b", "True")], cloud)
+    observe_nodes([node("a", "True"), node("b", "True")], InstanceSnapshot(cloud))
 
     assert cloud.describes == []
 
@@ -105,8 +106,10 @@ def test_a_machine_that_the_second_answer_knows_is_not_gone(cloud: Any) -> None:
         """Eventually consistent: its first answer lacks the machine."""
 
         def __init__(self) -> None:
-            self.instances = self
             self.asked = 0
+
+        def list(self) -> Sequence[Instance]:
+            return []
 
         def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
             self.asked += 1
@@ -115,7 +118,7 @@ def test_a_machine_that_the_second_answer_knows_is_not_gone(cloud: Any) -> None:
             found: Mapping[InstanceRef, Instance | None] = cloud.describe(refs)
             return found
 
-    observation = observe_nodes([node("a")], Late())  # type: ignore[arg-type]
+    observation = observe_nodes([node("a")], InstanceSnapshot(Late()))
 
     assert len(plan(observation)) == 0
 
@@ -124,7 +127,7 @@ def test_a_cloud_that_does_not_answer_deletes_nothing(cloud: Any) -> None:
     cloud.error = Unavailable("down")
 
     with pytest.raises(Unavailable):
-        observe_nodes([node("a")], cloud)
+        observe_nodes([node("a")], InstanceSnapshot(cloud))
 
 
 def test_the_patch_touches_no_other_taint() -> None:

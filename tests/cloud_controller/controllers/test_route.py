@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cloud_controller import apply
 from cloud_controller.cloud import Instance, InstanceState, InvalidConfiguration, Route
 from cloud_controller.controllers.route import RouteObservation, RouteOptions, observe_nodes, plan, plan_teardown
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
 
@@ -192,19 +193,19 @@ def test_after_a_plan_is_carried_out_nothing_is_left_to_do(
 def test_the_cloud_is_asked_for_the_machines_of_nodes_with_pod_ranges_only(cloud: Any) -> None:
     cloud.machine("a")
 
-    observation = observe_nodes([node("a", "10.1.0.0/24"), node("b")], cloud)
+    observation = observe_nodes([node("a", "10.1.0.0/24"), node("b")], cloud, InstanceSnapshot(cloud))
 
     assert cloud.describes == [1]
     assert set(observation.instances) == {"a"}
 
 
-def test_a_cloud_without_routes_is_refused_by_name() -> None:
+def test_a_cloud_without_routes_is_refused_by_name(cloud: Any) -> None:
     class Routeless:
         provider_name = "plain"
         routes = None
 
     with pytest.raises(InvalidConfiguration, match="cloud plain has no routes"):
-        observe_nodes([], Routeless())  # type: ignore[arg-type]
+        observe_nodes([], Routeless(), InstanceSnapshot(cloud))  # type: ignore[arg-type]
 
 
 def test_a_route_that_fails_spoils_neither_the_others_nor_hides(cloud: Any) -> None:
@@ -218,7 +219,7 @@ def test_a_route_that_fails_spoils_neither_the_others_nor_hides(cloud: Any) -> N
         def warning(self, obj: Object, reason: str, message: str) -> None:
             told.append(f"{obj['metadata']['name']} {reason}: {message}")
 
-    found = plan(observe_nodes(nodes, cloud), CLUSTER)
+    found = plan(observe_nodes(nodes, cloud, InstanceSnapshot(cloud)), CLUSTER)
     results = apply.run(
         Plan.of(action for action in found if action.target.startswith("route/")),
         kube=None,  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from cloud_controller.cloud import (
     InstanceState,
     InvalidConfiguration,
     NodeAddress,
+    QuotaExceeded,
     Route,
     Throttled,
 )
@@ -20,6 +21,7 @@ from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.route import observe_table
 from cloud_controller.load_balancer import CLUSTER_TAG
 from local.mycloud.models import Cluster, State
 
@@ -98,6 +100,27 @@ def test_many_nodes_cost_few_calls(site: MyCloudSite) -> None:
     assert site.calls("GET /v1/machines") - before == 2
 
 
+def test_the_list_has_the_clusters_machines_terminated_ones_too(site: MyCloudSite) -> None:
+    site.machine("other", tags={})
+    living, gone = site.machine("worker-0"), site.machine("worker-1", state=State.TERMINATED)
+
+    assert {(machine.id, machine.state) for machine in site.cloud.instances.list()} == {
+        (living["id"], InstanceState.RUNNING),
+        (gone["id"], InstanceState.TERMINATED),
+    }
+
+
+def test_a_machine_that_lists_do_not_show_yet_is_not_gone(site: MyCloudSite) -> None:
+    site.client.put("admin/consistency", {"lag_seconds": 600})
+    machine = site.machine("worker-0")
+    ref = InstanceRef("worker-0", provider_id(machine))
+
+    assert site.cloud.instances.list() == []
+    found = site.cloud.instances.describe([ref])[ref]
+
+    assert found is not None and found.id == machine["id"]
+
+
 def test_another_clouds_provider_id_is_an_error_and_never_gone(site: MyCloudSite) -> None:
     with pytest.raises(InvalidConfiguration, match=r"node n: spec\.providerID"):
         site.cloud.instances.describe([InstanceRef("n", "aws:///zone/i-1")])
@@ -117,13 +140,19 @@ def pod_range(site: MyCloudSite, number: int) -> str:
     return f"{site.network['pod_cidr'].rsplit('.', 2)[0]}.{number}.0/24"
 
 
-def test_a_written_route_is_ours(site: MyCloudSite) -> None:
+def test_a_route_that_is_written_twice_is_there_once(site: MyCloudSite) -> None:
     routes = site.cloud.routes
     wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
 
     assert routes.create([wanted]) == []
     assert routes.create([wanted]) == [], "written again it is as it was"
-    assert routes.list() == [wanted]
+    assert routes.list() == [Route(wanted.destination_cidr, wanted.target_instance, owned=None)]
+
+
+def owned(site: MyCloudSite) -> list[bool]:
+    """Whose the routes of the table are, as the route controller judges."""
+    observation = observe_table(site.cloud)
+    return [observation.owns(route, (site.network["pod_cidr"],)) for route in observation.routes]
 
 
 def test_a_route_stays_ours_when_its_machine_is_terminated_and_becomes_foreign_when_nobody_knows_it(
@@ -132,11 +161,14 @@ def test_a_route_stays_ours_when_its_machine_is_terminated_and_becomes_foreign_w
     machine = site.machine("worker-0")
     routes = site.cloud.routes
     routes.create([Route(pod_range(site, 1), machine["id"])])
+    assert owned(site) == [True]
 
     site.set_machine_state(machine["id"], State.TERMINATED)
-    assert [(route.blackhole, route.owned) for route in routes.list()] == [(True, True)]
+    assert [route.blackhole for route in routes.list()] == [True]
+    assert owned(site) == [True]
     site.forget_machine(machine["id"])
-    assert [(route.blackhole, route.owned) for route in routes.list()] == [(True, False)]
+    assert [route.blackhole for route in routes.list()] == [True]
+    assert owned(site) == [False]
 
 
 def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: MyCloudSite) -> None:
@@ -144,7 +176,19 @@ def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: My
     routes = site.cloud.routes
     routes.create([Route(pod_range(site, 1), theirs["id"]), Route("10.255.0.0/24", ours["id"])])
 
-    assert [route.owned for route in routes.list()] == [False, False]
+    assert owned(site) == [False, False]
+
+
+def test_what_does_not_fit_into_the_table_is_refused_route_by_route(site: MyCloudSite) -> None:
+    site.client.put("admin/quotas", {"routes_per_table": 1})
+    machine = site.machine("worker-0")["id"]
+    routes = site.cloud.routes
+    assert routes.quota() == 1
+
+    (failure,) = routes.create([Route(pod_range(site, 1), machine), Route(pod_range(site, 2), machine)])
+
+    assert failure.route.destination_cidr == pod_range(site, 2)
+    assert isinstance(failure.error, QuotaExceeded)
 
 
 def test_one_route_that_is_refused_does_not_stop_the_others(site: MyCloudSite) -> None:
@@ -171,6 +215,7 @@ def test_deleting_what_is_gone_is_a_success(site: MyCloudSite) -> None:
 
 
 def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
+    site.client.put("admin/quotas", {"routes_per_table": 200})
     machine = site.machine("worker-0")["id"]
     wanted = [Route(pod_range(site, number), machine) for number in range(120)]
     routes = site.cloud.routes

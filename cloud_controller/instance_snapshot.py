@@ -1,0 +1,131 @@
+"""What the cloud said lately of the machines behind nodes, kept once for all controllers.
+
+Many machines are asked for by one list, few by a call of their own, and so is a machine that only the node's name tells
+(a batch of names costs no more than a page of a list). Who asks while another does waits for that answer.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cloud_controller import nodes as view
+from cloud_controller.cloud import Instance, Instances, InstanceState
+from cloud_controller.kube import Object, name, uid
+
+_KEPT = 1800.0
+"""Seconds after which an answer that nothing has renewed is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """`instance` None: gone, or none of this name. `at`: when the cloud was asked."""
+
+    instance: Instance | None
+    at: float
+
+
+class InstanceSnapshot:
+    """Machines by node, as the cloud told them at most `lifetime` seconds ago; safe to share between threads.
+
+    Every method raises `CloudError` where the cloud does not answer; what is known stays.
+    """
+
+    def __init__(
+        self, instances: Instances, lifetime: float = 5.0, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._instances = instances
+        self._lifetime = lifetime
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._by_provider_id: dict[str, _Answer] = {}
+        # By the UID of the node: another node of that name may have another machine.
+        self._by_uid: dict[str, _Answer] = {}
+        self._listed: frozenset[str] = frozenset()
+        self._listed_at = -math.inf
+        self._swept_at = clock()
+
+    def describe(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
+        """The machine of each node, from answers at most `max_age` (default: `lifetime`) seconds old.
+
+        "No machine of this name" is never taken from an earlier answer: it may have come up meanwhile.
+        """
+        nodes = tuple(nodes)
+        since = self._since(max_age)
+        found, unknown = self._known(nodes, since)
+        if not unknown:
+            return found, {}
+        with self._asking:
+            found, unknown = self._known(nodes, since)  # Another may have asked meanwhile.
+            identified = sum(1 for node in unknown if node["spec"].get("providerID"))
+            if identified > view.BATCH and 2 * identified >= len(self._by_provider_id):
+                self._list()
+                found, unknown = self._known(nodes, since)
+            asked, errors = self._ask(unknown)
+        return {**found, **asked}, errors
+
+    def describe_afresh(self, nodes: Iterable[Object]) -> view.Described:
+        """The machine of each node, asked for by itself now and answered from no list."""
+        with self._asking:
+            return self._ask(tuple(nodes))
+
+    def cluster_machines(self, max_age: float | None = None) -> frozenset[str]:
+        """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them."""
+        since = self._since(max_age)
+        with self._asking:
+            if self._listed_at < since:
+                self._list()
+            return self._listed
+
+    def _since(self, max_age: float | None) -> float:
+        return self._clock() - (self._lifetime if max_age is None else max_age)
+
+    def _known(self, nodes: Sequence[Object], since: float) -> tuple[dict[str, Instance | None], list[Object]]:
+        found: dict[str, Instance | None] = {}
+        unknown: list[Object] = []
+        for node in nodes:
+            provider_id = node["spec"].get("providerID")
+            answer = self._by_provider_id.get(provider_id) if provider_id else self._by_uid.get(uid(node))
+            if answer is None or answer.at < since:
+                unknown.append(node)
+            else:
+                found[name(node)] = answer.instance
+        return found, unknown
+
+    def _ask(self, nodes: Sequence[Object]) -> view.Described:
+        if not nodes:
+            return {}, {}
+        at = self._clock()
+        if at > self._swept_at + _KEPT:
+            self._sweep(at)
+        found, errors = view.describe(self._instances, nodes)
+        for node in nodes:
+            if name(node) in found:
+                self._remember(node, _Answer(found[name(node)], at))
+        return found, errors
+
+    def _remember(self, node: Object, answer: _Answer) -> None:
+        if provider_id := node["spec"].get("providerID"):
+            self._by_provider_id[provider_id] = answer
+        elif answer.instance is not None:
+            self._by_provider_id[answer.instance.provider_id] = answer
+            self._by_uid[uid(node)] = answer
+
+    def _list(self) -> None:
+        at = self._clock()
+        machines = self._instances.list()
+        self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
+        # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
+        self._by_provider_id = {
+            machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)
+            for machine in machines
+        }
+
+    def _sweep(self, at: float) -> None:
+        kept = at - _KEPT
+        self._by_provider_id = {of: answer for of, answer in self._by_provider_id.items() if answer.at > kept}
+        self._by_uid = {of: answer for of, answer in self._by_uid.items() if answer.at > kept}
+        self._swept_at = at
