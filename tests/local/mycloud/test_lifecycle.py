@@ -12,24 +12,28 @@ from pathlib import Path
 import pytest
 
 from local.addresses import AddressBlock
-from local.mycloud import compute, networking
+from local.mycloud import compute, networking, volumes
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, MachineryError
 from local.mycloud.models import (
+    Attachment,
     Cluster,
     CreateCluster,
     CreateMachine,
     CreateNetwork,
     CreateSubnet,
+    CreateVolume,
     MachineRecord,
     NetworkRecord,
     SimulateMachines,
     State,
     SubnetRecord,
+    Volume,
 )
 from local.mycloud.store import Store
 
 DEADLINE = 10.0
+_ON_THE_WAY = ("attaching", "detaching")
 
 
 class FakeMachinery:
@@ -134,6 +138,25 @@ class World:
         )
         with self.store.write() as session:
             return compute.create_machine(session, request).id
+
+    def volume(self, **changes: object) -> str:
+        """A volume in the state that is given, without anything happening to it yet."""
+        with self.store.write() as session:
+            made = volumes.create_volume(session, CreateVolume(name="v", zone="zone-a", size_gib=1))
+            session.save(made.model_copy(update=changes))
+        return made.id
+
+    def found_volume(self, id: str) -> Volume:
+        with self.store.read() as session:
+            return session.get(Volume, id)
+
+    def volumes(self) -> list[str]:
+        with self.store.read() as session:
+            return [each.id for each in session.query(Volume)]
+
+    def attach(self, volume: str, machine: str) -> None:
+        with self.store.write() as session:
+            volumes.attach_volume(session, volume, machine)
 
     def do(self, operation: Callable[..., object], id: str) -> None:
         with self.store.write() as session:
@@ -319,6 +342,43 @@ def test_what_was_on_its_way_when_the_server_was_killed_is_finished_and_nothing_
             *(f"end {stopping}", f"remove {stopping}"),
         ]
     )
+
+
+def test_volumes_that_were_on_their_way_when_the_server_was_killed_arrive(world: World) -> None:
+    machine = world.machine()
+    with world.lifecycle():
+        assert world.becomes(machine, State.RUNNING)
+    attaching, detaching = (Attachment.model_validate({"machine_id": machine, "state": s}) for s in _ON_THE_WAY)
+    made = world.volume()
+    attached = world.volume(state=State.AVAILABLE, attachment=attaching)
+    detached = world.volume(state=State.AVAILABLE, attachment=detaching)
+    deleted = world.volume(state=State.DELETING)
+    world.machinery.running |= {deleted, f"{detached} on {machine}"}
+
+    with world.lifecycle():
+        assert until(lambda: world.found_volume(made).state == State.AVAILABLE)
+        assert until(
+            lambda: world.found_volume(attached).attachment == Attachment(machine_id=machine, state="attached")
+        )
+        assert until(lambda: world.found_volume(detached).attachment is None)
+        assert until(lambda: deleted not in world.volumes())
+
+    assert {made, f"{attached} on {machine}"} <= world.machinery.running
+    assert not {deleted, f"{detached} on {machine}"} & world.machinery.running
+
+
+def test_a_volume_given_back_by_a_dying_machine_does_not_end_up_attached_to_it(world: World) -> None:
+    machine = world.machine()
+    with world.lifecycle():
+        assert world.becomes(machine, State.RUNNING)
+        volume = world.volume(state=State.AVAILABLE)
+        world.machinery.gate.clear()
+        world.attach(volume, machine)
+        world.do(compute.terminate_machine, machine)
+        world.machinery.gate.set()
+
+        assert world.becomes(machine, State.TERMINATED)
+        assert until(lambda: world.found_volume(volume).attachment is None)
 
 
 def test_a_terminated_machine_is_forgotten_after_an_hour(world: World) -> None:
