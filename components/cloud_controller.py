@@ -3,7 +3,7 @@
 `check` observes and returns the plan as the input `plan`, so that it stands under the resource in previews, on create
 too, and policies can read it. `diff` says changed if that plan has something to do. `create` and `update` observe
 again, apply, and wait until every declared machine is an initialised node; `read` tells drift; `delete` removes the
-routes that Pulumi wrote.
+routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are gone.
 
 The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
 light. The cloud's credentials come from the stack's config (`configure`), the cluster's from the cloud.
@@ -41,7 +41,7 @@ Properties = dict[str, Any]
 DEFAULT_DEADLINE = 300.0
 """Seconds for an update to apply and to wait. Pulumi forwards no `custom_timeouts` to a dynamic provider."""
 
-CONTROLLERS = ("node", "route", "service", "node-lifecycle")
+CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
 EXECUTORS = ("daemon", "pulumi")
 _BY_PULUMI = ("node", "route")
 
@@ -122,7 +122,9 @@ class CloudControllerProvider(ResourceProvider):
         from components import cluster_plan
 
         try:
-            cluster_plan.tear_down(clouds.load(_props["cloud"], self._cloud_config(_props)), _target(_props, {}))
+            cloud = clouds.load(_props["cloud"], self._cloud_config(_props))
+            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]))
+            cluster_plan.tear_down(cloud, _target(_props, {}))
         except NotFound:
             return  # The network is gone, and its route table with it.
 

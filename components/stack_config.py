@@ -47,6 +47,7 @@ class Controller(StrEnum):
     ROUTE = "route"
     SERVICE = "service"
     NODE_LIFECYCLE = "node-lifecycle"
+    VOLUME = "volume"
 
 
 class Executor(StrEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-NAMES = ("node", "node-lifecycle", "service", "route")
+NAMES = ("node", "node-lifecycle", "service", "route", "volume")
 """Every controller, in the order in which they start."""
 
 ALIASES = {
@@ -21,6 +21,10 @@ ALIASES = {
     "cloud-service": "service",
     "cloud-route": "route",
     "node-route-controller": "route",
+    "cloud-volume": "volume",
+    # What became of it: its labels are part of what a volume gets.
+    "pvlabel": "volume",
+    "persistent-volume-label-controller": "volume",
 }
 """What the upstream cloud controller manager calls them, now or formerly."""
 
@@ -42,6 +46,10 @@ class Controller(Protocol):
         """Wait until its threads have ended after `stop` was set; False if they have not within `timeout` seconds."""
         ...
 
+    def ended(self) -> str | None:
+        """What only a restart can mend (for /healthz): a thread of it has ended before it should; else None."""
+        ...
+
     def trouble(self) -> str | None:
-        """Why it does not work at present (for /healthz and /readyz), or None while it does."""
+        """Why it does not work at present (for /readyz), or None while it does."""
         ...

@@ -16,6 +16,7 @@ from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.volume_apply import volumes_of
 from cloud_controller.controllers.volume_observation import (
     VolumeObservation,
+    leaving,
     may_be_orphan,
     pv_of,
     related,
@@ -51,7 +52,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
-__all__ = ["VolumeController", "VolumeInformers", "VolumeObservation", "observe", "plan"]
+__all__ = ["VolumeController", "VolumeInformers", "VolumeObservation", "leaving", "observe", "plan"]
 
 NAME = "volume"
 COMPONENT = "volume-controller"

@@ -197,6 +197,26 @@ def _is_awaited(claim: Object | None) -> bool:
     return claim is not None and not view.is_deleting(claim) and not claim["spec"].get("volumeName")
 
 
+def leaving(
+    volumes: Iterable[Volume], pvs: Iterable[Object], claims: Iterable[Object]
+) -> tuple[list[Volume], list[str]]:
+    """Of a cluster's volumes those that the controller has yet to delete, and the claims that go on holding one.
+
+    A volume of a PersistentVolume that retains it, or one that outlived its PersistentVolume, is neither.
+    """
+    alive = {uid(claim): key(claim) for claim in claims if not view.is_deleting(claim)}
+    policies = {view.handle(pv): view.reclaim_policy(pv) for pv in pvs if pv["spec"].get("csi")}
+    waiting, held = [], []
+    for volume in volumes:
+        if policies.get(volume.id, "Retain" if PV_TAG in volume.tags else "Delete") == "Delete":
+            claim = alive.get(volume.tags[CLAIM_UID_TAG])
+            if claim is None:
+                waiting.append(volume)
+            else:
+                held.append(claim)
+    return waiting, sorted(held)
+
+
 def is_attached(attachment: Object) -> bool:
     """Whether kubelets have been told so."""
     return bool(attachment.get("status", {}).get("attached"))

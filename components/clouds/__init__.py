@@ -79,6 +79,10 @@ class CloudAdapter(Protocol):
         """A machine that joins the cluster; the subnet is the zone's; ingress machines get load balancers' traffic."""
         ...
 
+    def storage(self, opts: pulumi.ResourceOptions) -> None:
+        """What claims in the cluster refer to, where controller `volume` is run: the default class, the driver."""
+        ...
+
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:

@@ -154,10 +154,22 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
 
     mixed, all_by_daemon = run_stack(), run_stack(executors={})
 
-    assert flag(mixed) == "--controllers=service,node-lifecycle"
-    assert flag(all_by_daemon) == "--controllers=node,route,service,node-lifecycle"
+    assert flag(mixed) == "--controllers=service,node-lifecycle,volume"
+    assert flag(all_by_daemon) == "--controllers=node,route,service,node-lifecycle,volume"
     assert ("nodes/status", "patch") not in may(mixed)
     assert ("nodes/status", "patch") in may(all_by_daemon)
+
+
+def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
+    recording = run_stack()
+
+    made = recording.one("kubernetes:storage.k8s.io/v1:StorageClass", "mycloud").inputs
+    assert made["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
+    assert made["provisioner"] == "mycloud.io/volume"
+    assert made["volumeBindingMode"] == "WaitForFirstConsumer"
+    assert made["allowVolumeExpansion"] is True
+    driver = recording.one("kubernetes:storage.k8s.io/v1:CSIDriver", "mycloud.io").inputs
+    assert driver["spec"] == {"attachRequired": True, "podInfoOnMount": False}
 
 
 def test_the_ccm_comes_up_before_nodes_are_initialised(run_stack: Any) -> None:

@@ -45,7 +45,12 @@ def test_everything_is_read_into_one_typed_object() -> None:
 
     assert config.node_pools[0].role is Role.CONTROL_PLANE
     assert config.run_by(Executor.PULUMI) == [Controller.NODE]
-    assert config.run_by(Executor.DAEMON) == [Controller.ROUTE, Controller.SERVICE, Controller.NODE_LIFECYCLE]
+    assert config.run_by(Executor.DAEMON) == [
+        Controller.ROUTE,
+        Controller.SERVICE,
+        Controller.NODE_LIFECYCLE,
+        Controller.VOLUME,
+    ]
     assert config.workloads
     assert not config.protect
 

@@ -70,8 +70,8 @@ class LocalStack:
                 return {op: n for op, n in event["summaryEvent"]["resourceChanges"].items() if op != "same" and n}
         raise AssertionError(f"{verb} --json printed no summary event")
 
-    def engine(self, *command: str) -> str:
-        """Run the engine's own command line on the stack, as `python -m local` left it."""
+    def engine(self, *command: str, expect: int = 0) -> str:
+        """Run the engine's own command line on the stack, as `python -m local` left it; what it says where it fails."""
         copy = self.state / "stacks" / "local" / "Pulumi.local.yaml"
         where = ["--stack", "local", "--state", str(self.state), "--config-file", str(copy)]
         done = subprocess.run(
@@ -82,8 +82,8 @@ class LocalStack:
             timeout=280,
             check=False,
         )
-        assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        assert done.returncode == expect, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr if expect else done.stdout
 
     @property
     def outputs(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
     """The stack, brought up once for the module."""
-    daemon = dict.fromkeys(("node", "node-lifecycle", "service", "route"), "daemon")
+    daemon = dict.fromkeys(("node", "node-lifecycle", "service", "route", "volume"), "daemon")
     empty_stack.configure("executors", daemon)
     empty_stack.scale_workers(2)
     empty_stack.run("up")

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pulumi
+from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
 from cloud_controller.load_balancer import CLUSTER_TAG
 from components.clouds import ClusterParts, MachineParts, NetworkParts
 from components.clouds.mycloud.resources import Cluster, Machine, Network, Subnet
@@ -77,6 +79,26 @@ class MycloudAdapter:
         # Of what is known while an update is previewed: a machine's outputs are not.
         made = machine.id.apply(lambda machine_id: provider_id({"id": machine_id, "region": REGION, "zone": zone}))
         return MachineParts(machine.name, made)
+
+    def storage(self, opts: pulumi.ResourceOptions) -> None:
+        # By this object kube-controller-manager makes VolumeAttachments, and schedulers and kubelets wait for them.
+        CSIDriver(
+            DRIVER,
+            metadata={"name": DRIVER},
+            spec={"attach_required": True, "pod_info_on_mount": False},
+            opts=opts,
+        )
+        StorageClass(
+            self.name,
+            metadata={"name": self.name, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            provisioner=PROVISIONER,
+            parameters={"type": "standard"},
+            reclaim_policy="Delete",
+            # A volume belongs to a zone: the scheduler says which.
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            opts=opts,
+        )
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

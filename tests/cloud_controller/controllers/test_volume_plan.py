@@ -14,6 +14,7 @@ from cloud_controller.controllers.volume_observation import (
     PROVIDER_ID,
     VOLUME_ID,
     VolumeObservation,
+    leaving,
     related,
     to_read,
 )
@@ -619,6 +620,33 @@ def test_a_change_concerns_what_depends_on_it(changed: str, concerned: set[str])
     observation = world(claim(), attachment(), volume())
 
     assert concerned <= related(observation, {changed})
+
+
+# --------------------------------------------------------------------------------------------- before a cluster goes
+
+
+@pytest.mark.parametrize(
+    ("objects", "waits", "held"),
+    [
+        ((pv(),), True, []),
+        ((), False, []),
+        ((pv(), claim()), False, ["default/data"]),
+        ((pv(), {**claim(), "metadata": {**claim()["metadata"], "deletionTimestamp": GONE}}), True, []),
+        ((pv(policy="Retain"), claim()), False, []),
+    ],
+    ids=["the claim is gone", "so is its PersistentVolume", "the claim is there", "the claim is going", "retained"],
+)
+def test_a_cluster_waits_for_the_volumes_of_claims_that_are_gone(
+    objects: tuple[Object, ...], waits: bool, held: list[str]
+) -> None:
+    pvs = [each for each in objects if "csi" in each["spec"]]
+    claims = [each for each in objects if "csi" not in each["spec"]]
+
+    assert leaving([handed_over()], pvs, claims) == ([handed_over()] if waits else [], held)
+
+
+def test_it_waits_for_a_volume_that_no_persistent_volume_ever_stood_for() -> None:
+    assert leaving([volume()], [], []) == ([volume()], [])
 
 
 # ---------------------------------------------------------------------------------------------------------- sizes
