@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-from typing import Protocol, cast
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 
 from benchmarks.figure import Figure
 
-# name -> module; a module has `measure() -> Figure`, and is imported only when it runs.
-BENCHMARKS = {
-    "control-plane-ready": "benchmarks.control_plane_ready",
-    "up-local": "benchmarks.up_local",
-    "preview-local": "benchmarks.preview_local",
+
+def _measure(module: str, *arguments: int) -> Sequence[Figure]:
+    # Imported only when it runs.
+    figures: Sequence[Figure] = import_module(f"benchmarks.{module}").measure(*arguments)
+    return figures
+
+
+BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
+    "control-plane-ready": partial(_measure, "control_plane_ready"),
+    "up-local": partial(_measure, "up_local"),
+    "preview-local": partial(_measure, "preview_local"),
+    "mycloud-nodes-500": partial(_measure, "mycloud_nodes", 500),
+    "mycloud-nodes-1000": partial(_measure, "mycloud_nodes", 1000),
+    "mycloud-nodes-5000": partial(_measure, "mycloud_nodes", 5000),
+    "mycloud-services-500": partial(_measure, "mycloud_services", 500),
+    "mycloud-node-added": partial(_measure, "mycloud_node_added", 500),
+    "mycloud-idle": partial(_measure, "mycloud_idle", 5000, 500),
 }
-
-
-class Benchmark(Protocol):
-    def measure(self) -> Figure: ...
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     options = parser.parse_args(arguments)
     for name in [options.name] if options.name else BENCHMARKS:
-        benchmark = cast(Benchmark, importlib.import_module(BENCHMARKS[name]))
-        print(benchmark.measure().to_json(), flush=True)
+        for figure in BENCHMARKS[name]():
+            print(figure.to_json(), flush=True)
     return 0
 
 

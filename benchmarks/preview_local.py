@@ -12,12 +12,12 @@ PROMISED_SECONDS = 5.0
 RUNS = 3
 
 
-def measure() -> Figure:
+def measure() -> list[Figure]:
     """The median of some previews."""
     with local_stack() as stack:
         stack.run("up")
         seconds = statistics.median(_preview(stack) for _ in range(RUNS))
-    return Figure("preview-local", seconds, "s", PROMISED_SECONDS)
+    return [Figure("preview-local", seconds, "s", PROMISED_SECONDS)]
 
 
 def _preview(stack: LocalStack) -> float:
