@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, TypeVar
 
 from cloud_controller.cloud import Cloud, CloudError
@@ -63,6 +63,7 @@ PerformBatch = Callable[[Sequence[O], Run], Sequence[ActionError | None]]
 
 _single: dict[type, Perform[Any]] = {}
 _batch: dict[type, PerformBatch[Any]] = {}
+_in_order: dict[type, Perform[Any]] = {}
 
 
 def performs(operation: type[O]) -> Callable[[Perform[O]], Perform[O]]:
@@ -85,6 +86,20 @@ def performs_batch(operation: type[O]) -> Callable[[PerformBatch[O]], PerformBat
     return register
 
 
+def performs_in_order(*operations: type) -> Callable[[Perform[O]], Perform[O]]:
+    """Decorate the function that performs one operation of these types, of which one object may need several.
+
+    Those of one object (`service/NAMESPACE/NAME`) follow one another in the plan's order, and end with the first that
+    fails; other objects go on meanwhile.
+    """
+
+    def register(function: Perform[O]) -> Perform[O]:
+        _in_order.update(dict.fromkeys(operations, function))
+        return function
+
+    return register
+
+
 def run(
     plan: Plan,
     kube: Kube,
@@ -101,7 +116,7 @@ def run(
 
     `done` is told of each result, in the same order, as soon as it is there.
 
-    Once `stop` is set no further action is begun, and one that was not begun has no result: another process may lead.
+    Once `stop` is set no further action is begun: another process may lead. What was not begun has no result.
     Ignored differences are left alone, as the word says. An assumed action has nothing to perform: observe and plan
     again once the cluster is there (ValueError).
     """
@@ -109,10 +124,10 @@ def run(
     stop = stop or threading.Event()
     results: list[ActionResult] = []
     with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
-        for operation, group in groupby(plan.changes, lambda action: type(action.operation)):
+        for operation, group in groupby(plan.changes, _kind):
             actions = list(group)
             for result in _perform(operation, actions, world, pool, stop):
-                if isinstance(result.error, _NotBegun):
+                if isinstance(result.error, Postponed):
                     continue
                 results.append(result)
                 done(result)
@@ -129,21 +144,32 @@ def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
     return (result for result in results if not result.ok)
 
 
-class _NotBegun(CloudError):
-    """The run was stopped before the action's turn."""
+class Postponed(CloudError):
+    """The action was not carried out, for it would be wrong now; it is in the next plan."""
+
+
+class _InOrder:
+    """Stands for all operations that are performed in order, whatever their type."""
+
+
+def _kind(action: Action) -> type:
+    operation = type(action.operation)
+    return _InOrder if operation in _in_order else operation
 
 
 def _perform(
     operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor, stop: threading.Event
 ) -> Iterable[ActionResult]:
     if stop.is_set():
-        return [ActionResult(action, _NotBegun()) for action in actions]
+        return [ActionResult(action, _not_begun()) for action in actions]
     if operation in _batch:
         try:
             errors = _batch[operation]([action.operation for action in actions], world)
         except (CloudError, ApiError) as error:
             return [ActionResult(action, error) for action in actions]
         return [ActionResult(action, error) for action, error in zip(actions, errors, strict=True)]
+    if operation is _InOrder:
+        return chain.from_iterable(pool.map(lambda each: _one_by_one(each, world, stop), _sequences(actions)))
     if operation not in _single:
         raise ValueError(f"{actions[0].target}: nothing performs a {operation.__name__}; is the action an assumed one?")
     perform = _single[operation]
@@ -151,13 +177,40 @@ def _perform(
     def one(action: Action) -> ActionResult:
         # Asked for each: the interpreter's exit waits for a pool until its queue is empty.
         if stop.is_set():
-            return ActionResult(action, _NotBegun())
+            return ActionResult(action, _not_begun())
         try:
             return ActionResult(action, answer=perform(action.operation, world))
         except (CloudError, ApiError) as error:
             return ActionResult(action, error)
 
     return pool.map(one, actions) if len(actions) > 1 else [one(actions[0])]
+
+
+def _one_by_one(actions: Sequence[Action], world: Run, stop: threading.Event) -> list[ActionResult]:
+    results = []
+    for action in actions:
+        if stop.is_set():
+            break
+        try:
+            results.append(ActionResult(action, answer=_in_order[type(action.operation)](action.operation, world)))
+        except Postponed as reason:
+            _log.info("postponed target=%s why=%r", action.target, str(reason))
+        except (CloudError, ApiError) as error:
+            results.append(ActionResult(action, error))
+            break
+    return results
+
+
+def _not_begun() -> Postponed:
+    return Postponed("the run was stopped before the action's turn")
+
+
+def _sequences(actions: Sequence[Action]) -> list[list[Action]]:
+    """The actions of each object."""
+    by_object: dict[str, list[Action]] = {}
+    for action in actions:
+        by_object.setdefault("/".join(action.target.split("/")[:3]), []).append(action)
+    return [*by_object.values()]
 
 
 def _record(controller: str, action: Action, error: ActionError | None, metrics: Metrics | None) -> None:

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 
@@ -57,9 +57,10 @@ def run(options: argparse.Namespace) -> int:
 def plan(options: argparse.Namespace) -> int:
     """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs rights to read alone."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    names, settings = cli_options.chosen(options), _settings(options)
+    names = cli_options.chosen(options)
     cloud = _cloud(options)
     kube = kubernetes(options)
+    settings = _settings(options, names)  # What is wrong with them is told before anything is asked.
     found = {name: find(name, kube, cloud, settings) for name in names}
     if options.output == "json":
         _print_json({name: each.plan.to_json() for name, each in found.items()})
@@ -73,9 +74,10 @@ def plan(options: argparse.Namespace) -> int:
 def apply(options: argparse.Namespace) -> int:
     """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    names, settings = cli_options.chosen(options), _settings(options)
+    names = cli_options.chosen(options)
     cloud = _cloud(options)
     kube = kubernetes(options)
+    settings = _settings(options, names)  # What is wrong with them is told before anything is asked.
     cloud.check_access(names)
     elector = None
     if options.leader_elect:
@@ -144,10 +146,10 @@ def _ask(changes: int) -> bool:
 # ----------------------------------------------------------------------------------------------------- what is used
 
 
-def _settings(options: argparse.Namespace) -> PlanSettings:
-    routes = "route" in cli_options.chosen(options)
+def _settings(options: argparse.Namespace, controllers: Collection[str]) -> PlanSettings:
     return PlanSettings(
-        route=cli_options.route_options(options) if routes else None, service=cli_options.service_options(options)
+        route=cli_options.route_options(options) if "route" in controllers else None,
+        service=cli_options.service_options(options),
     )
 
 

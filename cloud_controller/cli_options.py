@@ -60,7 +60,9 @@ def parse(
         of_file = cli_config_file.read(path, commands, options.command_name)
         commands[options.command_name].set_defaults(**of_file)
         options = parser.parse_args(arguments)
-    if hasattr(options, "cloud"):
+    if options.command_name in commands:
+        if not options.cloud:
+            commands[options.command_name].error("--cloud is missing, on the line and in --config")
         _refuse_contradictions(options)
     return options
 
@@ -299,8 +301,6 @@ def _serving(options: argparse.Namespace) -> Serving:
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
     given = vars(options)
-    if not options.cloud:
-        raise InvalidConfiguration("cloud", "missing", ", ".join(clouds.names()))
     if options.context and not options.kubeconfig:
         raise InvalidConfiguration("context", "given without --kubeconfig")
     if options.kube_api_burst is not None and options.kube_api_qps == 0:

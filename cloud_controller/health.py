@@ -110,7 +110,8 @@ class HealthServer:
 
         self._server = Server((serving.address, serving.port), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_STOP_CHECK,), name="health", daemon=True)
+        serve = self._server.serve_forever
+        self._thread = threading.Thread(target=serve, args=(_STOP_CHECK,), name="health", daemon=True)
 
     @property
     def port(self) -> int:

@@ -80,7 +80,8 @@ class Rules:
 def rules(controllers: Collection[str], *, protected: bool = False) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
-    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. Raises `InvalidConfiguration` for a name that is no controller.
+    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. Raises `InvalidConfiguration`
+    for a name that is no controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}

@@ -14,13 +14,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Throttled
+from cloud_controller.apply import Postponed
+from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers import service_plan, service_rules
 from cloud_controller.controllers.service_apply import (
     KubeOperation,
-    Postponed,
     change_load_balancer,
     change_service,
+    load_balancers_of,
 )
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_service
@@ -47,7 +48,6 @@ from cloud_controller.load_balancer_backends import Backends, NodeBackend
 from cloud_controller.load_balancer_operations import (
     AddMembers,
     CreateLoadBalancer,
-    LoadBalancers,
     Operation,
     PutListener,
     PutPool,
@@ -110,7 +110,7 @@ def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
 
     Raises InvalidConfiguration for a cloud without any load balancers.
     """
-    load_balancers = _load_balancers(cloud)
+    load_balancers = load_balancers_of(cloud)
     # In this order: a load balancer that is read, and whose Service is not found later, has none.
     found = {lb.id: lb for lb in load_balancers.read()}
     services = kube.list(SERVICES).items
@@ -157,7 +157,7 @@ class ServiceController:
         options: ServiceOptions,
     ) -> None:
         self._kube = kube
-        self._load_balancers = _load_balancers(cloud)
+        self._load_balancers = load_balancers_of(cloud)
         self._services = services
         self._nodes = nodes
         self._events = events
@@ -471,10 +471,3 @@ def _named(services: Iterable[Object], builder: LoadBalancerBuilder) -> set[str]
 def _makes_parts(plan: Plan, id: str) -> bool:
     operations = (action.operation for action in plan.changes)
     return any(isinstance(operation, PutListener | PutPool) and operation.id == id for operation in operations)
-
-
-def _load_balancers(cloud: Cloud) -> LoadBalancers:
-    if cloud.load_balancers is None:
-        why = f"cloud {cloud.provider_name} has no load balancers"
-        raise InvalidConfiguration("controllers", why, "every controller but service")
-    return cloud.load_balancers

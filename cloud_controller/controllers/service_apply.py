@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import assert_never
+from typing import assert_never, get_args
 
-from cloud_controller.cloud import Conflict
+from cloud_controller import apply
+from cloud_controller.apply import Postponed
+from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration
 from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress
 from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
@@ -22,8 +24,21 @@ from cloud_controller.load_balancer_operations import (
 KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress
 
 
-class Postponed(Exception):
-    """An operation would stop traffic if it was carried out now; it is still in the next plan."""
+def load_balancers_of(cloud: Cloud) -> LoadBalancers:
+    """Raises InvalidConfiguration for a cloud without load balancers."""
+    if cloud.load_balancers is None:
+        why = f"cloud {cloud.provider_name} has no load balancers"
+        raise InvalidConfiguration("controllers", why, "every controller but service")
+    return cloud.load_balancers
+
+
+@apply.performs_in_order(*get_args(KubeOperation), *get_args(Operation))
+def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
+    """One operation of a plan for all Services (`cloud-controller apply`)."""
+    if isinstance(operation, KubeOperation):
+        change_service(run.kube, operation)
+    else:
+        change_load_balancer(load_balancers_of(run.cloud), operation)
 
 
 def change_service(kube: Kube, operation: KubeOperation) -> Object:

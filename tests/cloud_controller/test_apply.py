@@ -40,6 +40,16 @@ class Meet:
     barrier: threading.Barrier
 
 
+@dataclass(frozen=True)
+class Step:
+    word: str
+
+
+@dataclass(frozen=True)
+class Finish:
+    word: str
+
+
 said: list[str] = []
 
 
@@ -67,6 +77,15 @@ def _meet(operation: Meet, _: apply.Run) -> None:
 def _batch(operations: Sequence[Batch], _: apply.Run) -> Sequence[apply.ActionError | None]:
     said.append("+".join(operation.word for operation in operations))
     return [Conflict("no") if operation.word == "bad" else None for operation in operations]
+
+
+@apply.performs_in_order(Step, Finish)
+def _step(operation: Step | Finish, _: apply.Run) -> None:
+    if operation.word == "bad":
+        raise Conflict("no")
+    if operation.word == "later":
+        raise apply.Postponed("too early")
+    said.append(operation.word)
 
 
 def action(operation: object, target: str = "t", kind: ActionKind = ActionKind.CREATE) -> Action:
@@ -110,6 +129,27 @@ def test_a_batch_is_one_call_with_an_error_each() -> None:
 
     assert said == ["a+bad+c"]
     assert [result.ok for result in results] == [True, False, True]
+
+
+def test_steps_of_one_object_are_carried_out_in_order_and_end_with_the_first_that_fails() -> None:
+    results = carried_out(
+        action(Step("a1"), "service/x/a"),
+        action(Step("bad"), "service/x/a/listener/80"),
+        action(Finish("a3"), "service/x/a"),
+        action(Step("b1"), "service/x/b"),
+        action(Finish("b2"), "service/x/b"),
+    )
+
+    assert [word for word in said if word.startswith("a")] == ["a1"]
+    assert [word for word in said if word.startswith("b")] == ["b1", "b2"]
+    assert [result.ok for result in results] == [True, False, True, True]
+
+
+def test_what_would_be_wrong_now_is_left_for_the_next_plan_and_what_follows_is_carried_out() -> None:
+    results = carried_out(action(Step("later"), "service/x/a"), action(Finish("a2"), "service/x/a"))
+
+    assert said == ["a2"]
+    assert [result.ok for result in results] == [True]
 
 
 def test_ignored_differences_are_left_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_an_api_server_that_does_not_answer_is_told_by_its_address(
 def test_an_unknown_controller_is_told_with_the_known_ones(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, "--controllers=nodes"), capsys)
 
-    assert "'nodes' is no controller (allowed: node, node-lifecycle, service, route)" in line
+    assert "'nodes' is no controller (allowed: node, node-lifecycle, service, route, volume)" in line
 
 
 def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(
@@ -124,7 +125,8 @@ def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
         given.append(options)
         return Plan()
 
-    monkeypatch.setattr(service, "observe", lambda *_: None)
+    nothing = SimpleNamespace(services=[], load_balancers=[], classes=frozenset())
+    monkeypatch.setattr(service, "observe", lambda *_: nothing)
     monkeypatch.setattr(service, "plan", plan)
 
     assert main(command(files, "--controllers=service", "--backend-nodes=ready-workers")) == 0

@@ -157,9 +157,12 @@ def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told
         options("--cloud=mycloud", *arguments)
 
 
-def test_without_a_cloud_there_is_nothing_to_do() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"cloud: missing \(allowed: mycloud"):
+def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
         options()
+
+    assert ended.value.code == 2
+    assert "--cloud is missing" in capsys.readouterr().err
 
 
 def test_routes_may_be_left_out_by_upstreams_flag() -> None:
