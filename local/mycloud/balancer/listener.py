@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from local.addresses import socket_address
@@ -72,7 +73,9 @@ class ActiveListener:
         try:
             await self._forwarder.listen(self._address, self.config.port)
         except OSError as error:
-            self.error = f"listener {self.config.protocol} {self.config.port} on {self._address}: {error.strerror}"
+            # asyncio's own text has the address once more.
+            reason = os.strerror(error.errno) if error.errno else error
+            self.error = f"listener {self.config.protocol} {self.config.port} on {self._address}: {reason}"
         else:
             self.error, self._is_bound = None, True
 

@@ -281,9 +281,7 @@ def test_a_port_that_is_taken_fails_the_listener_with_the_reason_and_heals() -> 
             blocker = socket.create_server((LB, port))
             await data_plane.apply(config([tcp(port), tcp(other)], [pool(a())]))
 
-            (failure,) = the_report(data_plane).failures
-            assert f"TCP {port}" in failure
-            assert "in use" in failure
+            assert the_report(data_plane).failures == [f"listener TCP {port} on {LB}: Address already in use"]
             assert await ask(other) == "a"
 
             blocker.close()
@@ -564,6 +562,23 @@ def test_max_qps_of_a_udp_listener_counts_datagrams() -> None:
 
         assert await client.answers.get() == b"one:x"
         await until(lambda: counters(data_plane).rejected_qps >= 10)
+
+    run(scenario)
+
+
+def test_a_datagram_of_a_client_outside_the_source_ranges_is_dropped_also_in_an_open_session() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        port = free_port(LB, socket.SOCK_DGRAM)
+        members = pool(await udp_backend("one"))
+        await data_plane.apply(config([udp(port)], [members], sources=["127.0.0.0/24"]))
+        client = await udp_client(port)
+        assert await client.ask(b"x") == b"one:x"
+
+        await data_plane.apply(config([udp(port)], [members], sources=["127.2.0.0/16"]))
+        client.transport.sendto(b"x")
+
+        await until(lambda: counters(data_plane).rejected_source == 1)
+        assert counters(data_plane).bytes_in == 1
 
     run(scenario)
 
