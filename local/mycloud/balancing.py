@@ -208,7 +208,9 @@ def _changeable(session: Session, id: str) -> tuple[LoadBalancerRecord, LoadBala
     balancer = session.get(LoadBalancerRecord, id)
     if balancer.state == State.DELETING:
         raise Conflict(f"load balancer {id} is being deleted")
-    return balancer, balancer.model_copy(deep=True)
+    # Listeners and backends are replaced, never changed, so they need no copies: there may be thousands.
+    sets = [each.model_copy() for each in balancer.backend_sets]
+    return balancer, balancer.model_copy(update={"listeners": [*balancer.listeners], "backend_sets": sets})
 
 
 def _finish(
