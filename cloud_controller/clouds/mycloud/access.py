@@ -11,9 +11,15 @@ from cloud_controller.clouds.mycloud.scope import Scope
 _TABLE = "/v1/route_tables/{table}/routes"
 _LB = "/v1/load_balancers"
 _READS: Mapping[str, tuple[str, ...]] = {
-    "node": ("GET /v1/machines",),
-    "node-lifecycle": ("GET /v1/machines",),
-    "route": ("GET /v1/machines", "GET /v1/networks/{network}", "GET /v1/quotas", f"GET {_TABLE}"),
+    "node": ("GET /v1/machines", "GET /v1/machines/ID"),
+    "node-lifecycle": ("GET /v1/machines", "GET /v1/machines/ID"),
+    "route": (
+        "GET /v1/machines",
+        "GET /v1/machines/ID",
+        "GET /v1/networks/{network}",
+        "GET /v1/quotas",
+        f"GET {_TABLE}",
+    ),
     "service": ("GET /v1/machines", f"GET {_LB}"),
     "volume": ("GET /v1/volumes", "GET /v1/volumes/ID"),
 }
@@ -44,21 +50,26 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
 def check(client: Client, scope: Scope, controllers: Collection[str], *, read_only: bool) -> None:
     """Raise AccessDenied that names the operations which this token may not do, though these controllers do them."""
     scope.cluster()  # A wrong token or cluster is told as such.
-    needed = operations(controllers, read_only=read_only)
     table = "ID"
     network = f"GET /v1/networks/{scope.network_id}"
-    if any("{table}" in operation for operation in needed) and not _denied(client, [network]):
+    if "route" in controllers and not _denied(client, [network]):
         table = scope.route_table_id
-    denied = _denied(client, [operation.format(network=scope.network_id, table=table) for operation in needed])
-    if denied:
-        why = f"needed by {', '.join(sorted(controllers))}"
-        raise AccessDenied(f"mycloud: the token lacks the right to {', '.join(denied)} ({why})")
+    needed = {
+        name: {
+            operation.format(network=scope.network_id, table=table)
+            for operation in operations(name, read_only=read_only)
+        }
+        for name in controllers
+    }
+    if denied := _denied(client, sorted(set().union(*needed.values()))):
+        why = ", ".join(name for name in controllers if needed[name] & {*denied})
+        raise AccessDenied(f"mycloud: the token lacks the right to {', '.join(denied)} (needed by {why})")
 
 
-def operations(controllers: Collection[str], *, read_only: bool) -> list[str]:
-    """`METHOD PATH` of everything that these controllers ask of mycloud, sorted; `{network}` and `{table}` are open."""
+def operations(controller: str, *, read_only: bool) -> list[str]:
+    """`METHOD PATH` of everything that the controller asks of mycloud; `{network}` and `{table}` are left open."""
     tables = (_READS,) if read_only else (_READS, _WRITES)
-    return sorted({operation for table in tables for name in controllers for operation in table.get(name, ())})
+    return [operation for table in tables for operation in table.get(controller, ())]
 
 
 def _denied(client: Client, asked: list[str]) -> list[str]:
