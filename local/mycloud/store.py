@@ -174,7 +174,8 @@ class Session:
     def query(self, type_: type[R], wanted: Filter | None = None) -> list[R]:
         """All objects that match, oldest first."""
         clause, values = _where(type_, wanted or Filter())
-        rows = self._db.execute(f"SELECT body FROM objects WHERE {clause} ORDER BY seq", values)
+        # The plus keeps SQLite from going through all objects in order, where an index finds the few that match.
+        rows = self._db.execute(f"SELECT body FROM objects WHERE {clause} ORDER BY +seq", values)
         return [type_.model_validate_json(row[0]) for row in rows]
 
     def exists(self, type_: type[R], wanted: Filter) -> bool:
