@@ -8,7 +8,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.leader import LeaseTimes
 from cloud_controller.options import controllers
 
-ALL = ("node", "node-lifecycle", "service", "route")
+ALL = ("node", "node-lifecycle", "service", "route", "volume")
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,10 @@ ALL = ("node", "node-lifecycle", "service", "route")
     [
         ("*", ALL),
         ("route,node", ("node", "route")),
-        ("*,-route", ("node", "node-lifecycle", "service")),
-        ("-route,*", ("node", "node-lifecycle", "service")),
+        ("*,-route", ("node", "node-lifecycle", "service", "volume")),
+        ("-route,*", ("node", "node-lifecycle", "service", "volume")),
         ("cloud-node,cloud-node-lifecycle-controller", ("node", "node-lifecycle")),
+        ("pvlabel,cloud-volume", ("volume",)),
         (" node , route ", ("node", "route")),
     ],
 )

@@ -80,8 +80,8 @@ def volume(stack: LocalStack) -> dict[str, Any]:
 
 def visits(stack: LocalStack) -> list[str]:
     """What the volume holds, read where the cloud keeps it."""
-    (found,) = (stack.state / "mycloud" / "volumes" / volume(stack)["id"]).glob("visits")
-    return found.read_text().splitlines()
+    folder = stack.state / "mycloud" / "volumes" / str(volume(stack)["id"])
+    return (folder / "visits").read_text().splitlines()
 
 
 def pods(stack: LocalStack) -> list[Object]:
