@@ -139,7 +139,7 @@ class TcpForwarder:
         loop = asyncio.get_running_loop()
         sock = _backend_socket(socket.SOCK_STREAM, None if self.masquerade else client)
         try:
-            await loop.sock_connect(sock, target)
+            await connect(sock, target)
         except BaseException:
             sock.close()
             raise
@@ -434,6 +434,13 @@ class UdpForwarder:
         asyncio.get_running_loop().remove_reader(session.socket)
         session.socket.close()
         self.counters.closed(session.target)
+
+
+async def connect(sock: socket.socket, target: Target) -> None:
+    """Connect a non-blocking socket. Raises OSError."""
+    # On loopback the handshake is over when this returns, and sock_connect finds its result without a wait.
+    sock.connect_ex(target)
+    await asyncio.get_running_loop().sock_connect(sock, target)
 
 
 def _backend_socket(kind: socket.SocketKind, client: Target | None) -> socket.socket:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from local.addresses import socket_address
 from local.mycloud.balancer.http import HttpError, request
+from local.mycloud.forwarding import connect
 from local.mycloud.models import Backend, HealthCheck
 
 BackendId = tuple[str, int]
@@ -105,7 +106,7 @@ async def passes(check: HealthCheck, key: BackendId) -> bool:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         try:
             async with asyncio.timeout(check.timeout_seconds):
-                await asyncio.get_running_loop().sock_connect(sock, target)
+                await connect(sock, target)
         except (OSError, TimeoutError):
             return False
     return True
