@@ -57,12 +57,16 @@ Ctx = Annotated[Context, Depends(_context)]
 
 
 class ListQuery(Strict):
-    """The query of every collection; `ids` is comma-separated, `tag` and `any_tag` are `key=value`, repeatable."""
+    """The query of every collection.
+
+    `ids` and `names` are comma-separated; `tag` and `any_tag` are `key=value`, repeatable.
+    """
 
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = MAX_PAGE
     cursor: str | None = None
     ids: str | None = None
     name: str | None = None
+    names: str | None = None
     tag: Annotated[list[str], Field(default_factory=list)]
     any_tag: Annotated[list[str], Field(default_factory=list)]
     state: State | None = None
@@ -74,12 +78,10 @@ class ListQuery(Strict):
 
     def filter(self) -> Filter:
         """The query as the store takes it; raises `InvalidParameter`."""
-        ids = None if self.ids is None else [each for each in self.ids.split(",") if each]
-        if ids is not None and len(ids) > MAX_PAGE:
-            raise InvalidParameter(f"{len(ids)} ids are too many", field="ids", allowed=f"at most {MAX_PAGE}")
         return Filter(
-            ids=ids,
+            ids=_several("ids", self.ids),
             name=self.name,
+            names=_several("names", self.names),
             tags=_tags("tag", self.tag),
             any_tags=_tags("any_tag", self.any_tag),
             states=None if self.state is None else [self.state.value],
@@ -89,6 +91,15 @@ class ListQuery(Strict):
             zone=self.zone,
             machine_id=self.machine_id,
         )
+
+
+def _several(field: str, text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    values = [each for each in text.split(",") if each]
+    if len(values) > MAX_PAGE:
+        raise InvalidParameter(f"{len(values)} {field} are too many", field=field, allowed=f"at most {MAX_PAGE}")
+    return values
 
 
 def _tags(field: str, texts: list[str]) -> list[tuple[str, str]]:

@@ -159,6 +159,56 @@ def test_a_key_that_fails_for_ever_comes_back_once_a_backoff_however_often_it_is
     assert list(controller._backoff) == []
 
 
+class Waits(threading.Event):
+    """A stop event whose waits the test makes: each lets so many keys come."""
+
+    def __init__(self, controller: LoopController, *arrivals: int) -> None:
+        super().__init__()
+        self.controller = controller
+        self.arrivals = [*arrivals]
+        self.waited = 0
+
+    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002
+        for number in range(self.arrivals.pop(0) if self.arrivals else 0):
+            self.controller.trigger(f"{self.waited}-{number}")
+        self.waited += 1
+        return False
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "waited"),
+    [((0,), 1), ((30, 30, 0), 3), ((30, 30, 30, 30, 30), 4), ((99,), 1)],
+    ids=["one alone", "until no more come", "not for ever", "until a batch is full"],
+)
+def test_a_pass_waits_while_more_and_more_keys_come(bench: Bench, arrivals: tuple[int, ...], waited: int) -> None:
+    bench.controller._all = False
+    bench.controller.trigger("first")
+    stop = Waits(bench.controller, *arrivals)
+
+    keys = bench.controller._next(stop)
+
+    assert keys is not None and len(keys) == 1 + sum(arrivals[:waited])
+    assert stop.waited == waited
+
+
+def test_a_warning_is_told_again_only_when_it_changes_or_after_a_while(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(bench.controller.events, "warning", lambda _obj, _reason, message: told.append(message))
+    now = 1000.0
+    monkeypatch.setattr("cloud_controller.controllers.loop.time.monotonic", lambda: now)
+
+    for message in ("down", "down", "refused", "refused"):
+        bench.controller.warn(node("a"), "NotSynced", message)
+    bench.controller.warn(node("b"), "NotSynced", "refused")
+    assert told == ["down", "refused", "refused"]
+
+    now += 600
+    assert bench.controller.warn(node("a"), "NotSynced", "refused")
+    assert told == ["down", "refused", "refused", "refused"]
+
+
 def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())

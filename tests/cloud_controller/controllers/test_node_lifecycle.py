@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import Instance, InstanceRef, InstanceState, InvalidConfiguration, Unavailable
+from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, InvalidConfiguration, Unavailable
 from cloud_controller.controllers.node_lifecycle import (
     NodeLifecycleObservation,
     NodeLifecycleOptions,
@@ -72,6 +73,29 @@ def test_a_node_whose_machine_runs_is_left_alone(state: InstanceState) -> None:
     assert actions(node(), {"a": machine(state)}) == []
 
 
+def test_a_node_stays_until_its_machine_has_been_missing_for_the_grace_period() -> None:
+    observation = NodeLifecycleObservation((node(),), {"a": None}, missing={"a": 29.0})
+    options = NodeLifecycleOptions(grace=30)
+
+    (action,) = plan(observation, options)
+    assert (action.kind, action.reason) == (
+        ActionKind.IGNORE,
+        "its machine is missing for 29 s; it is deleted after 30 s",
+    )
+
+    (action,) = plan(replace(observation, missing={"a": 30.0}), options)
+    assert action.kind is ActionKind.DELETE
+
+
+def test_a_machine_that_only_its_name_tells_must_be_missing_for_a_minute() -> None:
+    unidentified = node()
+    del unidentified["spec"]["providerID"]
+    observation = NodeLifecycleObservation((unidentified,), {"a": None})
+
+    assert [action.kind for action in plan(observation)] == [ActionKind.IGNORE]
+    assert [action.kind for action in plan(replace(observation, missing={"a": 60.0}))] == [ActionKind.DELETE]
+
+
 def test_an_error_about_a_node_changes_nothing_and_is_reported() -> None:
     (action,) = plan(NodeLifecycleObservation((node(),), {}, {"a": InvalidConfiguration("node a", "wrong")}))
 
@@ -121,6 +145,49 @@ def test_a_machine_that_the_second_answer_knows_is_not_gone(cloud: Any) -> None:
     observation = observe_nodes([node("a")], InstanceSnapshot(Late()))
 
     assert len(plan(observation)) == 0
+
+
+def test_all_nodes_that_are_not_ready_are_one_call(cloud: Any) -> None:
+    nodes = [node(f"n{number:02}", "False") for number in range(60)]
+    for each in nodes:
+        cloud.machine(each["metadata"]["name"])
+
+    observe_nodes(nodes, InstanceSnapshot(cloud))
+
+    assert cloud.describes == [60]
+
+
+def test_that_a_machine_is_gone_is_asked_again_for_it_alone(cloud: Any) -> None:
+    nodes = [node(f"n{number:03}", "False") for number in range(300)]
+    for each in nodes[1:]:
+        cloud.machine(each["metadata"]["name"])
+
+    observation = observe_nodes(nodes, InstanceSnapshot(cloud))
+
+    assert [name for name, found in observation.instances.items() if found is None] == ["n000"]
+    assert (cloud.lists, cloud.describes) == (1, [1, 1])
+
+
+def test_a_second_answer_that_is_an_error_deletes_nothing(cloud: Any) -> None:
+    class Doubtful:
+        """Says first that the machine is gone, then that two have this name."""
+
+        asked = 0
+
+        def list(self) -> Sequence[Instance]:
+            return []
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            self.asked += 1
+            if self.asked == 2:
+                raise Conflict("two machines are named a")
+            found: Mapping[InstanceRef, Instance | None] = cloud.describe(refs)
+            return found
+
+    observation = observe_nodes([node("a")], InstanceSnapshot(Doubtful()))
+
+    assert (set(observation.instances), set(observation.errors)) == (set(), {"a"})
+    assert [action.kind for action in plan(observation)] == [ActionKind.IGNORE]
 
 
 def test_a_cloud_that_does_not_answer_deletes_nothing(cloud: Any) -> None:

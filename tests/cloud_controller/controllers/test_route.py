@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from cloud_controller import apply
 from cloud_controller.cloud import Instance, InstanceState, InvalidConfiguration, Route
 from cloud_controller.controllers.route import RouteObservation, RouteOptions, observe_nodes, plan, plan_teardown
+from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
@@ -34,7 +36,7 @@ def machine(name: str) -> Instance:
     return Instance(f"i-{name}", f"fake://z/i-{name}", name, "small", "z", "r", InstanceState.RUNNING, ())
 
 
-def observed(nodes: Iterable[Object], routes: Iterable[Route], known: str = "abc") -> RouteObservation:
+def observed(nodes: Iterable[Object], routes: Iterable[Route], known: Iterable[str] = "abc") -> RouteObservation:
     return RouteObservation(tuple(routes), tuple(nodes), {name: machine(name) for name in known})
 
 
@@ -153,6 +155,136 @@ def test_removal_of_the_cluster_takes_every_owned_route_and_no_other() -> None:
 def test_a_wrong_cluster_range_is_refused_by_name(cidrs: tuple[str, ...]) -> None:
     with pytest.raises(InvalidConfiguration, match="cluster-cidr"):
         RouteOptions(cidrs)
+
+
+def unmarked(cidr: str, target: str, *, blackhole: bool = False) -> Route:
+    """Of a cloud whose routes carry no tags."""
+    return Route(cidr, target, blackhole, owned=None)
+
+
+def judged(routes: Iterable[Route], *machines: str, nodes: Iterable[Object] = ()) -> RouteObservation:
+    return replace(observed(nodes, routes), machines=frozenset(machines))
+
+
+def test_an_unmarked_route_to_a_machine_of_the_cluster_is_its_own() -> None:
+    found = plan(judged([unmarked("10.1.7.0/24", "i-terminated", blackhole=True)], "i-terminated"), CLUSTER)
+
+    assert lines(found) == [("delete", "route/10.1.7.0/24")]
+
+
+@pytest.mark.parametrize(
+    "route",
+    [unmarked("10.1.7.0/24", "i-theirs"), unmarked("10.0.0.0/15", "i-ours"), unmarked("10.1.7.0/24", "i-forgotten")],
+    ids=["another's machine", "not wholly inside", "nobody knows the machine"],
+)
+def test_an_unmarked_route_that_is_not_surely_the_clusters_is_foreign(route: Route) -> None:
+    (action,) = plan(judged([route], "i-ours"), CLUSTER)
+
+    assert action.kind is ActionKind.IGNORE
+    assert "foreign" in str(action.reason)
+
+
+def test_an_unmarked_route_that_leads_a_nodes_pods_to_another_of_our_machines_is_replaced() -> None:
+    routes = [unmarked("10.1.0.0/24", "i-old")]
+
+    assert lines(plan(judged(routes, "i-old", nodes=[node("a", "10.1.0.0/24")]), CLUSTER)) == [
+        ("replace", "route/10.1.0.0/24")
+    ]
+
+
+def test_whose_routes_are_is_asked_only_where_one_leads_to_a_machine_that_is_no_nodes(cloud: Any) -> None:
+    cloud.machine("a")
+    cloud.machine("old", state=InstanceState.TERMINATED)
+    cloud.table = [unmarked("10.1.0.0/24", "i-a")]
+    nodes = [node("a", "10.1.0.0/24")]
+    assert len(plan(observe_nodes(nodes, cloud, InstanceSnapshot(cloud)), CLUSTER)) == 0
+    assert cloud.lists == 0
+
+    cloud.table.append(unmarked("10.1.1.0/24", "i-old"))
+
+    assert lines(plan(observe_nodes(nodes, cloud, InstanceSnapshot(cloud)), CLUSTER)) == [
+        ("delete", "route/10.1.1.0/24")
+    ]
+    assert cloud.lists == 1
+
+
+def test_a_pod_range_outside_the_clusters_is_reported_and_gets_no_route() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24", "fd00::/64")], []), CLUSTER)
+
+    assert lines(found) == [
+        ("ignore", "route/fd00::/64"),
+        ("create", "route/10.1.0.0/24"),
+        ("update", "node/a/network-unavailable"),
+    ]
+    assert found.actions[0].reason == "it lies outside --cluster-cidr=10.1.0.0/16"
+    assert found.actions[2].changes[0].after == "True"
+
+
+def test_the_network_of_a_dual_stack_node_waits_for_both_routes() -> None:
+    options = RouteOptions(("10.1.0.0/16", "fd00::/48"))
+
+    found = plan(observed([node("a", "10.1.0.0/24", "fd00::/64", network=None)], []), options)
+
+    (condition,) = [action.operation for action in found if isinstance(action.operation, SetNetworkAvailable)]
+    assert (condition.available, condition.needs) == (True, frozenset({"route/10.1.0.0/24", "route/fd00::/64"}))
+
+
+def test_a_nearly_full_table_is_reported() -> None:
+    nodes = [node(f"n{number}", f"10.1.{number}.0/24") for number in range(8)]
+    observation = replace(
+        observed(nodes, [Route("192.168.0.0/16", "i-theirs", owned=False)], []),
+        instances={f"n{number}": machine(f"n{number}") for number in range(8)},
+        quota=11,
+    )
+
+    report, *rest = plan(observation, CLUSTER)
+
+    assert (report.target, report.summary) == ("route-table", "9 of 11 routes are used")
+    assert report.operation == QuotaUse(9, 11)
+    assert len([action for action in rest if action.kind is ActionKind.CREATE]) == 8
+
+
+def test_a_table_with_room_is_not_reported() -> None:
+    observation = replace(observed([node("a", "10.1.0.0/24")], []), quota=48)
+
+    assert lines(plan(observation, CLUSTER)) == [("create", "route/10.1.0.0/24")]
+
+
+def test_what_does_not_fit_into_the_table_is_not_tried_and_said_at_the_node() -> None:
+    nodes = [node("a", "10.1.0.0/24", network=None), node("b", "10.1.1.0/24", network=None)]
+    observation = replace(observed(nodes, [Route("192.168.0.0/16", "i-theirs", owned=False)]), quota=2)
+
+    found = plan(observation, CLUSTER)
+
+    assert lines(found) == [
+        ("ignore", "route-table"),
+        ("ignore", "route/10.1.1.0/24"),
+        ("create", "route/10.1.0.0/24"),
+        ("update", "node/a/network-unavailable"),
+        ("update", "node/b/network-unavailable"),
+    ]
+    assert found.actions[1].operation == Unreachable(nodes[1])
+    assert "quota of 2" in str(found.actions[1].reason)
+    assert [action.changes[0].after for action in found.actions[3:]] == ["False", "True"]
+
+
+def test_a_route_that_is_removed_makes_room_for_another() -> None:
+    observation = replace(observed([node("a", "10.1.0.0/24")], [Route("10.1.7.0/24", "i-x")]), quota=1)
+
+    assert ("create", "route/10.1.0.0/24") in lines(plan(observation, CLUSTER))
+
+
+def test_a_route_that_was_refused_is_left_alone_for_a_while_and_its_node_is_not_available() -> None:
+    observation = replace(
+        observed([node("a", "10.1.0.0/24")], [Route("10.1.7.0/24", "i-x")]),
+        refused={"10.1.0.0/24": "no", "10.1.7.0/24": "no"},
+    )
+
+    assert lines(plan(observation, CLUSTER)) == [
+        ("ignore", "route/10.1.7.0/24"),
+        ("ignore", "route/10.1.0.0/24"),
+        ("update", "node/a/network-unavailable"),
+    ]
 
 
 CIDRS = st.integers(0, 9).map("10.1.{}.0/24".format)

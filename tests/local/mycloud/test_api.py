@@ -108,12 +108,14 @@ def test_lists_filter_by_ids_name_tags_state_and_foreign_keys(api: TestClient) -
     assert found(zone="zone-b", cluster_id=where["cluster"]["id"], ids=one["id"]) == ["one"]
     assert found(network_id="net-000000000000") == []
     assert found(ids="") == []
+    assert found(names="two,unknown") == ["two"]
 
 
-def test_more_than_a_hundred_ids_are_refused(api: TestClient) -> None:
-    ids = ",".join(f"i-{number:012x}" for number in range(101))
+@pytest.mark.parametrize("field", ["ids", "names"])
+def test_more_than_a_hundred_are_refused(api: TestClient, field: str) -> None:
+    many = ",".join(f"i-{number:012x}" for number in range(101))
 
-    assert refused(api.get("/v1/machines", params={"ids": ids}), 400, "InvalidParameter")["field"] == "ids"
+    assert refused(api.get("/v1/machines", params={field: many}), 400, "InvalidParameter")["field"] == field
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,474 @@
+"""What the daemon's loops for nodes and routes ask of the cloud and write, pass by pass, on an API server in memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.controllers import loop
+from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.controllers.node import NodeController
+from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
+from cloud_controller.controllers.route import RouteController, RouteOptions
+from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.kube import NODES, EventType, NotFoundError, Object, PatchType, Resource, name
+from cloud_controller.metrics import Metrics
+from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
+from tests.cloud_controller.conftest import FakeCloud
+
+TAINT = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+CIDR = "10.1.0.0/16"
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Cluster:
+    """Nodes in an API server and, the same moment, in the informer of the daemon; events by reason."""
+
+    cloud: FakeCloud
+    clock: Clock = field(default_factory=Clock)
+    stored: dict[str, Object] = field(default_factory=dict)
+    handlers: list[Any] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=Metrics)
+    version: int = 0
+
+    def __post_init__(self) -> None:
+        self.machines = InstanceSnapshot(self.cloud, 5.0, clock=self.clock)
+
+    @property
+    def context(self) -> ControllerContext:
+        this: Any = self
+        return ControllerContext(this, this.cloud, this, self.metrics, self.machines, workers=2)
+
+    # -- an informer
+
+    def add_handler(self, handler: Any) -> None:
+        self.handlers.append(handler)
+
+    def items(self) -> list[Object]:
+        return [*self.stored.values()]
+
+    def put(self, node: Object) -> None:
+        old = self.stored.get(name(node))
+        self.version += 1
+        node["metadata"]["resourceVersion"] = str(self.version)
+        self.stored[name(node)] = node
+        for handler in self.handlers:
+            handler(EventType.MODIFIED if old else EventType.ADDED, old, node)
+
+    # -- an API server
+
+    def get(self, resource: Resource, key: str) -> Object:
+        assert resource == NODES
+        if key not in self.stored:
+            raise NotFoundError(404, "NotFound", key)
+        return self.stored[key]
+
+    def patch(self, resource: Resource, key: str, patch: Object, *_: Any, **options: Any) -> Object:
+        if resource != NODES:
+            self.events.append((key, "told again", ""))
+            return patch
+        self.writes.append(f"{key} {options.get('subresource', 'object')}")
+        node = copy.deepcopy(self.get(resource, key))
+        _merge(node, copy.deepcopy(patch), options["type"])
+        self.put(node)
+        return node
+
+    def delete(self, _: Resource, key: str, *, uid: str) -> None:
+        assert self.stored[key]["metadata"]["uid"] == uid
+        self.writes.append(f"{key} delete")
+        del self.stored[key]
+
+    def create(self, _: Resource, event: Object) -> Object:
+        self.events.append((event["involvedObject"]["name"], event["reason"], event["message"]))
+        return event
+
+    # -- what tests do
+
+    def register(self, key: str, pod_cidr: str | None = None, *, ready: str = "True") -> None:
+        """What a kubelet of an external cloud does."""
+        self.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": key, "uid": f"uid-{key}", "creationTimestamp": "2026-01-01T00:00:00Z"},
+                "spec": {"taints": [TAINT], **({"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]} if pod_cidr else {})},
+                "status": {"conditions": [{"type": "Ready", "status": ready}]},
+            }
+        )
+
+    def told(self, controller: LoopController) -> list[tuple[str, str, str]]:
+        """Every event so far."""
+        assert controller.events.close()
+        return self.events
+
+    def triggered(self, controller: LoopController) -> frozenset[str]:
+        """The keys of the next pass."""
+        keys = frozenset(controller._keys)
+        controller._keys.clear()
+        return keys
+
+
+def _merge(target: Object, patch: Object, how: PatchType) -> None:
+    for key, value in patch.items():
+        if key == "conditions" and how is PatchType.STRATEGIC:
+            new = {each["type"] for each in value}
+            target[key] = [each for each in target.get(key, []) if each["type"] not in new] + value
+        elif isinstance(value, dict):
+            _merge(target.setdefault(key, {}), value, how)
+        else:
+            target[key] = value
+
+
+@pytest.fixture
+def cluster(cloud: FakeCloud) -> Cluster:
+    return Cluster(cloud)
+
+
+# ------------------------------------------------------------------------------------------------------------- nodes
+
+
+def test_a_new_node_is_two_writes_and_one_event(cluster: Cluster) -> None:
+    cluster.cloud.machine("a")
+    cluster.register("a")
+    controller = NodeController(cluster.context)
+
+    assert [*controller.reconcile(None)] == []
+
+    assert cluster.writes == ["a status", "a object"]
+    assert cluster.told(controller) == [("a", "Synced", "Node synced successfully")]
+
+
+def test_what_its_own_writes_trigger_costs_neither_a_call_nor_a_write(cluster: Cluster) -> None:
+    controller = NodeController(cluster.context)
+    for number in range(100):
+        cluster.cloud.machine(f"n{number}")
+        cluster.register(f"n{number}")
+    assert [*controller.reconcile(cluster.triggered(controller))] == []
+    writes = len(cluster.writes)
+    cluster.clock.now += 60  # As long as the writes of thousands of nodes take.
+
+    again = cluster.triggered(controller)
+    assert len(again) == 100
+    assert [*controller.reconcile(again)] == []
+
+    assert (cluster.cloud.describes, cluster.cloud.lists) == ([100], 0)
+    assert len(cluster.writes) == writes
+
+
+def test_thousands_of_nodes_that_register_one_after_another_cost_a_call_a_hundred(cluster: Cluster) -> None:
+    controller = NodeController(cluster.context)
+    registered = 0
+    for arrive in (130, 270, 90, 310, 150, 50):  # Meanwhile the pass before was written.
+        for number in range(registered, registered + arrive):
+            cluster.cloud.machine(f"n{number:04}")
+            cluster.register(f"n{number:04}")
+        registered += arrive
+        assert [*controller.reconcile(cluster.triggered(controller))] == []
+        cluster.clock.now += 20
+    while keys := cluster.triggered(controller):
+        assert [*controller.reconcile(keys)] == []
+
+    assert not any(has_taint(node, UNINITIALIZED_TAINT) for node in cluster.items())
+    assert sum(cluster.cloud.describes) == registered == 1000
+    assert len(cluster.cloud.describes) <= 11
+
+
+def test_a_pass_over_all_sees_what_changed_in_the_cloud(cluster: Cluster) -> None:
+    cluster.cloud.machine("a")
+    cluster.register("a")
+    controller = NodeController(cluster.context)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.machine("a", type="large")
+    cluster.clock.now += 300
+
+    assert [*controller.reconcile(None)] == []
+
+    assert cluster.stored["a"]["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "large"
+    assert cluster.writes[2:] == ["a object"], "the addresses are as they were"
+
+
+def test_a_node_that_can_not_be_initialised_says_so_once_however_often_it_is_tried(cluster: Cluster) -> None:
+    cluster.register("a")
+    controller = NodeController(cluster.context)
+
+    for _ in range(5):
+        assert [*controller.reconcile(frozenset({"a"}))] == ["a"]
+
+    assert [(who, reason) for who, reason, _ in cluster.told(controller)] == [("a", "NodeNotSynced")]
+
+
+def test_both_delays_of_a_node_are_measured(cluster: Cluster) -> None:
+    cluster.cloud.machine("a")
+    cluster.register("a")
+
+    assert [*NodeController(cluster.context).reconcile(None)] == []
+
+    text = cluster.metrics.render().decode()
+    assert "node_controller_cloud_provider_taint_removal_delay_seconds_count 1.0" in text
+    assert "node_controller_initial_node_sync_delay_seconds_count 1.0" in text
+
+
+# --------------------------------------------------------------------------------------------------------- lifecycle
+
+
+def lost(cluster: Cluster, key: str = "a") -> None:
+    """A node whose machine is gone."""
+    cluster.register(key, ready="Unknown")
+    cluster.stored[key]["spec"]["providerID"] = f"fake://zone-a/i-{key}"
+
+
+def passes(controller: LoopController, monkeypatch: pytest.MonkeyPatch, *moments: float) -> Iterator[None]:
+    for moment in moments:
+        monkeypatch.setattr("cloud_controller.controllers.node_lifecycle.time.monotonic", lambda moment=moment: moment)
+        assert [*controller.reconcile(None)] == []
+        yield
+
+
+def test_without_a_grace_period_the_node_of_a_machine_that_is_gone_goes_at_once(cluster: Cluster) -> None:
+    lost(cluster)
+    controller = NodeLifecycleController(cluster.context)
+
+    assert [*controller.reconcile(None)] == []
+
+    assert cluster.writes == ["a delete"]
+    assert cluster.told(controller) == [
+        ("a", "DeletingNode", "Deleting node a because it does not exist in the cloud provider")
+    ]
+
+
+def test_the_grace_period_begins_when_the_machine_is_first_found_missing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost(cluster)
+    controller = NodeLifecycleController(cluster.context, options=NodeLifecycleOptions(grace=30))
+    steps = passes(controller, monkeypatch, 100, 129, 130)
+
+    next(steps)
+    next(steps)
+    assert cluster.writes == []
+    next(steps)
+    assert cluster.writes == ["a delete"]
+
+
+def test_a_machine_that_was_seen_meanwhile_gets_the_whole_grace_period_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost(cluster)
+    controller = NodeLifecycleController(cluster.context, options=NodeLifecycleOptions(grace=30))
+    steps = passes(controller, monkeypatch, 100, 120, 130, 160)
+
+    next(steps)
+    cluster.cloud.machine("a")
+    cluster.clock.now += 10
+    next(steps)
+    del cluster.cloud.machines["a"]
+    cluster.clock.now += 10
+    next(steps)
+    assert cluster.writes == []
+    next(steps)
+    assert cluster.writes == ["a delete"]
+
+
+def test_while_the_cloud_does_not_answer_no_node_is_deleted_whatever_the_grace(cluster: Cluster) -> None:
+    lost(cluster)
+    cluster.cloud.error = Unavailable("down")
+
+    with pytest.raises(Unavailable):
+        NodeLifecycleController(cluster.context).reconcile(None)
+
+    assert cluster.writes == []
+
+
+def test_a_stopped_machine_is_one_taint_however_often_it_is_seen(cluster: Cluster) -> None:
+    cluster.cloud.machine("a", state=InstanceState.STOPPED)
+    cluster.register("a", ready="False")
+    controller = NodeLifecycleController(cluster.context)
+
+    for _ in range(3):
+        assert [*controller.reconcile(None)] == []
+
+    assert has_taint(cluster.stored["a"], SHUTDOWN_TAINT)
+    assert cluster.writes == ["a object"]
+
+
+# ------------------------------------------------------------------------------------------------------------ routes
+
+
+def routed(cluster: Cluster, count: int) -> RouteController:
+    """Nodes with pod ranges, and the controller."""
+    for number in range(count):
+        cluster.cloud.machine(f"n{number}")
+        cluster.register(f"n{number}", f"10.1.{number}.0/24")
+    return RouteController(cluster.context, RouteOptions((CIDR,)))
+
+
+def network(cluster: Cluster, key: str) -> str:
+    found = condition(cluster.stored[key], "NetworkUnavailable")
+    return found["status"] if found else "nothing"
+
+
+def test_a_change_is_written_from_the_table_that_is_known(cluster: Cluster) -> None:
+    controller = routed(cluster, 3)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.machine("n9")
+    cluster.register("n9", "10.1.9.0/24")
+
+    assert [*controller.reconcile(frozenset({"n9"}))] == []
+
+    assert cluster.cloud.route_lists == 1
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0", "i-n1", "i-n2", "i-n9"]
+    assert network(cluster, "n9") == "False"
+
+
+def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+
+    assert [*controller.reconcile(frozenset({"n1"}))] == []
+
+    assert cluster.cloud.route_lists == 1
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
+
+
+def test_which_machine_is_whose_is_not_asked_in_each_pass(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+
+    for _ in range(10):
+        assert [*controller.reconcile(None)] == []
+        cluster.clock.now += 30
+
+    assert (len(cluster.cloud.describes), cluster.cloud.lists) == (1, 0)
+
+
+def test_a_route_that_somebody_removed_is_written_again_by_the_pass_over_all(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.table.pop()
+
+    assert [*controller.reconcile(None)] == []
+
+    assert len(cluster.cloud.table) == 2
+
+
+def test_after_a_write_whose_outcome_is_not_known_the_table_is_read(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    cluster.cloud.refuse_routes_to = {"i-n1"}
+    assert [*controller.reconcile(None)] == ["route/10.1.1.0/24"]
+    assert network(cluster, "n1") == "True"
+    cluster.cloud.refuse_routes_to = set()
+
+    assert [*controller.reconcile(frozenset({"route/10.1.1.0/24"}))] == []
+
+    assert cluster.cloud.route_lists == 2
+    assert network(cluster, "n1") == "False"
+
+
+def test_a_route_that_is_refused_is_not_tried_again_before_its_time_whatever_else_happens(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_FIRST_RETRY", 1000.0)
+    controller = routed(cluster, 2)
+    cluster.cloud.refuse_routes_to = {"i-n1"}
+    stop: Any = None
+    controller._pass(None, stop)
+    writes = cluster.cloud.route_writes
+
+    for _ in range(10):
+        controller._pass(frozenset({"n0"}), stop)
+        controller._pass(None, stop)
+
+    assert cluster.cloud.route_writes == writes
+    assert network(cluster, "n1") == "True"
+
+
+def test_a_full_table_costs_no_write_and_is_filled_when_there_is_room(cluster: Cluster) -> None:
+    cluster.cloud.quota = 2
+    controller = routed(cluster, 4)
+    assert [*controller.reconcile(None)] == []
+    writes = cluster.cloud.route_writes
+    assert [network(cluster, f"n{number}") for number in range(4)] == ["False", "False", "True", "True"]
+
+    assert [*controller.reconcile(None)] == []
+    assert cluster.cloud.route_writes == writes
+    cluster.cloud.quota = 10
+    assert [*controller.reconcile(None)] == []
+
+    assert len(cluster.cloud.table) == 4
+    assert [network(cluster, f"n{number}") for number in range(4)] == ["False"] * 4
+
+
+def test_that_the_table_is_nearly_full_is_told_in_an_event_and_in_metrics_once(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.cloud.quota = 5
+    controller = routed(cluster, 4)
+
+    for _ in range(3):
+        assert [*controller.reconcile(None)] == []
+
+    told = [event for event in cluster.told(controller) if event[1] == "RouteQuotaNearlyUsed"]
+    assert told == [
+        (
+            "kube-system",
+            "RouteQuotaNearlyUsed",
+            "4 of 5 routes are used: ask the cloud for more before nodes are added",
+        )
+    ]
+    assert caplog.text.count("route quota used=4 quota=5") == 1
+    text = cluster.metrics.render().decode()
+    assert "cloud_controller_routes 4.0" in text
+    assert "cloud_controller_route_quota 5.0" in text
+
+
+def test_a_quota_that_shrank_unseen_is_an_error_a_route_and_asked_for_again(cluster: Cluster) -> None:
+    cluster.cloud.quota = 100
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.quota = 2
+    cluster.cloud.machine("n9")
+    cluster.register("n9", "10.1.9.0/24")
+
+    assert [*controller.reconcile(frozenset({"n9"}))] == ["route/10.1.9.0/24"]
+    assert [*controller.reconcile(None)] == []
+
+    assert cluster.metrics.registry.get_sample_value("cloud_controller_route_quota") == 2
+    assert ("n9", "FailedToCreateRoute") in [(who, reason) for who, reason, _ in cluster.told(controller)]
+
+
+# -------------------------------------------------------------------------------------------------------------- idle
+
+
+def test_an_idle_cluster_costs_no_write_and_one_snapshot_a_period(cluster: Cluster) -> None:
+    route = routed(cluster, 150)
+    controllers = [NodeController(cluster.context), NodeLifecycleController(cluster.context), route]
+    for _ in range(2):
+        for controller in controllers:
+            assert [*controller.reconcile(None)] == []
+    cluster.clock.now += 6
+    cluster.writes.clear()
+    cluster.cloud.describes.clear()
+    cluster.cloud.lists = cluster.cloud.route_lists = 0
+
+    for _ in range(20):
+        for controller in controllers:
+            assert [*controller.reconcile(None)] == []
+            cluster.clock.now += 2
+
+    assert cluster.writes == []
+    assert (cluster.cloud.lists, cluster.cloud.describes) == (20, [])
+    assert cluster.cloud.route_lists == 20
