@@ -74,6 +74,8 @@ class Gate:
         scope["access"] = access
         met = context.faults.meet(operation)
         if met.delay:
+            # The call has arrived: a slow cloud does it also for a caller who no longer waits.
+            receive = await _arrived(receive)
             await asyncio.sleep(met.delay)
         if met.error is not None:
             await error_answer(met.error)(scope, receive, send)
@@ -110,6 +112,19 @@ def _bearer_token(scope: Scope) -> str:
     header: bytes = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, token = header.partition(b" ")
     return token.strip().decode("latin-1") if kind.lower() == b"bearer" else ""
+
+
+async def _arrived(receive: Receive) -> Receive:
+    """Take the whole request in; what then hands it to the application."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    kept = iter(messages)
+
+    async def replay() -> Message:
+        return next(kept, None) or await receive()
+
+    return replay
 
 
 def error_answer(error: ApiError) -> JSONResponse:

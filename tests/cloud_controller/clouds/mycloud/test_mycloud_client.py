@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from typing import TYPE_CHECKING
 
@@ -189,6 +190,19 @@ def test_a_lost_answer_to_a_create_without_a_token_is_an_error_and_not_repeated(
     with pytest.raises(Unavailable, match="connection lost during POST /v1/load_balancers"):
         site.client.create("load_balancers", load_balancer(site))
 
+    assert len(site.load_balancers()) == 1
+
+
+def test_a_slow_cloud_does_also_what_its_caller_no_longer_waits_for(site: MyCloudSite) -> None:
+    site.fault("POST /v1/load_balancers", "latency", seconds=0.4)
+    impatient = Client(site.endpoint, site.token, timeout=0.1)
+
+    with pytest.raises(Unavailable, match="did not answer POST /v1/load_balancers in time"):
+        impatient.create("load_balancers", load_balancer(site))
+
+    deadline = time.monotonic() + 10
+    while not site.load_balancers() and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert len(site.load_balancers()) == 1
 
 
