@@ -16,6 +16,8 @@ class SourceRanges:
         """Whether a client with this socket address is served: ranges may mean that, or its cluster address."""
         if not self._ranges:
             return True
-        _, _, rest = client.partition(".")
-        forms = (ip_address(client), ip_address(f"10.{rest}"))
+        forms = [ip_address(client)]
+        first, _, rest = client.partition(".")
+        if first == "127":
+            forms.append(ip_address(f"10.{rest}"))
         return any(form in each for form in forms for each in self._ranges)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from local.mycloud.balancer.health import Verdict
 from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
+from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer.token_bucket import TokenBucket
 from local.mycloud.forwarding import Target
 
@@ -68,6 +71,26 @@ def test_least_connections_takes_turns_among_equals() -> None:
 def test_no_scheduler_chooses_from_nothing() -> None:
     assert RoundRobin().choose([], {}) is None
     assert LeastConnections().choose([], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("ranges", "client", "is_admitted"),
+    [
+        ([], "127.2.0.1", True),
+        (["127.2.0.0/16"], "127.2.0.1", True),
+        (["10.2.0.0/16"], "127.2.0.1", True),
+        (["10.2.0.0/16", "10.3.0.0/16"], "127.3.0.1", True),
+        (["10.2.0.0/16"], "127.3.0.1", False),
+        (["10.2.0.0/16"], "192.2.0.1", False),
+        (["192.2.0.0/16"], "192.2.0.1", True),
+        (["fd00::/8"], "127.2.0.1", False),
+        (["0.0.0.0/0"], "127.2.0.1", True),
+    ],
+)
+def test_source_ranges_mean_a_clients_address_or_its_form_as_a_cluster_address(
+    ranges: list[str], client: str, is_admitted: bool
+) -> None:
+    assert SourceRanges(ranges).admits(client) is is_admitted
 
 
 def test_a_bucket_lets_a_seconds_worth_through_at_once_and_then_its_rate() -> None:
