@@ -206,8 +206,8 @@ def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str
     removed = tuple(member for member in actual.members if member.key not in keys)
     if removed:
         where = f"{target}/pool/{actual.name}/members"
-        all_at_once = len(removed) == len(actual.members)
-        operation = RemoveMembers(id, actual.name, removed, successors=tuple(wanted) if all_at_once else ())
+        all_at_once = len(removed) == len(actual.members) and bool(wanted)
+        operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=all_at_once)
         yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
 
 

@@ -54,14 +54,15 @@ class AddMembers:
 class RemoveMembers:
     """Take these members out; those that are gone already do not matter.
 
-    `successors`: the members that stand in for all of a pool's at once. The old ones must serve until one of these is
-    found healthy (or none of the old is), else the port would be without any backend between two health checks.
+    `successors` are the members that stay. `hand_over`: none of them was there before, so the old ones must serve until
+    one of them is found healthy, else the port would be without any backend between two health checks.
     """
 
     id: str
     pool: str
     members: tuple[Member, ...]
     successors: tuple[Member, ...] = ()
+    hand_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

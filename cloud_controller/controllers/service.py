@@ -428,7 +428,8 @@ class ServiceController:
             if isinstance(operation, KubeOperation):
                 changed = change_service(self._kube, operation)
             elif isinstance(operation, Operation):
-                made = change_load_balancer(self._load_balancers, operation)
+                handing_over = self._handovers.waits_for(key)
+                made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
                 self._remember(key, uid, operation, made)
             else:
                 raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")

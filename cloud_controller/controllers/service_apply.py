@@ -67,14 +67,16 @@ def change_service(kube: Kube, operation: KubeOperation) -> Object:
             assert_never(operation)
 
 
-def change_load_balancer(load_balancers: LoadBalancers, operation: Operation) -> ObservedLoadBalancer | None:
+def change_load_balancer(
+    load_balancers: LoadBalancers, operation: Operation, *, handing_over: bool = False
+) -> ObservedLoadBalancer | None:
     """Change the cloud; answers a load balancer that was made. May be repeated.
 
-    Raises CloudError, and Postponed for members that must serve a little longer.
+    Raises CloudError, and Postponed for members that must serve a little longer; `handing_over`: some already do.
     """
     if isinstance(operation, CreateLoadBalancer):
         return _create(load_balancers, operation)
-    if isinstance(operation, RemoveMembers) and operation.successors:
+    if isinstance(operation, RemoveMembers) and (operation.hand_over or handing_over):
         _require_successor(load_balancers, operation)
     return carry_out(load_balancers, operation)
 

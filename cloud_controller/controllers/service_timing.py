@@ -86,6 +86,11 @@ class Polling:
             now = self._clock()
             return pause_between_looks(now - self._since.setdefault(name, now))
 
+    def waits_for(self, name: str) -> bool:
+        """Whether this one is waited for."""
+        with self._lock:
+            return name in self._since
+
     def over(self, name: str) -> None:
         """This one is waited for no more."""
         with self._lock:

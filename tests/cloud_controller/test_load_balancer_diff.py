@@ -19,6 +19,7 @@ from cloud_controller.load_balancer import (
     ObservedLoadBalancer,
     Pool,
 )
+from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_diff import diff
 from cloud_controller.load_balancer_operations import (
@@ -221,7 +222,7 @@ def test_members_are_added_before_others_are_removed() -> None:
 
     assert operations(plan) == [
         AddMembers("lb-1", "tcp-80", (Member("10.0.0.3", 30080, "i-10.0.0.3"),)),
-        RemoveMembers("lb-1", "tcp-80", (Member("10.0.0.1", 30080, "i-10.0.0.1"),)),
+        RemoveMembers("lb-1", "tcp-80", (Member("10.0.0.1", 30080, "i-10.0.0.1"),), desired.pools[0].members),
     ]
     assert {action.target for action in plan} == {f"{TARGET}/pool/tcp-80/members"}
 
@@ -256,6 +257,35 @@ def test_a_setting_of_one_listener_changes_that_listener_only() -> None:
     assert [str(change) for change in action.changes] == ["max_qps: (none) -> 5"]
 
 
+def test_members_that_all_go_at_once_name_those_that_stand_in_for_them() -> None:
+    (old,), new = model(80).pools, (Member("10.0.0.1", 31080, "i-10.0.0.1"),)
+
+    plan = changed(replace(model(80), pools=(replace(old, members=new),)), observed(model(80)))
+
+    assert operations(plan) == [
+        AddMembers("lb-1", "tcp-80", new),
+        RemoveMembers("lb-1", "tcp-80", old.members, new, hand_over=True),
+    ]
+
+
+def test_members_of_which_some_stay_need_nobody_to_stand_in() -> None:
+    desired = replace(model(80), pools=(pool(80, ["10.0.0.1"]),))
+
+    plan = changed(desired, observed(replace(model(80), pools=(pool(80, ["10.0.0.1", "10.0.0.2"]),))))
+
+    (removal,) = operations(plan)
+    assert not removal.hand_over
+
+
+def test_the_tags_of_parts_are_set_in_place_and_those_of_others_kept() -> None:
+    ours = replace(model(80), listeners=(replace(listener(80), tags={"owner": "web"}),))
+    theirs = replace(model(80), listeners=(replace(listener(80), tags={"team": "edge"}),))
+
+    (action,) = changed(ours, observed(theirs))
+
+    assert action.operation == PutListener("lb-1", replace(listener(80), tags={"team": "edge", "owner": "web"}))
+
+
 def test_tcp_and_udp_of_one_port_are_two_listeners() -> None:
     udp = Listener("UDP", 80, "udp-80", {})
     both = replace(model(80), listeners=(listener(80), udp), pools=(pool(80), replace(pool(80), name="udp-80")))
@@ -280,19 +310,31 @@ ADDRESSES = st.lists(st.sampled_from([f"10.0.0.{number}" for number in range(4)]
 
 @st.composite
 def models(draw: st.DrawFn) -> LoadBalancerModel:
+    """Any: ports may change protocol, node ports and pools, and pools may be swapped or shared."""
     numbers = draw(st.lists(st.sampled_from([22, 80, 443]), unique=True))
-    pools = tuple(
-        pool(
+    pools = []
+    for number in numbers:
+        made = pool(
             number, draw(ADDRESSES), check=draw(st.sampled_from(["TCP", "HTTP"])), scheduler=draw(st.sampled_from("ab"))
         )
-        for number in numbers
-    )
-    return replace(
-        model(),
-        name=draw(st.sampled_from(["web", "other"])),
-        listeners=tuple(listener(number, max_qps=draw(st.sampled_from([None, 5]))) for number in numbers),
-        pools=pools,
-    )
+        node_port = draw(st.sampled_from([30000, 31000]))
+        members = tuple(replace(each, port=node_port, weight=draw(st.integers(1, 2))) for each in made.members)
+        pools.append(replace(made, members=members, tags=draw(st.sampled_from([{}, {"owner": "web"}]))))
+    listeners = []
+    for number in numbers:
+        for protocol in draw(st.sampled_from([("TCP",), ("UDP",), ("TCP", "UDP"), ()])):
+            its_pool = draw(st.sampled_from(numbers))
+            settings = {"max_qps": draw(st.sampled_from([None, 5]))}
+            listeners.append(Listener(protocol, number, f"tcp-{its_pool}", settings))
+    name = draw(st.sampled_from(["web", "other"]))
+    return replace(model(), name=name, listeners=tuple(listeners), pools=tuple(pools))
+
+
+def members_behind(model: LoadBalancerModel, listener: Listener) -> dict[tuple[str, int], Member]:
+    """What the listener of this key sends to in the model, by address and port."""
+    (current,) = (each for each in model.listeners if each.key == listener.key)
+    (its_pool,) = (each for each in model.pools if each.name == current.pool)
+    return {member.key: member for member in its_pool.members}
 
 
 def apply_to(model: LoadBalancerModel, operation: Operation) -> LoadBalancerModel:
@@ -329,16 +371,45 @@ def apply_to(model: LoadBalancerModel, operation: Operation) -> LoadBalancerMode
 def test_carrying_the_plan_out_leads_to_what_is_wanted_from_anything(
     desired: LoadBalancerModel, actual: LoadBalancerModel
 ) -> None:
-    unchanged = {each.key for each in desired.listeners if each in actual.listeners}
     model = actual
     for operation in operations(changed(desired, observed(actual))):
         model = apply_to(model, operation)
-        assert unchanged <= {each.key for each in model.listeners}, "an unchanged port never stops"
 
     assert len(changed(desired, observed(model))) == 0
     assert {each.name: set(each.members) for each in model.pools} == {
         each.name: set(each.members) for each in desired.pools
     }
+
+
+@given(models(), models())
+def test_at_every_step_a_port_that_stays_has_the_members_that_stay(
+    desired: LoadBalancerModel, actual: LoadBalancerModel
+) -> None:
+    stay = {each.key for each in desired.listeners} & {each.key for each in actual.listeners}
+    staying = [each for each in desired.listeners if each.key in stay]
+    model = actual
+    for operation in operations(changed(desired, observed(actual))):
+        model = apply_to(model, operation)
+        for each in staying:
+            before, then, now = (members_behind(m, each) for m in (actual, desired, model))
+            assert before.keys() & then.keys() <= now.keys()
+            assert now or not before or not then, "it is never without any member"
+
+
+@given(models(), models())
+def test_what_an_operation_comes_to_is_known_without_asking_the_cloud(
+    desired: LoadBalancerModel, actual: LoadBalancerModel
+) -> None:
+    model = actual
+    for operation in operations(changed(desired, observed(actual))):
+        told = after(observed(model), operation)
+        model = apply_to(model, operation)
+        assert told.model.name == model.name
+        assert {each.key: each for each in told.model.listeners} == {each.key: each for each in model.listeners}
+        assert {each.name: set(each.members) for each in told.model.pools} == {
+            each.name: set(each.members) for each in model.pools
+        }
+        assert told.settled is not isinstance(operation, PutListener | DeleteListener)
 
 
 @given(models(), models(), st.integers(0, 20))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.catalogue import Catalogue
+from cloud_controller.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers import service
 from cloud_controller.controllers.service import ServiceObservation, ServiceOptions
@@ -22,6 +22,7 @@ from cloud_controller.controllers.service_rules import (
 )
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import (
+    PRESERVED_TAG,
     SERVICE_TAG,
     Built,
     HealthCheck,
@@ -35,7 +36,13 @@ from cloud_controller.load_balancer import (
     Pool,
 )
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteLoadBalancer,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
 from cloud_controller.plan import ActionKind, Plan
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
@@ -51,7 +58,7 @@ class Builder:
         name = node["metadata"]["name"]
         return NodeBackend(name, f"i-{name}", name)
 
-    def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+    def members(self, _: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
         return {("TCP", 80): backends.by_node_port(30080)}
 
     def build(self, service: Object, backends: Backends) -> Built:
@@ -67,6 +74,28 @@ class Builder:
             ),
             ignored if asked else (),
         )
+
+
+class PreservingBuilder(Builder):
+    """The same, where load balancers can be preserved."""
+
+    catalogue = Catalogue(
+        "example",
+        ("example.com/",),
+        (
+            Annotation(
+                name="example.com/preserve",
+                argument="preserve_on_delete",
+                sets="preserve_on_delete",
+                type=bool,
+                description="",
+                applies_to="",
+                mutability=Mutability.IN_PLACE,
+                since="",
+                source="",
+            ),
+        ),
+    )
 
 
 def owner_of(service: Object) -> Owner:
@@ -211,6 +240,66 @@ def test_no_node_at_all_still_makes_the_load_balancer_and_warns() -> None:
 
     assert operations(found.plan) == [CreateLoadBalancer]
     assert [reason for reason, _ in found.warnings] == ["UnAvailableLoadBalancer"]
+
+
+def test_both_addresses_of_a_dual_stack_load_balancer_are_in_the_status() -> None:
+    service = web()
+    lb = replace(existing(service), ingress=(Ingress(ip="192.0.2.1"), Ingress(ip="2001:db8::1")))
+
+    (action,) = planned(service, lb)
+
+    assert action.operation == SetIngress("default", "web", "uid-1", ({"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}))
+    written = web(ingress=[{"ip": "192.0.2.1", "ipMode": "VIP"}, {"ip": "2001:db8::1", "ipMode": "VIP"}])
+    assert len(planned(written, lb)) == 0
+    assert len(planned(web(ingress=[*reversed(written["status"]["loadBalancer"]["ingress"])]), lb)) == 1, "in order"
+
+
+# ------------------------------------------------------------------------------------------------- faults, preserving
+
+
+def test_a_service_with_a_fault_keeps_its_listeners_and_they_follow_the_nodes() -> None:
+    service = web(annotations={"bad": "x"}, ingress=INGRESS)
+    lb = existing(web(ingress=INGRESS))
+
+    found = plan_service(service, [lb], backends(node("n2")), Builder(), RULES)
+
+    assert operations(found.plan) == [AddMembers, RemoveMembers]
+    assert found.fault is not None and found.fault.field == "annotation bad"
+    assert plan_service(service, [lb], backends(node()), Builder(), RULES).plan == Plan()
+
+
+def test_the_plan_of_all_says_of_such_a_service_that_nothing_else_is_changed() -> None:
+    lb = existing(web())
+    moved = replace(lb, model=replace(lb.model, pools=(replace(lb.model.pools[0], members=()),)))
+
+    plan = all_planned([web(annotations={"bad": "x"})], [moved])
+
+    assert [(action.kind, action.summary) for action in plan] == [
+        (ActionKind.UPDATE, "add i-n1 (n1:30080)"),
+        (ActionKind.IGNORE, "nothing else is changed"),
+    ]
+
+
+def test_a_preserved_load_balancer_loses_its_owner_and_then_the_service_its_finalizer() -> None:
+    service = web(deleted=True, annotations={"example.com/preserve": "true"})
+    lb = existing(service)
+
+    found = plan_service(service, [lb], backends(node()), PreservingBuilder(), RULES)
+
+    (action,) = found.plan
+    assert isinstance(action.operation, UpdateLoadBalancer)
+    assert action.operation.model == replace(lb.model, tags={PRESERVED_TAG: "c-1/default/web"})
+    assert found.preserves == "lb-1"
+    after_it = plan_service(service, [], backends(node()), PreservingBuilder(), RULES)
+    assert operations(after_it.plan) == [RemoveFinalizer]
+
+
+def test_while_it_is_not_clear_whether_to_preserve_nothing_is_deleted() -> None:
+    service = web(deleted=True, annotations={"example.com/preserve": "yes"})
+
+    found = plan_service(service, [existing(service)], backends(node()), PreservingBuilder(), RULES)
+
+    assert (found.plan, found.fault is not None) == (Plan(), True)
 
 
 # ------------------------------------------------------------------------------------------------------------- nodes

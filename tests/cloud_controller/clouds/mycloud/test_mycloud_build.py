@@ -231,7 +231,7 @@ def test_with_local_and_no_pod_on_an_ingress_node_the_nodes_with_pods_serve_and_
     assert found.warnings == (NO_INGRESS_NODES_WITH_PODS,)
 
 
-# ------------------------------------------------------------------------------------------------------- backends by pod
+# ------------------------------------------------------------------------------------------------- backends by pod
 
 
 def test_by_pod_the_ready_pods_themselves_are_members_on_their_nodes_machines() -> None:

@@ -1,0 +1,320 @@
+"""Load balancers that are reused, shared, preserved and taken over, on mycloud's real API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.controllers.service import POLL, RESYNC
+from tests.cloud_controller.clouds.mycloud.service_world import (
+    WEB,
+    Cluster,
+    controller,
+    members,
+    only,
+    port,
+    settle,
+    web,
+)
+
+if TYPE_CHECKING:
+    from cloud_controller.kube import Object
+    from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
+
+
+@pytest.fixture
+def cluster(site: MyCloudSite) -> Cluster:
+    """One ingress node."""
+    cluster = Cluster()
+    cluster.put_node(site.machine("worker-0"), ingress=True)
+    return cluster
+
+
+@pytest.fixture
+def shared(site: MyCloudSite) -> Json:
+    """A load balancer that somebody made for no Service."""
+    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
+    site.settle()
+    return site.client.get("load_balancers", made["id"])
+
+
+def asking(name: str, *ports: dict[str, Any], **settings: Any) -> Object:
+    service = web(CATALOGUE.annotations(settings), uid=f"uid-{name}", ports=[*ports])
+    service["metadata"]["name"] = name
+    return service
+
+
+def listeners(lb: Json) -> dict[int, str | None]:
+    """Port to UID of the owner."""
+    return {each["port"]: each["tags"].get("kubernetes.io/service-uid") for each in lb["listeners"]}
+
+
+def sync(site: MyCloudSite, cluster: Cluster, *names: str) -> None:
+    """Visits to these Services by a controller that was just started."""
+    running = controller(site, cluster)
+    for name in names:
+        settle(site, running, f"default/{name}")
+
+
+def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    cluster.put(asking("dns", port(5353, 30053, "UDP"), port(5353, 30054), id=shared["id"]))
+
+    sync(site, cluster, "web", "dns")
+
+    lb = only(site.load_balancers())
+    assert listeners(lb) == {8080: "uid-web", 5353: "uid-dns"}
+    assert len(lb["listeners"]) == 3
+    assert (lb["name"], lb["tags"]) == ("edge", {"a": "b"})
+    for name in ("web", "dns"):
+        assert cluster.service(f"default/{name}")["status"]["loadBalancer"]["ingress"][0]["ip"] == lb["address"]
+
+
+def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    other_network = site.client.create("networks", {"name": "n2"})
+    other = site.client.create("clusters", {"name": "c2", "network_id": other_network["id"]})
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    theirs = Cluster()
+    theirs.put(asking("web", port(8443, 30443), id=shared["id"]))
+    theirs.service()["metadata"]["uid"] = "uid-theirs"
+
+    sync(site, cluster, "web")
+    settle(site, controller(site, theirs, cluster_id=other["id"]))
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web", 8443: "uid-theirs"}
+    cluster.delete_service()
+    sync(site, cluster, "web")
+
+    assert listeners(only(site.load_balancers())) == {8443: "uid-theirs"}
+    assert cluster.objects["services"] == {}
+
+
+def test_a_port_that_another_has_is_an_event_that_names_the_holder(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
+    cluster.put(asking("second", port(8080, 30081), id=shared["id"], force_override_listeners=True))
+    running = controller(site, cluster)
+    settle(site, running, "default/first")
+
+    with pytest.raises(InvalidConfiguration):
+        running.handle("default/second")
+
+    assert "Service default/first of cluster" in cluster.events[-1][1]
+    assert listeners(only(site.load_balancers())) == {8080: "uid-first"}
+
+
+def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_is_overwritten(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    running = controller(site, cluster)
+    path = f"load_balancers/{shared['id']}"
+    theirs = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "a/b"}
+    site.client.put(f"{path}/backend_sets/theirs", {"tags": theirs})
+    site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "theirs", "tags": theirs})
+
+    with pytest.raises(InvalidConfiguration, match="taken by Service a/b of cluster c-other"):
+        running.handle(WEB)
+
+    assert listeners(only(site.load_balancers())) == {8080: "u"}
+
+
+def test_a_load_balancer_of_another_service_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(asking("mine", port(8080, 30080)))
+    sync(site, cluster, "mine")
+    before = only(site.load_balancers())
+    cluster.put(asking("thief", port(9090, 30090), id=before["id"]))
+
+    with pytest.raises(InvalidConfiguration, match="belongs to Service default/mine"):
+        controller(site, cluster).handle("default/thief")
+
+    assert only(site.load_balancers()) == before
+
+
+def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    path = f"load_balancers/{shared['id']}"
+    site.client.put(f"{path}/backend_sets/by-hand", {})
+    site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand", "tags": {"team": "edge"}})
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    with pytest.raises(InvalidConfiguration, match="has a listener that no Service owns"):
+        controller(site, cluster).handle(WEB)
+
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
+    sync(site, cluster, "web")
+
+    lb = only(site.load_balancers())
+    assert (listeners(lb), len(members(lb))) == ({8080: "uid-web"}, 1)
+    assert lb["listeners"][0]["backend_set"] == "by-hand"
+    assert lb["listeners"][0]["tags"]["team"] == "edge"
+
+
+def test_after_a_restart_with_nothing_changed_nothing_is_written(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    sync(site, cluster, "web")
+    before = (site.writes(), cluster.writes, len(cluster.events))
+
+    sync(site, cluster, "web")
+
+    assert (site.writes(), cluster.writes, len(cluster.events)) == before
+
+
+def test_parts_that_somebody_deleted_are_made_again_at_the_next_resync(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    running = controller(site, cluster)
+    settle(site, running)
+    site.client.delete_path(f"load_balancers/{shared['id']}/listeners/TCP/8080")
+
+    running.handle(RESYNC)
+    settle(site, running)
+
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+
+
+def test_a_service_that_gets_an_id_moves_there_and_its_own_load_balancer_goes_last(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080)))
+    running = controller(site, cluster)
+    settle(site, running)
+    old = cluster.ingress[0]["ip"]
+
+    cluster.service()["metadata"]["annotations"] = CATALOGUE.annotations({"id": shared["id"]})
+    running.handle(WEB)
+    assert cluster.ingress[0]["ip"] == old
+    assert {lb["state"] for lb in site.load_balancers()} == {"available", "updating"}
+    settle(site, running)
+
+    assert only(site.load_balancers())["id"] == shared["id"]
+    assert cluster.ingress[0]["ip"] == shared["address"]
+
+
+def test_a_service_that_loses_its_id_gets_its_own_again(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    running = controller(site, cluster)
+    settle(site, running)
+
+    cluster.service()["metadata"]["annotations"] = {}
+    settle(site, running)
+
+    edge, own = sorted(site.load_balancers(), key=lambda lb: lb["id"] != shared["id"])
+    assert (edge["listeners"], edge["backend_sets"]) == ([], [])
+    assert cluster.ingress[0]["ip"] == own["address"]
+
+
+def test_a_service_that_vanished_leaves_no_parts_after_a_restart(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    cluster.put(asking("dns", port(5353, 30053), id=shared["id"]))
+    sync(site, cluster, "web", "dns")
+    del cluster.objects["services"]["default/web"]
+
+    sync(site, cluster, "web")
+
+    assert listeners(only(site.load_balancers())) == {5353: "uid-dns"}
+
+
+# -------------------------------------------------------------------------------------------------------- preserving
+
+
+def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    sync(site, cluster, "web")
+    before = only(site.load_balancers())
+    cluster.events.clear()
+
+    cluster.delete_service()
+    sync(site, cluster, "web")
+
+    after = only(site.load_balancers())
+    assert after["tags"] == {"cloud-controller/preserved-from": f"{site.cluster['id']}/default/web"}
+    assert (after["state"], after["listeners"]) == ("available", before["listeners"])
+    assert after["backend_sets"] == before["backend_sets"]
+    assert cluster.objects["services"] == {}
+    assert cluster.reasons == ["PreservedOnDelete", "DeletedLoadBalancer"]
+
+
+def test_what_was_preserved_serves_on_under_another_service_without_a_change_of_pools(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    sync(site, cluster, "web")
+    cluster.delete_service()
+    sync(site, cluster, "web")
+    before = only(site.load_balancers())
+
+    cluster.put(asking("heir", port(8080, 30080), id=before["id"], force_override_listeners=True))
+    sync(site, cluster, "heir")
+
+    after = only(site.load_balancers())
+    assert after["listeners"] == [before["listeners"][0] | {"tags": after["listeners"][0]["tags"]}]
+    assert after["backend_sets"][0]["backends"] == before["backend_sets"][0]["backends"]
+    assert listeners(after) == {8080: "uid-heir"}
+    cluster.delete_service("default/heir")
+    sync(site, cluster, "heir")
+    assert only(site.load_balancers())["listeners"] == []
+
+
+def test_a_type_changed_away_and_back_makes_a_new_one_beside_the_preserved(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    sync(site, cluster, "web")
+    preserved = only(site.load_balancers())
+    cluster.service()["spec"]["type"] = "ClusterIP"
+    sync(site, cluster, "web")
+    assert cluster.ingress == []
+
+    cluster.service()["spec"]["type"] = "LoadBalancer"
+    sync(site, cluster, "web")
+
+    assert len(site.load_balancers()) == 2
+    assert cluster.ingress[0]["ip"] not in ("", preserved["address"])
+
+
+def test_preserved_parts_of_a_shared_load_balancer_stay_there(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"], preserve_on_delete=True))
+    sync(site, cluster, "web")
+
+    cluster.delete_service()
+    sync(site, cluster, "web")
+
+    lb = only(site.load_balancers())
+    assert listeners(lb) == {8080: None}
+    assert len(members(lb)) == 1
+    assert cluster.objects["services"] == {}
+
+
+# ---------------------------------------------------------------------------------------------- a list that is behind
+
+
+def test_a_load_balancer_that_no_list_shows_yet_is_neither_forgotten_nor_made_twice(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    site.client.put("admin/consistency", {"lag_seconds": 3600})
+    cluster.put(asking("web", port(8080, 30080)))
+    running = controller(site, cluster)
+    settle(site, running)
+    assert site.load_balancers() == []
+    address = cluster.ingress[0]["ip"]
+
+    running.handle(RESYNC)
+    settle(site, running)
+    assert cluster.ingress[0]["ip"] == address
+    cluster.delete_service()
+    running.handle(WEB)
+    running.handle(POLL)
+
+    assert WEB in cluster.objects["services"], "it is still being deleted, whatever the list says"
+    settle(site, running)
+    assert cluster.objects["services"] == {}
+    assert site.calls("POST /v1/load_balancers") == 1

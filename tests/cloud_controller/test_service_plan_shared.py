@@ -1,0 +1,210 @@
+"""Plans for Services that use a load balancer by its id: coming, going, moving, and what happens to the old one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.clouds.mycloud import build as mycloud
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.controllers.service_plan import RemoveFinalizer, SetIngress, plan_all, plan_service
+from cloud_controller.controllers.service_rules import FINALIZER, Rules
+from cloud_controller.kube import Object
+from cloud_controller.load_balancer import (
+    Built,
+    Ingress,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer, Operation
+from cloud_controller.plan import ActionKind, Plan
+
+RULES = Rules("c-1")
+NODES = Backends((NodeBackend("n1", "i-1", "10.0.0.1"),))
+SHARED = "lb-00000000000a"
+OTHER = "lb-00000000000b"
+OWN = "lb-00000000000c"
+
+
+class Builder:
+    """mycloud's, without a cloud."""
+
+    catalogue: Catalogue = CATALOGUE
+
+    def backend(self, node: Object) -> NodeBackend | None:
+        return mycloud.backend(node)
+
+    def build(self, service: Object, backends: Backends) -> Built:
+        return mycloud.build(service, backends, cluster_id="c-1", default_scheme="internet-facing")
+
+    def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+        return mycloud.members(service, backends)
+
+
+def web(name: str = "web", *ports: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
+    metadata: dict[str, Any] = {
+        "namespace": "default",
+        "name": name,
+        "uid": f"uid-{name}",
+        "creationTimestamp": created,
+    }
+    metadata |= {"annotations": CATALOGUE.annotations(settings), "finalizers": [FINALIZER]}
+    if deleted:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec = [{"protocol": "TCP", "port": port, "nodePort": 30000 + port} for port in ports or (80,)]
+    return {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": spec}, "status": {}}
+
+
+def nobodys(id: str = SHARED) -> ObservedLoadBalancer:
+    address = f"192.0.2.{int(id[-1], 16)}"
+    return ObservedLoadBalancer(id, LoadBalancerState.READY, LoadBalancerModel("made by hand"), (Ingress(ip=address),))
+
+
+def own(service: Object) -> ObservedLoadBalancer:
+    plain = {**service, "metadata": {**service["metadata"], "annotations": {}}}
+    return replace(nobodys(OWN), model=Builder().build(plain, NODES).model)
+
+
+def planned(service: Object, *observed: ObservedLoadBalancer) -> Plan:
+    found = plan_service(service, observed, NODES, Builder(), RULES)
+    assert found.fault is None
+    return found.plan
+
+
+def settled(service: Object, *observed: ObservedLoadBalancer) -> dict[str, ObservedLoadBalancer]:
+    """What is there when the plans have been carried out, one after the other."""
+    present = {lb.id: lb for lb in observed}
+    for _ in range(4):
+        for operation in (action.operation for action in planned(service, *present.values()).changes):
+            if isinstance(operation, DeleteLoadBalancer):
+                del present[operation.id]
+            elif isinstance(operation, Operation):
+                assert not isinstance(operation, CreateLoadBalancer)
+                present[operation.id] = after(present[operation.id], operation)
+            elif isinstance(operation, SetIngress):
+                service["status"] = {"loadBalancer": {"ingress": [*operation.ingress]}}
+        present = {each.id: replace(each, settled=True) for each in present.values()}
+    assert not planned(service, *present.values()).changes
+    return present
+
+
+def ports(lb: ObservedLoadBalancer) -> list[int]:
+    return [listener.port for listener in lb.model.listeners]
+
+
+def test_the_address_is_told_when_the_ports_are_open() -> None:
+    service = web(id=SHARED)
+    assert SetIngress not in {type(action.operation) for action in planned(service, nobodys()).changes}
+
+    settled(service, nobodys())
+
+    assert service["status"]["loadBalancer"]["ingress"] == [{"ip": "192.0.2.10"}]
+
+
+def test_a_service_that_gets_an_id_leaves_its_own_load_balancer_last() -> None:
+    service = web(id=SHARED)
+    before = planned(service, own(service), nobodys())
+    assert not any(isinstance(action.operation, DeleteLoadBalancer) for action in before.changes)
+
+    present = settled(service, own(service), nobodys())
+
+    assert (set(present), ports(present[SHARED])) == ({SHARED}, [80])
+
+
+def test_the_plan_says_that_the_address_changes() -> None:
+    service = web(id=SHARED)
+    here = settled(web(id=SHARED), nobodys())[SHARED]
+
+    plan = planned(service, own(service), here)
+
+    (deletion,) = (action for action in plan if action.kind is ActionKind.DELETE)
+    assert deletion.reason == f"the Service uses {SHARED} now; the address changes"
+
+
+def test_a_service_whose_id_changes_takes_its_parts_along() -> None:
+    before = settled(web(id=SHARED), nobodys())[SHARED]
+
+    present = settled(web(id=OTHER), before, nobodys(OTHER))
+
+    assert (ports(present[SHARED]), ports(present[OTHER])) == ([], [80])
+    assert present[SHARED].model.pools == ()
+
+
+def test_a_service_that_loses_its_id_has_its_parts_removed_once_its_own_serves() -> None:
+    before = settled(web(id=SHARED), nobodys())[SHARED]
+    service = web()
+    assert [type(action.operation) for action in planned(service, before).changes] == [CreateLoadBalancer]
+
+    present = settled(service, before, own(service))
+
+    assert (ports(present[SHARED]), ports(present[OWN])) == ([], [80])
+
+
+def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
+    before = settled(web(id=SHARED), nobodys())[SHARED]
+    service = web(id=SHARED, deleted=True)
+    present = before
+    for action in planned(service, before).changes:
+        assert isinstance(action.operation, Operation)
+        present = after(present, action.operation)
+
+    assert present.model == nobodys().model
+    assert [type(action.operation) for action in planned(service, present).changes] == [RemoveFinalizer]
+
+
+def test_of_two_that_want_one_port_the_older_has_it_and_the_other_is_told() -> None:
+    services = [web("young", 80, 81, created="2", id=SHARED), web("old", 80, created="1", id=SHARED)]
+
+    plan = plan_all(services, [nobodys()], [], {}, Builder(), RULES)
+
+    made = {action.target for action in plan if action.kind is ActionKind.CREATE}
+    assert {target.split("/")[2] for target in made} == {"old"}
+    (refused,) = (action for action in plan if action.kind is ActionKind.IGNORE)
+    assert refused.target == "service/default/young"
+    assert "spec.ports[0].port: TCP 80" in str(refused) and "Service default/old of cluster c-1" in str(refused)
+
+
+def test_a_service_that_lost_a_port_to_another_keeps_what_it_has_following_the_nodes() -> None:
+    service = web("web", 80, 81, id=SHARED)
+    lb = settled(web("web", 80, id=SHARED), nobodys())[SHARED]
+    rival = settled_for("rival", 81, lb)
+
+    moved = Backends((NodeBackend("n2", "i-2", "10.0.0.2"),))
+    found = plan_service(service, [rival], moved, Builder(), RULES)
+
+    assert found.fault is not None
+    assert {action.target for action in found.plan.changes} == {"service/default/web/pool/tcp-80-uid-web/members"}
+
+
+def settled_for(name: str, port: int, lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
+    return settled(web(name, port, id=SHARED), lb)[SHARED]
+
+
+def test_parts_of_a_service_that_vanished_are_removed_and_those_of_others_stay() -> None:
+    lb = settled_for("dns", 53, settled_for("gone", 80, nobodys()))
+
+    plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, Builder(), RULES)
+
+    removed = [action for action in plan if action.kind is ActionKind.DELETE]
+    assert {action.target.split("/")[2] for action in removed} == {"gone"}
+    assert all(action.reason == "its Service does not exist any more" for action in removed)
+
+
+def test_parts_of_other_clusters_are_nobodys_business_here() -> None:
+    lb = settled_for("web", 80, nobodys())
+    theirs = Owner("c-2", "uid-x", "default", "web").tags
+    foreign = replace(
+        lb,
+        model=replace(
+            lb.model,
+            listeners=tuple(replace(each, tags=theirs) for each in lb.model.listeners),
+            pools=tuple(replace(each, tags=theirs) for each in lb.model.pools),
+        ),
+    )
+
+    assert len(plan_all([], [foreign], [], {}, Builder(), RULES)) == 0
