@@ -152,7 +152,7 @@ class Manager:
         )
         match name:
             case "node":
-                return NodeController(context, options.node_status_update_frequency)
+                return NodeController(context, options.node_status_update_frequency, options.status_workers)
             case "node-lifecycle":
                 lifecycle = NodeLifecycleOptions(grace=options.node_deletion_grace_period)
                 return NodeLifecycleController(context, options.node_monitor_period, lifecycle)

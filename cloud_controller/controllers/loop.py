@@ -148,9 +148,12 @@ class LoopController(ABC):
         return True
 
     def apply(
-        self, plan: Plan, done: Callable[[apply.ActionResult], None] = lambda _: None
+        self, plan: Plan, done: Callable[[apply.ActionResult], None] = lambda _: None, workers: int | None = None
     ) -> list[apply.ActionResult]:
-        """Carry out a plan as this controller; `done` is told of each result as soon as it is there."""
+        """Carry out a plan as this controller; `done` is told of each result as soon as it is there.
+
+        `workers`: how many writes at once, where it is not the daemon's common number.
+        """
         if plan.changes:
             _log.info("plan controller=%s changes=%d", self.name, len(plan.changes))
         self.context.metrics.planned(self.name, plan)
@@ -161,7 +164,7 @@ class LoopController(ABC):
             events=self.events,
             controller=self.name,
             metrics=self.context.metrics,
-            workers=self.context.workers,
+            workers=workers or self.context.workers,
             stop=self._stop,
             done=done,
         )

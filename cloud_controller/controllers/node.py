@@ -124,8 +124,10 @@ class NodeController(LoopController):
 
     name = NAME
 
-    def __init__(self, context: ControllerContext, period: float = 300.0) -> None:
+    def __init__(self, context: ControllerContext, period: float = 300.0, status_workers: int | None = None) -> None:
+        """`status_workers`: writes at once of a pass over all; None: as many as of any other."""
         super().__init__(context, COMPONENT, period=period)
+        self._status_workers = status_workers
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
         """See `LoopController.concerns`."""
@@ -139,7 +141,7 @@ class NodeController(LoopController):
         # A node that has changed is compared with what is known; its machine is asked for in the pass over all.
         observation = observe_nodes(nodes, self.context.machines, None if keys is None else self._period)
         planned = plan(observation)
-        results = self.apply(planned, self._record)
+        results = self.apply(planned, self._record, self._status_workers if keys is None else None)
         by_name = {name(node): node for node in nodes}
         for action in planned:
             if action.kind is ActionKind.IGNORE:

@@ -120,7 +120,7 @@ def _instance(machine: Object) -> Instance:
         state=known_state(machine, _STATES),
         addresses=(
             *(NodeAddress("InternalIP", address) for address in machine["private_ips"]),
-            *(NodeAddress("InternalIP", address) for address in machine.get("ipv6_addresses", ())),
+            *(NodeAddress("InternalIP", address) for address in machine["ipv6_addresses"]),
             NodeAddress("Hostname", machine["name"]),
         ),
         additional_annotations={INGRESS_NODE: tags[INGRESS_NODE]} if INGRESS_NODE in tags else {},
