@@ -43,6 +43,7 @@ def test_a_machine_is_found_by_provider_id_and_by_name(site: MyCloudSite) -> Non
     assert (instance.type, instance.zone, instance.region) == ("m1.small", "zone-b", "local")
     assert instance.addresses == (
         NodeAddress("InternalIP", machine["private_ips"][0]),
+        NodeAddress("InternalIP", machine["ipv6_addresses"][0]),
         NodeAddress("Hostname", "worker-0"),
     )
     assert instance.additional_annotations == {INGRESS_NODE: "true"}
