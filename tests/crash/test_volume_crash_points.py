@@ -1,0 +1,122 @@
+"""As `test_crash_points`, for claims and their volumes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import get_args
+
+import pytest
+
+from cloud_controller.kube import NODES, STORAGE_CLASSES
+from tests.crash.conftest import COLUMNS
+from tests.crash.crash_run import QUIET, QUIET_AFTER_LOSS, Blow
+from tests.crash.environment import Environment, Json, Manager, until
+from tests.crash.volume_scenarios import (
+    CLASS,
+    VOLUME_SCENARIOS,
+    VolumeRun,
+    VolumeScenario,
+    machine,
+    storage_class,
+)
+
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
+
+
+EVERY = os.environ.get("CRASH_POINTS") == "all"
+
+
+@pytest.fixture(scope="module")
+def volume_manager(environment: Environment) -> Iterator[Manager]:
+    """A manager that runs nothing but volumes."""
+    with environment.manager("volumes", "--leader-elect=false", "--controllers=volume") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def worker(environment: Environment) -> Iterator[Json]:
+    """A machine that can have volumes."""
+    storage_class(environment)
+    made = machine(environment)
+    yield made
+    environment.cloud.delete("machines", made["id"])
+    environment.cloud.wait_for_state("machines", made["id"], ["terminated"], 60)
+    environment.kube.delete(NODES, made["name"])
+    environment.kube.delete(STORAGE_CLASSES, CLASS)
+
+
+@contextlib.contextmanager
+def prepared(manager: Manager, worker: Json, scenario: VolumeScenario) -> Iterator[VolumeRun]:
+    """The scenario's state at rest; afterwards nothing is left."""
+    run = VolumeRun(manager.environment, worker)
+    try:
+        if manager.pid is None:
+            manager.start()
+        for change, answered in scenario.prepare:
+            change(run)
+            until(lambda answered=answered: answered(run), f"{scenario.name}: prepared")  # type: ignore[misc]
+        until(lambda: manager.recorder.quiet_for(QUIET), f"{scenario.name}: at rest")
+        yield run
+    finally:
+        manager.kill()
+        manager.recorder.arm()
+        run.clean()
+
+
+def undisturbed(manager: Manager, worker: Json, scenario: VolumeScenario) -> tuple[tuple[str, ...], str]:
+    """The calls that change something in peace, and where they lead."""
+    with prepared(manager, worker, scenario) as run:
+        manager.recorder.arm()
+        since = time.monotonic()
+        scenario.act(run)
+        until(lambda: scenario.done(run) and manager.recorder.quiet_for(QUIET), f"{scenario.name}: done")
+        return tuple(map(str, manager.recorder.writes(since))), run.snapshot()
+
+
+def disturbed(
+    manager: Manager, worker: Json, scenario: VolumeScenario, state: str, blow: Blow, number: int, quiet: float
+) -> None:
+    """Fails unless the blow falls at this call, and it ends as it did in peace."""
+    recorder = manager.recorder
+    with prepared(manager, worker, scenario) as run:
+        recorder.arm(number, manager.kill if blow == "kill" else lambda: None)
+        scenario.act(run)
+        until(lambda: recorder.sprung, f"call {number} is made", 30)
+        if blow == "kill":
+            assert manager.pid is None, "the manager outlived its kill"
+            manager.start()
+        until(
+            lambda: scenario.done(run) and run.snapshot() == state and recorder.quiet_for(quiet),
+            f"the end of the undisturbed run, after {blow} at {recorder.sprung}",
+        )
+
+
+@pytest.mark.parametrize("scenario", VOLUME_SCENARIOS, ids=lambda scenario: scenario.name)
+def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answer_is_lost(
+    scenario: VolumeScenario, volume_manager: Manager, worker: Json, record_property: Callable[[str, object], None]
+) -> None:
+    calls, state = undisturbed(volume_manager, worker, scenario)
+    assert calls
+
+    failures: list[str] = []
+    survived = [f"{len(calls)}"]
+    for blow in get_args(Blow):
+        chosen = (
+            range(1, len(calls) + 1) if EVERY else [1 + zlib.crc32(f"{scenario.name} {blow}".encode()) % len(calls)]
+        )
+        before = len(failures)
+        quiet = QUIET_AFTER_LOSS if EVERY and blow == "lost answer" else QUIET
+        for number in chosen:
+            try:
+                disturbed(volume_manager, worker, scenario, state, blow, number, quiet)
+            except AssertionError as error:
+                failures.append(f"{blow} at call {number}: {error}")
+        survived.append(f"{len(chosen) - (len(failures) - before)}/{len(chosen)}")
+    for column, value in zip(COLUMNS, survived, strict=True):
+        record_property(column, value)
+
+    assert not failures, "\n\n".join([*failures, "calls in peace:", *calls, volume_manager.log_tail()])
