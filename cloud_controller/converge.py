@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cloud_controller import apply
-from cloud_controller.cloud import Cloud, Throttled, Unavailable
+from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, Kube
 from cloud_controller.leader import LeaderElector
@@ -24,6 +24,8 @@ from cloud_controller.planning import Found
 COMPONENT = "cloud-controller-apply"
 """The source of its events."""
 
+_FINAL = (AccessDenied, InvalidConfiguration, QuotaExceeded)
+"""What no repetition mends; once nothing else is left, the work ends before its deadline."""
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
 
@@ -69,6 +71,7 @@ class Converge:
     show: Callable[[str, Found], None]
     approve: Callable[[int], bool]
     done: Callable[[apply.ActionResult], None]
+    _told: set[str] = field(default_factory=set)
 
     def run(self, elector: LeaderElector | None, deadline: float, stop: threading.Event) -> Report:
         """At most `deadline` seconds, or until `stop` is set. Raises Refused, and the errors of the first plans."""
@@ -90,25 +93,33 @@ class Converge:
 
     def _rounds(self, end: float, stop: threading.Event, events: EventRecorder) -> Report:
         report = Report()
+        failures: dict[str, str] = {}
         pause = _FIRST_PAUSE
         while True:
             left: list[str] = []
-            failed: list[str] = []
+            unplanned: list[str] = []
+            hopeful = False
             for name, find in self.finders.items():
                 try:
                     found = find()
                 except (Throttled, Unavailable, ApiError) as error:
-                    failed.append(f"{name}: {error}")
+                    unplanned.append(f"{name}: {error}")
+                    hopeful = True
                     continue
+                hopeful = hopeful or bool(found.busy)
                 left += [f"{name}: the cloud is at work on {busy}" for busy in found.busy]
                 changes = _changes(found)
                 left += [str(action) for action in changes]
                 if changes and not stop.is_set() and time.monotonic() < end:
                     results = self._apply(name, found, events, stop)
                     report.results += [(name, result) for result in results]
-                    failed += [str(result) for result in apply.failures(results)]
-            report.left, report.failed = tuple(left), tuple(failed)
-            if not left and not failed:
+                    done = {str(result.action) for result in results if result.ok}
+                    left = [each for each in left if each not in done]
+                    failures |= {str(result.action): str(result) for result in results}
+                    hopeful = hopeful or any(not isinstance(result.error, _FINAL) for result in results)
+            report.left = tuple(left)
+            report.failed = (*unplanned, *(failures[each] for each in left if each in failures))
+            if not hopeful:  # Nothing was left to do, or nothing that another try would mend.
                 return report
             if time.monotonic() >= end or stop.wait(min(pause, max(0.0, end - time.monotonic()))):
                 return report
@@ -117,7 +128,10 @@ class Converge:
     def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
         results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
         for result in results:
-            self.done(result)
+            # A failure that stays the same is told once.
+            if result.ok or str(result) not in self._told:
+                self._told.add(str(result))
+                self.done(result)
         return results
 
 

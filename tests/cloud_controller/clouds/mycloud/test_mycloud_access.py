@@ -45,7 +45,7 @@ def test_a_plan_needs_rights_to_read_alone(site: MyCloudSite) -> None:
     cloud = with_rights(site, "GET *")
 
     cloud.check_access(NAMES, read_only=True)
-    with pytest.raises(AccessDenied, match="needed by route, service, volume"):
+    with pytest.raises(AccessDenied, match="needed by service, route, volume"):
         cloud.check_access(NAMES)
 
 
