@@ -75,8 +75,9 @@ class _Api(FastAPI):
 
 def _operations() -> list[str]:
     """Every operation as `METHOD /route/{template}`."""
-    routes = [route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)]
-    return [f"{method} {_PREFIX}{route.path}" for route in routes for method in sorted(route.methods or ())]
+    routers = [*((_PREFIX, router) for router in _ROUTERS), ("", data_plane.router)]
+    routes = [(prefix, each) for prefix, router in routers for each in router.routes if isinstance(each, APIRoute)]
+    return [f"{method} {prefix}{route.path}" for prefix, route in routes for method in sorted(route.methods or ())]
 
 
 def _healthz(context: Ctx) -> dict[str, str]:

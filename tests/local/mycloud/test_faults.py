@@ -101,6 +101,12 @@ def test_calls_are_counted_by_route_template_until_they_are_forgotten(api: TestC
     assert get(api, "admin/calls")["calls"] == {"GET /v1/admin/calls": 1}
 
 
+def test_the_data_planes_calls_are_counted_under_their_own_name(api: TestClient) -> None:
+    assert api.get("/internal/balancer/config").status_code == 200
+
+    assert get(api, "admin/calls")["calls"] == {"GET /internal/balancer/config": 1, "GET /v1/admin/calls": 1}
+
+
 # ---------------------------------------------------------------------------------------------------- by their rules
 
 
