@@ -41,7 +41,7 @@ test-fast: set-up ## Run the tests that need no control plane (no Go build)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
 
 crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
-	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py
+	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check

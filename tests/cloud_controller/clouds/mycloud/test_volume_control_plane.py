@@ -408,3 +408,34 @@ def test_at_rest_the_cloud_is_only_read_once_a_period_and_a_plan_is_empty(kube: 
 
     assert site.writes() == writes
     assert len(volume.plan(volume.observe(kube, site.cloud))) == 0
+
+
+@pytest.mark.usefixtures("at_work")
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("error", {"probability": 0.3}),
+        ("drop_answer", {"probability": 0.3}),
+        ("throttle", {"probability": 0.5, "retry_after": 0.2}),
+    ],
+)
+def test_whatever_the_cloud_answers_each_claim_gets_one_volume_and_leaves_none(
+    kube: Kube, site: MyCloudSite, kind: str, more: dict[str, Any]
+) -> None:
+    claims = [f"data-{number}" for number in range(5)]
+    site.set_lag(1.0)
+    site.fault("* /v1/volumes*", kind, None, **more)
+
+    for each in claims:
+        make_claim(kube, each)
+
+    for each in claims:
+        bound(kube, each)
+    with site.context.store.read() as session:
+        assert len(session.query(Volume)) == 5
+
+    for each in claims:
+        kube.delete(PERSISTENT_VOLUME_CLAIMS, each, "default")
+    eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "every PersistentVolume goes")
+    site.clear_faults()
+    assert site.client.list("volumes") == []
