@@ -186,6 +186,28 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
     assert "orbidden" not in caplog.text
 
 
+def test_people_find_that_the_route_table_is_full_and_whose_pods_suffer(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    cloud.quota = 1
+    for each in ("q1", "q2"):
+        cloud.machine(each)
+        register(kube, each)
+    start()
+
+    def without_network() -> set[str]:
+        found = {each: condition(kube.get(NODES, each), "NetworkUnavailable") for each in ("q1", "q2")}
+        return {each for each, state in found.items() if state is not None and state["status"] == "True"}
+
+    until(lambda: len(without_network()) == 1 and len(cloud.table) == 1, "one node has a route, the other has none")
+    (suffers,) = without_network()
+    until(lambda: "FailedToCreateRoute" in told(kube, suffers), "it is told at the node")
+    until(lambda: "RouteQuotaNearlyUsed" in told(kube, "kube-system"), "it is told at the cluster")
+
+    cloud.quota = 10
+    until(lambda: not without_network(), "the other gets its route once there is room")
+
+
 def test_a_node_made_anew_does_not_get_the_status_of_its_forerunner(kube: Kube) -> None:
     register(kube, "n9")
     first = kube.get(NODES, "n9")

@@ -180,6 +180,20 @@ def test_routes_to_other_machines_and_outside_the_pod_range_are_foreign(site: My
     assert owned(site) == [False, False]
 
 
+def test_routes_of_both_families_are_written_and_ours(site: MyCloudSite) -> None:
+    machine = site.machine("worker-0")["id"]
+    v6 = f"{site.network['pod_cidr_ipv6'].split('/')[0]}/80"
+    routes = site.cloud.routes
+
+    assert routes.create([Route(pod_range(site, 1), machine), Route(v6, machine)]) == []
+
+    observation = observe_table(site.cloud)
+    ranges = (site.network["pod_cidr"], site.network["pod_cidr_ipv6"])
+    assert {route.destination_cidr for route in observation.routes} == {pod_range(site, 1), v6}
+    assert all(observation.owns(route, ranges) for route in observation.routes)
+    assert routes.delete(observation.routes) == []
+
+
 def test_what_does_not_fit_into_the_table_is_refused_route_by_route(site: MyCloudSite) -> None:
     site.client.put("admin/quotas", {"routes_per_table": 1})
     machine = site.machine("worker-0")["id"]
