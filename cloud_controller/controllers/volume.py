@@ -128,6 +128,8 @@ class VolumeController(LoopController):
         self._informers = informers
         self._cloud = volumes_of(context.cloud)
         self._known: dict[str, Volume] = {}
+        # Said by id, and ids do not come again: whoever still names such a volume costs no further call.
+        self._gone: set[str] = set()
         self._orphan_delay = orphan_delay
         self._suspects: dict[str, float] = {}
         informers.claims.add_handler(self._triggers(_claim_keys, _claim_facts))
@@ -143,11 +145,12 @@ class VolumeController(LoopController):
         """One pass; answers the objects to come back to."""
         if keys is None:
             self._known = {volume.id: volume for volume in self._cloud.list()}
+            self._gone.clear()
         observation = self._observe()
         if keys is not None:
             # The base class knows nodes by their bare names.
             keys = related(observation, {each if "/" in each else f"node/{each}" for each in keys})
-        stale = to_read(observation, keys)
+        stale = to_read(observation, keys) - self._gone
         if keys is None:
             stale -= self._known.keys()  # These have just been read.
         if stale:
@@ -193,6 +196,7 @@ class VolumeController(LoopController):
     def _read(self, ids: set[str]) -> None:
         found = {volume.id: volume for volume in self._cloud.list(ids)}
         self._known = {each: volume for each, volume in self._known.items() if each not in ids} | found
+        self._gone |= ids - found.keys()
 
     def _confirmed(self, suspects: Sequence[Volume], looked_at: Collection[str]) -> frozenset[str]:
         """Those that the API server itself said twice, some time apart, nobody needs."""
