@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast crash-test preview refresh down stop status docs check format bench lock set-up binaries clean
+.PHONY: help up test test-fast crash-test preview refresh down stop status docs check format bench lock image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -62,6 +62,11 @@ bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchm
 
 lock: set-up ## Resolve the dependencies again into the locked requirements (UPGRADE=1 for newer ones)
 	@tools/lock $(if $(UPGRADE),--upgrade)
+
+image: set-up ## Build the daemon's image, with podman or docker, from locked wheels
+	@tools/image-wheel
+	@builder=$$(command -v podman || command -v docker) || { echo "the wheel is in dist; neither podman nor docker is here to build the image"; exit 1; }; \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $$builder build --file image/Containerfile --tag cloud-controller .
 
 set-up: $(SET_UP) ## Make .venv with the locked dependencies (every other target does it when needed)
 
