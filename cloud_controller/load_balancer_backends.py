@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Member:
-    """A port of one machine, or of a pod on it; a pool has at most one member for an address and port."""
+class Member(NamedTuple):
+    """A port of one machine, or of a pod on it; a pool has at most one member for an address and port.
+
+    A tuple, because there may be millions, which are compared at every visit to a Service.
+    """
 
     address: str
     port: int
@@ -25,7 +27,7 @@ class Member:
     @property
     def key(self) -> tuple[str, int]:
         """What tells it from the other members of its pool."""
-        return (self.address, self.port)
+        return self[:2]
 
 
 @dataclass(frozen=True, slots=True)

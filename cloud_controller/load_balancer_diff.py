@@ -192,8 +192,8 @@ def alter(
 
 def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
     """The members that a pool lacks, or whose weight differs."""
-    known = {member.key: member for member in actual.members}
-    added = tuple(member for member in wanted if known.get(member.key) != member)
+    known = set(actual.members)
+    added = tuple(member for member in wanted if member not in known)
     if added:
         where = f"{target}/pool/{actual.name}/members"
         operation = AddMembers(id, actual.name, added)
@@ -202,8 +202,9 @@ def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) 
 
 def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
     """The members that a pool has beyond those wanted."""
-    keys = {member.key for member in wanted}
-    removed = tuple(member for member in actual.members if member.key not in keys)
+    rest = set(actual.members).difference(wanted)
+    keys = {member.key for member in wanted} if rest else set()
+    removed = tuple(member for member in actual.members if member in rest and member.key not in keys)
     if removed:
         where = f"{target}/pool/{actual.name}/members"
         all_at_once = len(removed) == len(actual.members) and bool(wanted)

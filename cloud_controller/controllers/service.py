@@ -166,7 +166,7 @@ class ServiceController:
         self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes)
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
-        self._backends: tuple[NodeBackend, ...] | None = None
+        self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
         self._storm = NodeStorm()
         self._polling = Polling()
         self._handovers = Polling()
@@ -257,6 +257,8 @@ class ServiceController:
 
     def _resync(self) -> None:
         services = self._services.items()
+        if self._backends is None:
+            self._backends = self._node_backends()
         try:
             uids = {service["metadata"]["uid"]: key(service) for service in services}
             self._cache.load(uids, _named(services, self._load_balancers))
@@ -277,7 +279,7 @@ class ServiceController:
             self._queue.add_after(NODES_CHANGED, wait)
             return
         self._storm.over()
-        self._backends = None
+        self._backends = self._node_backends()
         self._enqueue_all()
 
     def _enqueue_all(self) -> None:
@@ -385,7 +387,7 @@ class ServiceController:
         if named and (lb := self._cache.find(named)):
             observed[named] = lb
         follows = service_rules.follows_endpoints(service, self._load_balancers.catalogue)
-        backends = Backends(self._node_backends(), self._endpoints.get(key) if follows else ())
+        backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
         return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
 
     def _rest(self, key: str, service: Object, found: ServicePlan, told: ServiceEvents) -> None:
@@ -452,12 +454,7 @@ class ServiceController:
             self._cache.put(key, uid, known)
 
     def _node_backends(self) -> tuple[NodeBackend, ...]:
-        # Found once for all visits until a storm of changes is over: there may be thousands of nodes and of visits.
-        nodes = self._backends
-        if nodes is None:
-            nodes = service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)
-            self._backends = nodes
-        return nodes
+        return service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)
 
 
 # --------------------------------------------------------------------------------------------------------- helpers

@@ -318,7 +318,7 @@ def models(draw: st.DrawFn) -> LoadBalancerModel:
             number, draw(ADDRESSES), check=draw(st.sampled_from(["TCP", "HTTP"])), scheduler=draw(st.sampled_from("ab"))
         )
         node_port = draw(st.sampled_from([30000, 31000]))
-        members = tuple(replace(each, port=node_port, weight=draw(st.integers(1, 2))) for each in made.members)
+        members = tuple(each._replace(port=node_port, weight=draw(st.integers(1, 2))) for each in made.members)
         pools.append(replace(made, members=members, tags=draw(st.sampled_from([{}, {"owner": "web"}]))))
     listeners = []
     for number in numbers:
