@@ -51,7 +51,8 @@ class InstanceSnapshot:
     def describe(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
         """The machine of each node, from answers at most `max_age` (default: `lifetime`) seconds old.
 
-        "No machine of this name" is never taken from an earlier answer: it may have come up meanwhile.
+        That a machine is gone is believed for `lifetime` at most, that none has a name not even that long: it may have
+        come up meanwhile.
         """
         nodes = tuple(nodes)
         since = self._since(max_age)
@@ -66,6 +67,15 @@ class InstanceSnapshot:
                 found, unknown = self._known(nodes, since)
             asked, errors = self._ask(unknown)
         return {**found, **asked}, errors
+
+    def describe_surely(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
+        """As `describe`, but a machine is gone only if the cloud says so once more, asked for it by itself."""
+        nodes = tuple(nodes)
+        found, errors = self.describe(nodes, max_age)
+        gone = [node for node in nodes if found.get(name(node), node) is None]
+        confirmed, doubts = self.describe_afresh(gone)
+        answered = {of: machine for of, machine in (found | confirmed).items() if of not in doubts}
+        return answered, errors | doubts
 
     def describe_afresh(self, nodes: Iterable[Object]) -> view.Described:
         """The machine of each node, asked for by itself now and answered from no list."""
@@ -86,10 +96,11 @@ class InstanceSnapshot:
     def _known(self, nodes: Sequence[Object], since: float) -> tuple[dict[str, Instance | None], list[Object]]:
         found: dict[str, Instance | None] = {}
         unknown: list[Object] = []
+        gone_since = max(since, self._since(None))
         for node in nodes:
             provider_id = node["spec"].get("providerID")
             answer = self._by_provider_id.get(provider_id) if provider_id else self._by_uid.get(uid(node))
-            if answer is None or answer.at < since:
+            if answer is None or answer.at < (since if answer.instance is not None else gone_since):
                 unknown.append(node)
             else:
                 found[name(node)] = answer.instance

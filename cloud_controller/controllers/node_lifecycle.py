@@ -74,13 +74,7 @@ def observe(kube: Kube, cloud: Cloud) -> NodeLifecycleObservation:
 def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot) -> NodeLifecycleObservation:
     """The machines of those of these nodes that are not Ready. Raises `CloudError` where the cloud does not answer."""
     nodes = tuple(nodes)
-    instances, errors = machines.describe(node for node in nodes if not view.is_ready(node))
-    gone = [node for node in nodes if instances.get(name(node), node) is None]
-    confirmed, doubts = machines.describe_afresh(gone)
-    for node in doubts:
-        del instances[node]
-    instances.update(confirmed)
-    errors.update(doubts)
+    instances, errors = machines.describe_surely(node for node in nodes if not view.is_ready(node))
     return NodeLifecycleObservation(nodes, instances, errors)
 
 

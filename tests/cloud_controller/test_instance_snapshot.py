@@ -180,6 +180,38 @@ def test_a_fresh_answer_comes_from_no_list(cloud: FakeCloud, snapshot: InstanceS
     assert snapshot.describe(nodes[:5])[0]["n0003"] is None, "what is known better is told to all"
 
 
+def test_that_a_machine_is_gone_is_not_believed_for_long(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    late = node("late")
+    assert snapshot.describe([late])[0] == {"late": None}
+    cloud.machine("late")
+    clock.now += LIFETIME + 1
+
+    assert snapshot.describe([late], max_age=600)[0]["late"] is not None
+
+
+def test_surely_gone_is_what_is_gone_twice(cloud: FakeCloud, clock: Clock) -> None:
+    class Late:
+        """Its first answer lacks the machine."""
+
+        asked = 0
+
+        def list(self) -> Sequence[Instance]:
+            return []
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            self.asked += 1
+            if self.asked == 2:
+                cloud.machine("a")
+            return cloud.describe(refs)
+
+    found, errors = InstanceSnapshot(Late(), LIFETIME, clock=clock).describe_surely([node("a"), node("b")])
+
+    assert found["a"] is not None
+    assert (found["b"], errors) == (None, {})
+
+
 def test_new_nodes_known_by_name_cost_a_call_a_hundred_and_none_again_once_they_have_their_id(
     cloud: FakeCloud, snapshot: InstanceSnapshot
 ) -> None:

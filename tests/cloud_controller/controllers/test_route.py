@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_controller import apply
-from cloud_controller.cloud import Instance, InstanceState, InvalidConfiguration, Route
+from cloud_controller.cloud import Instance, InstanceRef, InstanceState, InvalidConfiguration, Route
 from cloud_controller.controllers.route import RouteObservation, RouteOptions, observe_nodes, plan, plan_teardown
 from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
 from cloud_controller.instance_snapshot import InstanceSnapshot
@@ -329,6 +329,26 @@ def test_the_cloud_is_asked_for_the_machines_of_nodes_with_pod_ranges_only(cloud
 
     assert cloud.describes == [1]
     assert set(observation.instances) == {"a"}
+
+
+def test_a_network_is_not_called_missing_because_the_cloud_denied_its_machine_once(cloud: Any) -> None:
+    class Once:
+        """Denies the machine the first time."""
+
+        asked = 0
+
+        def list(self) -> Sequence[Instance]:
+            return []
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            self.asked += 1
+            return dict.fromkeys(refs, None if self.asked == 1 else machine("a"))
+
+    cloud.table = [Route("10.1.0.0/24", "i-a")]
+
+    observation = observe_nodes([node("a", "10.1.0.0/24")], cloud, InstanceSnapshot(Once()))
+
+    assert len(plan(observation, CLUSTER)) == 0
 
 
 def test_a_cloud_without_routes_is_refused_by_name(cloud: Any) -> None:
