@@ -1,0 +1,95 @@
+"""Before a cluster goes: the volumes of claims that are gone are waited for, no other is left behind unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Cloud, Unavailable
+from cloud_controller.kube import PERSISTENT_VOLUMES, ObjectList
+from cloud_controller.volumes import PV_TAG, ClaimOwner, Volume, VolumeState
+from components import cluster_plan
+from components.cluster_plan import NotConverged, Target, await_volumes
+
+BY_DAEMON = Target("10.20.0.0/16", (), {"volume": "daemon"})
+OWNER = ClaimOwner("c-1", "uid-data", "default", "data")
+VOLUME = Volume("vol-1", "n", "zone-a", "local", 1, VolumeState.AVAILABLE, tags={**OWNER.tags, PV_TAG: "pv"})
+CLAIM = {"metadata": {"name": "data", "namespace": "default", "uid": "uid-data"}, "spec": {}}
+
+
+def pv(policy: str = "Delete") -> dict[str, Any]:
+    spec = {"csi": {"volumeHandle": "vol-1"}, "persistentVolumeReclaimPolicy": policy}
+    return {"metadata": {"name": "pv"}, "spec": spec}
+
+
+def cloud(*lists: Iterable[Volume], access: Callable[[], str] = lambda: "kubeconfig") -> Cloud:
+    """A cloud that answers these lists of volumes one after another, and the last for ever."""
+    answers = [[*each] for each in lists]
+    volumes = SimpleNamespace(list=lambda: answers.pop(0) if len(answers) > 1 else answers[0])
+    made: Any = SimpleNamespace(volumes=volumes, cluster_id="c-1", cluster_access=access)
+    typed: Cloud = made
+    return typed
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the cluster have these PersistentVolumes and claims: `cluster(pvs, claims)`."""
+
+    def have(pvs: list[Any], claims: list[Any]) -> None:
+        kube = SimpleNamespace(list=lambda resource: ObjectList(pvs if resource is PERSISTENT_VOLUMES else claims, "1"))
+        monkeypatch.setattr(cluster_plan, "Kube", SimpleNamespace(from_kubeconfig=lambda _: kube))
+
+    return have
+
+
+def unreachable() -> str:
+    raise Unavailable("the cluster is broken")
+
+
+def test_a_cluster_without_volumes_is_not_even_asked() -> None:
+    await_volumes(cloud([], access=unreachable), BY_DAEMON, 0)
+
+
+def test_nothing_is_waited_for_where_nobody_runs_the_controller() -> None:
+    await_volumes(cloud([VOLUME], access=unreachable), Target("10.20.0.0/16", (), {}), 0)
+
+
+def test_the_volumes_of_other_clusters_are_nobodys_business() -> None:
+    await_volumes(cloud([Volume("vol-2", "n", "z", "r", 1, VolumeState.AVAILABLE)], access=unreachable), BY_DAEMON, 0)
+
+
+def test_it_waits_until_the_daemon_has_deleted_the_volume_of_a_claim_that_is_gone(
+    cluster: Callable[..., None],
+) -> None:
+    cluster([pv()], [])
+
+    await_volumes(cloud([VOLUME], []), BY_DAEMON, 60)
+
+
+def test_it_does_not_wait_for_ever(cluster: Callable[..., None]) -> None:
+    cluster([pv()], [])
+
+    with pytest.raises(NotConverged, match="volume vol-1 of default/data"):
+        await_volumes(cloud([VOLUME]), BY_DAEMON, -1)
+
+
+def test_a_claim_that_holds_a_volume_stops_it(cluster: Callable[..., None]) -> None:
+    cluster([pv()], [CLAIM])
+
+    with pytest.raises(NotConverged, match="default/data"):
+        await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
+
+
+@pytest.mark.parametrize("left", [[pv("Retain")], []], ids=["retained", "its PersistentVolume is gone"])
+def test_what_is_to_be_kept_does_not(cluster: Callable[..., None], left: list[Any]) -> None:
+    cluster(left, [CLAIM])
+
+    await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
+
+
+def test_a_cluster_that_cannot_be_asked_stops_it_and_says_what_to_do() -> None:
+    with pytest.raises(NotConverged, match=r"vol-1.*broken.*take the tag kubernetes.io/cluster off"):
+        await_volumes(cloud([VOLUME], access=unreachable), BY_DAEMON, 60)
