@@ -161,18 +161,25 @@ def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: P
     another machine. Raises `ApiError`.
     """
     patch = {"metadata": {"uid": uid(node)}, "status": status}
-    try:
-        return kube.patch(NODES, name(node), patch, type=type, subresource="status")
-    except NotFoundError:
-        return None
-    except InvalidError:
-        # It says so in words alone (a UID is immutable), so the node itself is asked.
+    for attempt in range(1, _PATCH_ATTEMPTS + 1):
         try:
-            if uid(kube.get(NODES, name(node))) == uid(node):
-                raise
+            return kube.patch(NODES, name(node), patch, type=type, subresource="status")
         except NotFoundError:
             return None
-        return None
+        except (ConflictError, InvalidError) as error:
+            # It says so in words alone (a UID is immutable), so the node itself is asked.
+            if not _is_still_there(kube, node):
+                return None
+            if isinstance(error, InvalidError) or attempt == _PATCH_ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _is_still_there(kube: Kube, node: Object) -> bool:
+    try:
+        return uid(kube.get(NODES, name(node))) == uid(node)
+    except NotFoundError:
+        return False
 
 
 def _same_ip(address: str, wanted: str) -> bool:

@@ -198,6 +198,10 @@ class RouteController(LoopController):
             self._quota_until = -math.inf
         still = {target: why for target, why in self._refused.items() if target.removeprefix("route/") in waiting}
         self._refused = still | {target: str(error) for target, error in failures.items()}
+        throttled = [error for error in failures.values() if isinstance(error, Throttled)]
+        if throttled:
+            # The cloud names the time, which is the whole pass's.
+            raise max(throttled, key=lambda error: error.retry_after)
         return failures
 
     def _known_quota(self, cloud: Cloud, *, everything: bool) -> int | None:

@@ -164,6 +164,43 @@ def test_the_status_of_a_node_made_anew_under_the_same_name_is_left_alone(presen
     assert patch_status(kube, node("a"), {}, PatchType.MERGE) is None
 
 
+class Busy:
+    """An API server that refuses the first patches of `present` because somebody wrote."""
+
+    def __init__(self, present: Object | None, conflicts: int) -> None:
+        self.present, self.conflicts = present, conflicts
+
+    def patch(self, *_: object, **__: object) -> Object | None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise ConflictError(409, "Conflict", "changed")
+        return self.present
+
+    def get(self, *_: object) -> Object:
+        if self.present is None:
+            raise NotFoundError(404, "NotFound", "gone")
+        return self.present
+
+
+def test_a_status_is_written_though_somebody_else_wrote_first() -> None:
+    kube: Any = Busy(node("a"), conflicts=2)
+
+    assert patch_status(kube, node("a"), {}, PatchType.MERGE) == node("a")
+
+
+def test_a_status_that_is_in_conflict_all_the_time_is_given_up() -> None:
+    kube: Any = Busy(node("a"), conflicts=100)
+
+    with pytest.raises(ConflictError):
+        patch_status(kube, node("a"), {}, PatchType.MERGE)
+
+
+def test_a_node_that_goes_while_its_status_is_in_conflict_is_left_alone() -> None:
+    kube: Any = Busy(None, conflicts=1)
+
+    assert patch_status(kube, node("a"), {}, PatchType.MERGE) is None
+
+
 def test_a_status_that_is_refused_for_itself_is_an_error() -> None:
     kube: Any = Refusing(node("a"))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.cloud import InstanceState, Route, RouteFailure, Throttled, Unavailable
 from cloud_controller.controllers import loop
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.node import NodeController
@@ -19,7 +20,7 @@ from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, EventType, NotFoundError, Object, PatchType, Resource, name
 from cloud_controller.metrics import Metrics
 from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
-from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 
 TAINT = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 CIDR = "10.1.0.0/16"
@@ -394,6 +395,20 @@ def test_a_route_that_is_refused_is_not_tried_again_before_its_time_whatever_els
 
     assert cluster.cloud.route_writes == writes
     assert network(cluster, "n1") == "True"
+
+
+def test_a_cloud_that_wants_no_more_calls_is_left_in_peace_as_long_as_it_says(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = routed(cluster, 2)
+    route = Route("10.1.0.0/24", "i-n0")
+    monkeypatch.setattr(FakeRoutes, "create", lambda *_: [RouteFailure(route, Throttled("too many calls", 77.0))])
+    waited: list[float | None] = []
+    stop: Any = SimpleNamespace(wait=waited.append)
+
+    controller._pass(None, stop)
+
+    assert waited == [77.0]
 
 
 def test_a_full_table_costs_no_write_and_is_filled_when_there_is_room(cluster: Cluster) -> None:
