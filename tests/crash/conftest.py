@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests.crash.environment import Environment, Manager
 
+COSTS = ("seconds", "calls to cloud and cluster", "most in one second", "CPU seconds")
 COLUMNS = ("calls", "crash points survived", "answer-lost points survived")
 
 
@@ -29,20 +30,22 @@ def manager(environment: Environment) -> Iterator[Manager]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Scenario, calls, points survived."""
-    rows = [
-        [report.nodeid.partition("[")[2].rstrip("]"), *(str(dict(report.user_properties)[each]) for each in COLUMNS)]
+    """What survived, scenario by scenario, and what each fault cost."""
+    done = [
+        (report.nodeid.partition("[")[2].rstrip("]"), dict(report.user_properties))
         for reports in terminalreporter.stats.values()
         for report in reports
-        if isinstance(report, pytest.TestReport)
-        and report.when == "call"
-        and COLUMNS[0] in dict(report.user_properties)
+        if isinstance(report, pytest.TestReport) and report.when == "call"
     ]
-    if rows:
-        table = [["scenario", *COLUMNS], *sorted(rows)]
-        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        terminalreporter.section("crash points")
-        for row in table:
-            terminalreporter.line(
-                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            )
+    for title, first, columns in (("crash points", "scenario", COLUMNS), ("faults", "fault", COSTS)):
+        rows = [[name, *(str(said[each]) for each in columns)] for name, said in done if columns[0] in said]
+        if rows:
+            terminalreporter.section(title)
+            for line in _table([[first, *columns], *sorted(rows)]):
+                terminalreporter.line(line)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -14,10 +14,12 @@ from typing import Literal
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import NODES, SERVICES, NotFoundError, PatchType
+from cloud_controller.load_balancer import PRESERVED_TAG
 from tests.crash.environment import Json, Manager, until
-from tests.crash.scenarios import SPACE, Run, Scenario
+from tests.crash.scenarios import SPACE, THEIRS, Run, Scenario
 
 Blow = Literal["kill", "lost answer"]
+
 QUIET = 0.7
 """Seconds without a mutating call after which the manager is taken to have nothing left to do."""
 QUIET_AFTER_LOSS = 6.0
@@ -34,7 +36,7 @@ class Reference:
 
 def undisturbed(manager: Manager, scenario: Scenario) -> Reference:
     """Run the scenario in peace."""
-    with _prepared(manager, scenario) as run:
+    with prepared(manager, scenario) as run:
         manager.recorder.arm()
         since = time.monotonic()
         scenario.act(run)
@@ -47,7 +49,7 @@ def disturbed(
 ) -> None:
     """Run it with a blow at mutating call `number`; fails unless the blow falls and it ends as it did in peace."""
     recorder = manager.recorder
-    with _prepared(manager, scenario) as run:
+    with prepared(manager, scenario) as run:
         recorder.arm(number, manager.kill if blow == "kill" else lambda: None)
         scenario.act(run)
         until(lambda: recorder.sprung, f"call {number} of {len(reference.calls)} is made", 30)
@@ -60,7 +62,7 @@ def disturbed(
                 f"the end of the undisturbed run, after {blow} at {recorder.sprung}",
             )
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{_difference(reference.state, run.snapshot())}") from None
+            raise AssertionError(f"{error}\n{difference(reference.state, run.snapshot())}") from None
 
 
 def points(scenario: Scenario, blow: Blow, calls: int, every: bool) -> Iterable[int]:
@@ -69,7 +71,7 @@ def points(scenario: Scenario, blow: Blow, calls: int, every: bool) -> Iterable[
 
 
 @contextlib.contextmanager
-def _prepared(manager: Manager, scenario: Scenario) -> Iterator[Run]:
+def prepared(manager: Manager, scenario: Scenario) -> Iterator[Run]:
     """The scenario's state at rest; in the end the manager takes away what the run made, and nothing may be left."""
     run = Run(manager.environment)
     try:
@@ -91,11 +93,23 @@ def _clean(run: Run) -> None:
         with contextlib.suppress(NotFoundError):
             run.kube.delete(SERVICES, service, SPACE)
     until(lambda: not _services(run), "the Services are gone, and their finalizers", 30)
-    until(lambda: not environment.load_balancers(), "no load balancer is left", 30)
+    until(lambda: not _owned(run), "no load balancer is left", 30)
+    for lb in environment.load_balancers():
+        if lb["id"] in run.given:
+            assert [each["port"] for each in lb["listeners"]] == [THEIRS], f"what was lent came back as {lb}"
+        environment.cloud.delete("load_balancers", lb["id"])
+    until(lambda: not environment.load_balancers(), "the load balancers that people made are gone", 30)
     for machine in run.machines:
         _end(environment.cloud, machine)
         _delete_node(run, machine)
     until(lambda: not environment.routes(), "no route is left", 40)
+
+
+def _owned(run: Run) -> list[Json]:
+    """The load balancers that no person has to delete."""
+    return [
+        lb for lb in run.environment.load_balancers() if lb["id"] not in run.given and PRESERVED_TAG not in lb["tags"]
+    ]
 
 
 def _services(run: Run) -> list[str]:
@@ -137,6 +151,7 @@ def _delete_node(run: Run, machine: Json) -> None:
         run.kube.delete(NODES, machine["name"])
 
 
-def _difference(wanted: Json, found: Json) -> str:
+def difference(wanted: Json, found: Json) -> str:
+    """How a state differs from the undisturbed one; empty where it does not."""
     before, after = (json.dumps(state, indent=1, sort_keys=True).splitlines() for state in (wanted, found))
     return "\n".join(unified_diff(before, after, "undisturbed", "disturbed", lineterm=""))

@@ -38,7 +38,9 @@ from cloud_controller.kube import (
 from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT
 from local import processes
+from local.addresses import socket_address
 from local.control_plane.pki import Authority, write_pair
+from local.ports import unused_address
 from local.processes import Process
 from local.site import Site, server_environment
 from tests.crash.proxy import Proxy, Recorder
@@ -184,20 +186,34 @@ class Environment:
         for name in components:
             self.component(name).signal(signal.SIGCONT)
 
+    def kill_api_server(self) -> None:
+        """SIGKILL; the site starts it again."""
+        self.component("kube-apiserver").signal(signal.SIGKILL)
+
+    def wait_healed(self) -> None:
+        """Wait until the site calls its cluster healthy, which it asks all four components about."""
+        if self.cloud.get("clusters", self.cluster["id"])["state"] == "available":
+            return
+        self.resume("kube-controller-manager", "kube-scheduler")
+        self.cloud.wait_for_state("clusters", self.cluster["id"], ["available"], 2 * PATIENCE)
+        self.pause("kube-controller-manager", "kube-scheduler")
+
     @contextlib.contextmanager
     def manager(self, name: str, *flags: str, prelude: str = "", token: str | None = None) -> Iterator[Manager]:
         """A manager that is not started yet, and its proxies; killed at the end."""
         directory = self.directory / f"{name}-{next(self.names)}"
         directory.mkdir()
         recorder = Recorder()
+        # An address of its own: what others have open on 127.0.0.1 can't be in the way.
+        host = socket_address(unused_address(()))
         serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        write_pair(directory, "serving", self._authority.issue_server("proxy", ["127.0.0.1"]))
+        write_pair(directory, "serving", self._authority.issue_server("proxy", [host]))
         serving.load_cert_chain(directory / "serving.crt", directory / "serving.key")
         ca = base64.b64decode(self._kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
         trust = ssl.create_default_context(cadata=ca)
         with (
-            Proxy("kubernetes", self.cluster["endpoint"], recorder, serving=serving, trust=trust) as kubernetes,
-            Proxy("mycloud", self.site.endpoint, recorder) as mycloud,
+            Proxy("kubernetes", host, self.cluster["endpoint"], recorder, serving=serving, trust=trust) as kubernetes,
+            Proxy("mycloud", host, self.site.endpoint, recorder) as mycloud,
         ):
             (directory / "kubeconfig").write_text(self._manager_kubeconfig(kubernetes.url))
             config = Config(mycloud.url, token or self.site.token, self.cluster["id"])
@@ -221,8 +237,9 @@ class Environment:
             "tags": {CLUSTER_TAG: self.cluster["id"]},
         }
         self.cloud.post("admin/machines", body)
-        (machine,) = [each for each in self.cloud.list("machines") if each["name"].startswith(prefix)]
-        return machine
+        name = f"{prefix}00000"
+        until(lambda: self.cloud.list("machines", name=name), "the machine is listed")
+        return self.cloud.list("machines", name=name)[0]
 
     def register(self, machine: Json, *, pod_cidr: bool = True) -> None:
         """What a kubelet with an external cloud does first, and the pod range that the cluster gives the node."""

@@ -38,8 +38,9 @@ class Call:
 
     @property
     def mutating(self) -> bool:
-        """Whether it is one of those that are counted."""
-        return self.method in MUTATING and not any(part in self.path for part in _NO_CHANGE)
+        """Whether it is one of those that are counted: it has changed something, which a refused one has not."""
+        changes = self.method in MUTATING and not any(part in self.path for part in _NO_CHANGE)
+        return changes and self.status < 400
 
     def __str__(self) -> str:
         return f"{self.server} {self.method} {self.path} -> {self.status}"
@@ -116,11 +117,12 @@ Refuse = Callable[[str, str], Refusal | None]
 
 
 class Proxy:
-    """Listens on loopback and relays to `backend` (a URL); use as a context manager."""
+    """Listens on `host` and relays to `backend` (a URL); use as a context manager."""
 
     def __init__(
         self,
         name: str,
+        host: str,
         backend: str,
         recorder: Recorder,
         *,
@@ -137,7 +139,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._streams: set[_Stream] = set()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server((host, 0), _Handler)
         self._server.proxy = self
         if serving is not None:
             # Handshakes belong to the connection's thread, not to the one that accepts.
@@ -145,7 +147,7 @@ class Proxy:
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
         scheme = "http" if serving is None else "https"
-        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
+        self.url = f"{scheme}://{host}:{self._server.server_address[1]}"
 
     def __enter__(self) -> Proxy:
         threading.Thread(target=self._server.serve_forever, args=(_LOOK,), name=self.name, daemon=True).start()

@@ -11,6 +11,10 @@ from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, po
 from tests.crash.environment import Environment, Json
 
 SPACE = "default"
+THEIRS = 7777
+"""A port of a load balancer that is somebody's already."""
+USE = "service.beta.kubernetes.io/dlb-id"
+PRESERVE = "service.beta.kubernetes.io/dlb-preserve-on-delete"
 
 _VOLATILE = frozenset({"id", "created_at", "terminated_at", "creationTimestamp", "resourceVersion", "uid"})
 _VOLATILE |= {"managedFields", "lastHeartbeatTime", "lastTransitionTime", "generation", "clusterIP", "clusterIPs"}
@@ -24,7 +28,8 @@ class Run:
     environment: Environment
     machines: list[Json] = field(default_factory=list)
     services: list[str] = field(default_factory=list)
-    addresses: dict[str, str] = field(default_factory=dict)
+    given: list[str] = field(default_factory=list)
+    """Load balancers that people made, and that are theirs."""
 
     @property
     def kube(self) -> Kube:
@@ -51,9 +56,9 @@ class Run:
         patch = {"spec": {"ports": [*ports]}}
         self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
 
-    def delete_service(self) -> None:
+    def delete_service(self, which: int = 0) -> None:
         """Ask for the Service's end."""
-        self.kube.delete(SERVICES, self.services[0], SPACE)
+        self.kube.delete(SERVICES, self.services[which], SPACE)
 
     def node(self, *, pod_cidr: bool = True) -> Json:
         """A new machine and its node, which a kubelet would have registered."""
@@ -62,11 +67,24 @@ class Run:
         self.environment.register(machine, pod_cidr=pod_cidr)
         return machine
 
+    def give_load_balancer(self) -> str:
+        """A load balancer of somebody's, with a listener of its own; its id."""
+        body = {
+            "name": f"given-{next(self.environment.names)}",
+            "network_id": self.environment.network["id"],
+            "backend_sets": [{"name": "theirs"}],
+            "listeners": [{"protocol": "TCP", "port": THEIRS, "backend_set": "theirs"}],
+        }
+        made = self.environment.cloud.create("load_balancers", body)
+        self.environment.cloud.wait_for_state("load_balancers", made["id"], ["available"], 30)
+        self.given.append(made["id"])
+        return str(made["id"])
+
     # -------------------------------------------------------------------------------------------------- what came out
 
-    def serves(self, *ports: int) -> bool:
+    def serves(self, *ports: int, of: int = 0) -> bool:
         """Whether the Service's status names a load balancer that is open on exactly these ports."""
-        service = self.get_service()
+        service = self.get_service(of)
         ingress = ((service or {}).get("status", {}).get("loadBalancer") or {}).get("ingress") or []
         open_at = {
             lb["address"]: {listener["port"] for listener in lb["listeners"]}
@@ -80,16 +98,16 @@ class Run:
         listeners = [each for lb in self.environment.load_balancers() for each in lb["listeners"]]
         return any(each["protocol"] == protocol for each in listeners)
 
-    def get_service(self) -> Object | None:
-        """The first Service, or None once it is gone."""
+    def get_service(self, which: int = 0) -> Object | None:
+        """The Service, or None once it is gone."""
         try:
-            return self.kube.get(SERVICES, self.services[0], SPACE)
+            return self.kube.get(SERVICES, self.services[which], SPACE)
         except NotFoundError:
             return None
 
-    def gone(self) -> bool:
-        """Whether the first Service does not exist any more."""
-        return self.get_service() is None
+    def gone(self, which: int = 0) -> bool:
+        """Whether the Service does not exist any more."""
+        return self.get_service(which) is None
 
     def initialised(self, machine: Json) -> bool:
         """Whether its node is done: no taint, and a route that is told where it has a pod range."""
@@ -106,13 +124,11 @@ class Run:
         except NotFoundError:
             return None
 
-    def member_of_all(self, machine: Json) -> bool:
-        """Whether every load balancer sends to the machine."""
-        return all(
-            machine["id"] in {backend["machine_id"] for backend in pool["backends"]}
-            for lb in self.environment.load_balancers()
-            for pool in lb["backend_sets"]
-        )
+    def members_are(self, wanted: set[int]) -> bool:
+        """Whether there are load balancers, and each of their backend sets sends to at least these machines."""
+        ids = {self.machines[index]["id"] for index in wanted}
+        pools = [pool for lb in self.environment.load_balancers() for pool in lb["backend_sets"]]
+        return bool(pools) and all(ids <= {backend["machine_id"] for backend in pool["backends"]} for pool in pools)
 
     def members(self) -> set[str]:
         """The machines that any load balancer sends to."""
@@ -149,6 +165,7 @@ class Run:
         for index, machine in enumerate(self.machines):
             words |= {machine["name"]: f"NODE-{index}", machine["id"]: f"MACHINE-{index}"}
             words |= dict.fromkeys(machine["private_ips"], f"ADDRESS-{index}")
+            words |= dict.fromkeys(machine["ipv6_addresses"], f"IPV6-ADDRESS-{index}")
             if (node := self.get_node(machine)) is not None:
                 words |= dict.fromkeys(pod_cidrs(node), f"PODS-{index}")
         for lb in sorted(self.environment.load_balancers(), key=lambda lb: str(lb["created_at"])):
@@ -199,13 +216,7 @@ def _a_node_and_two_services(run: Run) -> None:
 
 
 def _all_serve(run: Run) -> bool:
-    return run.initialised(run.machines[0]) and len(run.environment.load_balancers()) == 2 and _members_are(run, {0})
-
-
-def _members_are(run: Run, wanted: set[int]) -> bool:
-    ids = {run.machines[index]["id"] for index in wanted}
-    pools = [pool for lb in run.environment.load_balancers() for pool in lb["backend_sets"]]
-    return all({backend["machine_id"] for backend in pool["backends"]} >= ids for pool in pools) and bool(pools)
+    return run.initialised(run.machines[0]) and len(run.environment.load_balancers()) == 2 and run.members_are({0})
 
 
 def _node_is_out(run: Run) -> bool:
@@ -219,11 +230,19 @@ def _add_second(run: Run) -> None:
 
 
 def _second_serves(run: Run) -> bool:
-    return len(run.machines) == 2 and run.initialised(run.machines[1]) and _members_are(run, {0, 1})
+    return len(run.machines) == 2 and run.initialised(run.machines[1]) and run.members_are({0, 1})
 
 
 def _node_without_pods(run: Run) -> None:
     run.node(pod_cidr=False)
+
+
+def _on_a_given_one(run: Run) -> None:
+    run.service(HTTP, HTTPS, annotations={USE: run.given[0] if run.given else run.give_load_balancer()})
+
+
+def _preserved(run: Run) -> None:
+    run.service(HTTP, DNS, annotations={PRESERVE: "true"})
 
 
 SCENARIOS: Sequence[Scenario] = (
@@ -267,6 +286,27 @@ SCENARIOS: Sequence[Scenario] = (
         lambda run: run.initialised(run.machines[0]) and run.routes_to(run.machines[0]) == 1,
         lambda run: run.kube.delete(NODES, run.machines[0]["name"]),
         lambda run: not run.routes_to(run.machines[0]),
+    ),
+    Scenario(
+        "existing load balancer used",
+        lambda run: run.give_load_balancer(),
+        _always,
+        _on_a_given_one,
+        lambda run: run.serves(8080, 8443, THEIRS),
+    ),
+    Scenario(
+        "existing load balancer given back",
+        _on_a_given_one,
+        lambda run: run.serves(8080, 8443, THEIRS),
+        lambda run: run.delete_service(),
+        lambda run: run.gone(),
+    ),
+    Scenario(
+        "load balancer preserved",
+        _preserved,
+        lambda run: run.serves(8080, 5353),
+        lambda run: run.delete_service(),
+        lambda run: run.gone(),
     ),
 )
 

@@ -1,0 +1,126 @@
+"""Two managers, one lease: there are never two that write, and the second is there as soon as it may be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from cloud_controller import rbac
+from cloud_controller.kube import LEASES, NotFoundError
+from tests.crash.crash_run import QUIET, prepared
+from tests.crash.environment import Environment, Manager, until
+from tests.crash.scenarios import Run, Scenario, port
+
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
+
+DURATION, DEADLINE, RETRY = 4.0, 3.0, 0.5
+FLAGS = (
+    f"--leader-elect-lease-duration={DURATION:g}s",
+    f"--leader-elect-renew-deadline={DEADLINE:g}s",
+    f"--leader-elect-retry-period={RETRY:g}s",
+    "--node-monitor-period=500ms",
+    "--concurrent-service-syncs=1",
+)
+SLACK = 2.0
+"""Seconds that a busy computer may take beyond what the lease says."""
+SERVICES = 12
+WRITES = "POST /v1/load_balancers/*/backend_sets/*"
+
+MANY = Scenario(
+    "many load balancers",
+    lambda run: [run.service(port(9000 + number, 31900 + number)) for number in range(SERVICES)],
+    lambda run: all(run.serves(9000 + number, of=number) for number in range(SERVICES)),
+    lambda run: run.node(),
+    lambda run: run.initialised(run.machines[0]) and run.members_are({0}),
+)
+"""A node that comes is a write of the cloud for each of them: work that needs no API server, for seconds."""
+
+
+@pytest.fixture
+def pair(environment: Environment) -> Iterator[tuple[Manager, Manager]]:
+    """The one that leads, and the one that waits."""
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(environment.manager(name, *FLAGS)) for name in ("first", "second"))
+        _forget_lease(environment)
+        first.start()
+        until(lambda: _holder(environment), "the first leads")
+        second.start()
+        until(lambda: "waiting for lease" in second.log_tail(), "the second waits")
+        yield first, second
+    environment.cloud.delete_path("admin/faults")
+
+
+def test_a_leader_that_is_killed_is_followed_within_lease_and_retry(
+    environment: Environment, pair: tuple[Manager, Manager]
+) -> None:
+    first, second = pair
+    with prepared(first, MANY) as run:
+        leader = _holder(environment)
+        _slow_writes(environment)
+        MANY.act(run)
+        until(lambda: _members_written(first), "the leader is at work")
+
+        first.kill()
+        killed = time.monotonic()
+        until(lambda: _holder(environment) not in ("", leader), "the second leads")
+        taken_over = time.monotonic() - killed
+
+        _assert_the_second_ends_the_work(run, first, second)
+        assert taken_over <= DURATION + RETRY * 1.2 + SLACK
+
+
+def test_a_leader_that_loses_the_api_server_stops_before_another_begins(
+    environment: Environment, pair: tuple[Manager, Manager]
+) -> None:
+    first, second = pair
+    with prepared(first, MANY) as run:
+        leader = _holder(environment)
+        _slow_writes(environment)
+        MANY.act(run)
+        until(lambda: _members_written(first), "the leader is at work")
+
+        first.kubernetes.partition()
+        cut_off = time.monotonic()
+        until(lambda: _holder(environment) not in ("", leader), "the second leads")
+        taken_over = time.monotonic() - cut_off
+
+        until(lambda: first.exit_code is not None, "the first has ended")
+        assert first.exit_code == 1
+        assert first.recorder.writes(cut_off), "it had no work left when it was cut off: nothing was tested"
+        _assert_the_second_ends_the_work(run, first, second)
+        assert taken_over <= DURATION + RETRY * 1.2 + SLACK
+
+
+def _assert_the_second_ends_the_work(run: Run, first: Manager, second: Manager) -> None:
+    until(lambda: second.recorder.writes(), "the second writes")
+    run.environment.cloud.delete_path("admin/faults")
+    until(lambda: MANY.done(run) and second.recorder.quiet_for(QUIET), "the work is done")
+    last, begun = first.recorder.writes()[-1], second.recorder.writes()[0]
+    assert last.at < begun.at, f"two wrote at the same time: {last} came after {begun}"
+
+
+def _slow_writes(environment: Environment) -> None:
+    """Each member takes the cloud half a second, so that the leader is at work when it is struck."""
+    environment.cloud.post("admin/faults", {"operation": WRITES, "kind": "latency", "seconds": 0.8, "count": None})
+
+
+def _members_written(manager: Manager) -> bool:
+    return any("/backends:batch_register" in call.path for call in manager.recorder.writes())
+
+
+def _holder(environment: Environment) -> str:
+    try:
+        lease = environment.kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+    except NotFoundError:
+        return ""
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
+def _forget_lease(environment: Environment) -> None:
+    try:
+        environment.kube.delete(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+    except NotFoundError:
+        return
