@@ -1,0 +1,173 @@
+"""What clients notice while a Service changes, shares or goes. The tests share one stack, each with own Services."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.kube import EVENTS, SERVICES, NotFoundError, Object, PatchType
+from tests.e2e.local_stack import LocalStack, answers, eventually, http_get
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PODS = {"app.kubernetes.io/name": "web"}
+
+
+@pytest.fixture(scope="module")
+def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack, brought up once for the module."""
+    empty_stack.run("up")
+    yield empty_stack
+
+
+@contextmanager
+def asked_without_failure(url: str) -> Iterator[None]:
+    """Requests over new connections, one after the other, until the block ends; none may fail."""
+    stop, failures, good = threading.Event(), list[str](), list[str]()
+
+    def ask() -> None:
+        while not stop.wait(0.005):
+            try:
+                good.append(http_get(url)["pod"])
+            except (OSError, ValueError) as error:
+                failures.append(repr(error))
+
+    client = threading.Thread(target=ask, daemon=True)
+    client.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        client.join()
+    assert not failures and good
+
+
+def make(stack: LocalStack, name: str, *ports: int, **settings: Any) -> Object:
+    """A Service of the web pods."""
+    spec = {
+        "type": "LoadBalancer",
+        "selector": PODS,
+        "ports": [{"name": f"p{port}", "port": port, "targetPort": "main"} for port in ports],
+    }
+    metadata = {"name": name, "namespace": "default", "annotations": CATALOGUE.annotations(settings)}
+    return stack.kube.create(SERVICES, {"metadata": metadata, "spec": spec})
+
+
+def change(stack: LocalStack, name: str, spec: Object | None = None, **settings: Any) -> None:
+    patch = {"spec": spec or {}, "metadata": {"annotations": CATALOGUE.annotations(settings)}}
+    stack.kube.patch(SERVICES, name, patch, "default", type=PatchType.MERGE)
+
+
+def delete(stack: LocalStack, name: str) -> None:
+    stack.kube.delete(SERVICES, name, "default")
+
+    def gone() -> bool:
+        try:
+            stack.kube.get(SERVICES, name, "default")
+        except NotFoundError:
+            return True
+        return False
+
+    eventually(gone, f"Service {name} is gone")
+
+
+def address(stack: LocalStack, name: str) -> str:
+    """The Service's address, once it has one."""
+
+    def ingress() -> Any:
+        status = stack.kube.get(SERVICES, name, "default").get("status", {})
+        return (status.get("loadBalancer") or {}).get("ingress")
+
+    return str(eventually(ingress, f"Service {name} has an address")[0]["ip"])
+
+
+def at(stack: LocalStack, ip: str) -> Any:
+    """The load balancer that has this address."""
+    (found,) = [lb for lb in stack.cloud.list("load_balancers") if lb["address"] == ip]
+    return found
+
+
+def backends(stack: LocalStack, ip: str) -> list[Any]:
+    return [backend for each in at(stack, ip)["backend_sets"] for backend in each["backends"]]
+
+
+def test_traffic_flows_on_while_a_service_changes_whom_it_sends_to(stack: LocalStack) -> None:
+    make(stack, "changing", 8090)
+    ip = address(stack, "changing")
+    url = f"http://{ip}:8090/"
+    eventually(lambda: answers(url), "it answers")
+    every_node = len(backends(stack, ip))
+
+    with asked_without_failure(url):
+        change(stack, "changing", {"externalTrafficPolicy": "Local"})
+        local = eventually(
+            lambda: [b for b in backends(stack, ip) if len(backends(stack, ip)) < every_node], "only nodes with pods"
+        )
+        assert at(stack, ip)["backend_sets"][0]["health_check"]["protocol"] == "HTTP"
+        assert sum(backend["weight"] for backend in local) == 2, "two pods"
+        change(stack, "changing", {"externalTrafficPolicy": "Cluster", "sessionAffinity": "ClientIP"})
+        eventually(lambda: len(backends(stack, ip)) == every_node, "every node again")
+        change(stack, "changing", {"sessionAffinity": "None"}, backend_type="pod-ip")
+        eventually(lambda: {b["port"] for b in backends(stack, ip)} == {8080}, "the pods themselves")
+        ports = stack.kube.get(SERVICES, "changing", "default")["spec"]["ports"]
+        more = [
+            {"name": protocol.lower(), "port": 8091, "targetPort": "main", "protocol": protocol}
+            for protocol in ("TCP", "UDP")
+        ]
+        change(stack, "changing", {"ports": [*ports, *more]})
+        eventually(lambda: answers(f"http://{ip}:8091/"), "another port answers")
+        change(stack, "changing", {"ports": ports}, backend_type="node-port")
+        eventually(lambda: len(at(stack, ip)["listeners"]) == 1, "the other ports are closed")
+        eventually(lambda: 8080 not in {b["port"] for b in backends(stack, ip)}, "node ports again")
+
+    delete(stack, "changing")
+
+
+def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> None:
+    (network,) = stack.cloud.list("networks")
+    edge = stack.cloud.create("load_balancers", {"name": "edge", "network_id": network["id"]})
+    make(stack, "first", 8092, id=edge["id"])
+    make(stack, "second", 8093, id=edge["id"])
+    assert {address(stack, name) for name in ("first", "second")} == {edge["address"]}
+    for url in (f"http://{edge['address']}:{port}/" for port in (8092, 8093)):
+        eventually(partial(answers, url), f"{url} answers")
+
+    make(stack, "late", 8092, id=edge["id"])
+    told = eventually(
+        lambda: [e for e in stack.kube.list(EVENTS, "default").items if e["involvedObject"]["name"] == "late"],
+        "an event tells who has the port",
+    )
+    assert "taken by Service default/first" in told[0]["message"]
+
+    with asked_without_failure(f"http://{edge['address']}:8093/"):
+        delete(stack, "late")
+        delete(stack, "first")
+    delete(stack, "second")
+    assert at(stack, edge["address"])["listeners"] == []
+    stack.cloud.delete("load_balancers", edge["id"])
+
+
+def test_a_preserved_load_balancer_serves_on_and_under_its_heir(stack: LocalStack) -> None:
+    make(stack, "testator", 8094, backend_type="pod-ip", preserve_on_delete=True)
+    ip = address(stack, "testator")
+    url = f"http://{ip}:8094/"
+    eventually(lambda: answers(url), "it answers")
+
+    with asked_without_failure(url), socket.create_connection((ip, 8094), timeout=10) as connection:
+        delete(stack, "testator")
+        assert at(stack, ip)["tags"].keys() == {"cloud-controller/preserved-from"}
+        make(stack, "heir", 8094, backend_type="pod-ip", id=at(stack, ip)["id"], force_override_listeners=True)
+        assert address(stack, "heir") == ip
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert b"200" in connection.recv(4096), "the connection that was open before is served"
+
+    delete(stack, "heir")
+    assert at(stack, ip)["listeners"] == []
+    stack.cloud.delete("load_balancers", at(stack, ip)["id"])
