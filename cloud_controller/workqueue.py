@@ -43,9 +43,10 @@ class WorkQueue(Generic[K]):
         self._closed = False
 
     def depth(self) -> int:
-        """How many keys wait, delayed ones too."""
+        """How many keys wait for a worker; those whose time has not come do not."""
         with self._changed:
-            return len(self._queued | self._due.keys() | self._again)
+            self._release()
+            return len(self._queued | self._again)
 
     @property
     def retries(self) -> int:

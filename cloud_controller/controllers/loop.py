@@ -201,7 +201,7 @@ class LoopController(ABC):
     def depth(self) -> int:
         """See `metrics.Queue`."""
         with self._changed:
-            return len(self._keys | set(self._backoff))
+            return len(self._keys)
 
     def longest_running(self) -> float:
         """See `metrics.Queue`."""

@@ -374,7 +374,7 @@ class ServiceController:
                 told.carried_out()
             raise CloudError(f"it does not come to rest; the last plan was: {found.plan}")
         except NotFoundError:
-            _log.info("%s does not exist any more", key)
+            _log.info("does not exist any more service=%s", key)
         except Throttled:
             # The Service is in order; it only has to wait.
             raise
@@ -414,7 +414,7 @@ class ServiceController:
                     try:
                         service = self._apply(key, uid, action) or service
                     except Postponed as reason:
-                        _log.info("postponed: %s (%s)", action, reason)
+                        _log.info("postponed controller=%s target=%s why=%r", NAME, action.target, str(reason))
                         postponed = True
         except (CloudError, ApiError):
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
@@ -441,7 +441,7 @@ class ServiceController:
             raise
         finally:
             self._metrics.actions.labels(NAME, action.kind.value, result).inc()
-        _log.info("%s", action)
+        _log.info("done controller=%s kind=%s target=%s summary=%r", NAME, action.kind, action.target, action.summary)
         return changed
 
     def _remember(self, key: str, uid: str, operation: Operation, made: ObservedLoadBalancer | None) -> None:

@@ -27,6 +27,7 @@ from cloud_controller.kube import (
     NODES,
     ROLE_BINDINGS,
     ROLES,
+    SERVICE_ACCOUNTS,
     Kube,
     NotFoundError,
     Object,
@@ -67,7 +68,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 @pytest.fixture(scope="module")
 def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """A client as the daemon's user."""
-    rules = rbac.rules(CONTROLLERS)
+    rules = rbac.rules(CONTROLLERS, protected=True)
     subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
     space = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}
@@ -438,3 +439,37 @@ def test_the_command_line_shows_the_plan_and_changes_nothing(
     assert (action["kind"], action["target"], len(action["changes"])) == ("update", "node/n7", 9)
     node = kube.get(NODES, "n7")
     assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)
+
+
+def test_beyond_loopback_metrics_are_for_those_whom_the_api_server_lets_read_them(
+    kube: Kube, start: Callable[..., Daemon], control_plane: ControlPlane
+) -> None:
+    address = str(urlsplit(control_plane.endpoint).hostname)
+    start(serving=Serving(address, 18003, protected=True))
+    for account in ("prometheus", "stranger"):
+        kube.create(SERVICE_ACCOUNTS, {"metadata": {"name": account, "namespace": "default"}})
+    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    kube.create(CLUSTER_ROLES, {"metadata": {"name": "reads-metrics"}, "rules": [rule]})
+    subject = {"kind": "ServiceAccount", "name": "prometheus", "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-metrics"}
+    kube.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": "reads-metrics"}, "roleRef": role, "subjects": [subject]})
+
+    def status(path: str, account: str | None) -> int:
+        headers = {"Authorization": f"Bearer {token(kube, account)}"} if account else {}
+        try:
+            return HTTP.request("GET", f"https://{address}:18003{path}", headers=headers).status
+        except urllib3.exceptions.HTTPError:
+            return 0
+
+    until(lambda: status("/healthz", None) == 200, "it serves")
+    # Who may read what is known to the API server a moment after it was written.
+    until(lambda: status("/metrics", "prometheus") == 200, "prometheus may read")
+    assert status("/metrics", "stranger") == 403
+    assert status("/configz", "prometheus") == 403
+    assert status("/metrics", None) == 401
+
+
+def token(kube: Kube, account: str) -> str:
+    """A fresh token of a service account."""
+    made = kube.create(SERVICE_ACCOUNTS, {"spec": {}}, "default", name=account, subresource="token")
+    return str(made["status"]["token"])
