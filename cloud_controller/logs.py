@@ -20,6 +20,7 @@ _PLACE = re.compile(r"%(?P<literal>%)|%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _FIELD = re.compile(r"(?:^|\s)(?P<key>\w+)=$")
 _CREDENTIAL = re.compile(r"(?i)\b(bearer\s+|token\s*[=:]\s*)(?!\[)[\w.~+/=-]{8,}")
 _HIDDEN = "[redacted]"
+_SHORTEST = 8
 
 _secrets: deque[str] = deque(maxlen=256)
 """What `hide` was told, the last ones: tokens are replaced from time to time."""
@@ -39,8 +40,11 @@ def configure(level: str, style: Literal["text", "json"] = "text") -> None:
 
 
 def hide(secret: str) -> None:
-    """Never show this secret, whoever should log it, in whatever message."""
-    if secret and secret not in _secrets:
+    """Never show this secret, whoever should log it, in whatever message.
+
+    What is as short as a word is not looked for: it would be found in every other line.
+    """
+    if len(secret) >= _SHORTEST and secret not in _secrets:
         _secrets.append(secret)
 
 

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from cloud_controller import logs
+
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
 _TOKEN_LIFETIME = 60.0
@@ -83,6 +85,7 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
     token: TokenSource | None = None
     if user.get("token"):
         value = str(user["token"])
+        logs.hide(value)
         token = lambda: value  # noqa: E731
     elif user.get("tokenFile"):
         token = TokenFile(base / user["tokenFile"])
@@ -122,6 +125,7 @@ class TokenFile:
             if time.monotonic() - self._read_at > _TOKEN_LIFETIME:
                 try:
                     self._token = self._path.read_text().strip()
+                    logs.hide(self._token)
                 except OSError as error:
                     if not self._token:
                         raise KubeconfigError(f"the token can't be read: {error}") from error

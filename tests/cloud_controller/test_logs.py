@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cloud_controller import logs
+from cloud_controller.kube import Kube
 
 SECRET = "s3cr3t-of-test-logs"
 
@@ -84,6 +85,19 @@ def test_a_secret_is_never_shown(style: str, capsys: pytest.CaptureFixture[str])
     assert SECRET not in err
     assert "abcdef0123456789" not in err
     assert err.count("[redacted]") >= 3
+
+
+def test_a_token_of_a_kubeconfig_is_hidden_as_soon_as_it_is_read() -> None:
+    Kube.from_kubeconfig(
+        """
+        current-context: c
+        contexts: [{name: c, context: {cluster: c, user: u}}]
+        clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+        users: [{name: u, user: {token: a-token-of-a-kubeconfig}}]
+        """
+    )
+
+    assert logs.redacted("sent a-token-of-a-kubeconfig") == "sent [redacted]"
 
 
 def test_what_only_speaks_of_tokens_is_left_as_it_is() -> None:
