@@ -154,6 +154,17 @@ def test_it_grows_while_it_is_in_use(stack: LocalStack) -> None:
     assert len(visits(stack)) == 2
 
 
+def test_it_outlives_the_machine_that_it_is_attached_to(stack: LocalStack) -> None:
+    cordon(stack)
+    (machine,) = [m for m in stack.cloud.list("machines") if m["name"] == "local-workers-3"]
+
+    stack.cloud.delete("machines", machine["id"])
+
+    # kube-controller-manager waits 40 s before it gives up the pods of a node that is gone.
+    eventually(lambda: len(visits(stack)) == 3, "the pod comes back on the other machine of the zone", 180)
+    assert visits(stack)[2].endswith(" on local-workers-0")
+
+
 def test_a_retained_volume_outlives_its_claim(stack: LocalStack) -> None:
     kept = {
         "metadata": {"name": "kept"},
@@ -187,7 +198,7 @@ def test_destroy_stops_before_a_claim_that_still_holds_a_volume(stack: LocalStac
     told = stack.engine("destroy", expect=1)
 
     assert "default/data" in told
-    assert len(visits(stack)) == 2
+    assert len(visits(stack)) == 3
 
 
 def test_destroy_waits_for_the_volumes_of_claims_that_go_and_leaves_the_cloud_empty(stack: LocalStack) -> None:
