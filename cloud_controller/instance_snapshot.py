@@ -1,7 +1,8 @@
 """What the cloud said lately of the machines behind nodes, kept once for all controllers.
 
 Many machines are asked for by one list, few by a call of their own, and so is a machine that only the node's name tells
-(a batch of names costs no more than a page of a list). Who asks while another does waits for that answer.
+(a batch of names costs no more than a page of a list). Who asks while another does waits for that answer; who asks for
+few does not wait for a list.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class InstanceSnapshot:
         self._instances = instances
         self._lifetime = lifetime
         self._clock = clock
+        self._listing = threading.Lock()
         self._asking = threading.Lock()
         self._by_provider_id: dict[str, _Answer] = {}
         # By the UID of the node: another node of that name may have another machine.
@@ -55,18 +57,20 @@ class InstanceSnapshot:
         come up meanwhile.
         """
         nodes = tuple(nodes)
-        since = self._since(max_age)
-        found, unknown = self._known(nodes, since)
+        since, gone_since = self._since(max_age), max(self._since(max_age), self._since(None))
+        found, unknown = self._known(nodes, since, gone_since)
+        if self._are_many(unknown):
+            with self._listing:
+                # Another may have asked meanwhile; that goes for the few below too.
+                if self._are_many(self._known(nodes, since, gone_since)[1]):
+                    self._list()
+            found, unknown = self._known(nodes, since, gone_since)
         if not unknown:
             return found, {}
         with self._asking:
-            found, unknown = self._known(nodes, since)  # Another may have asked meanwhile.
-            identified = sum(1 for node in unknown if node["spec"].get("providerID"))
-            if identified > view.BATCH and 2 * identified >= len(self._by_provider_id):
-                self._list()
-                found, unknown = self._known(nodes, since)
+            found, unknown = self._known(nodes, since, gone_since)
             asked, errors = self._ask(unknown)
-        return {**found, **asked}, errors
+        return found | asked, errors
 
     def describe_surely(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
         """As `describe`, but a machine is gone only if the cloud says so once more, asked for it by itself."""
@@ -85,7 +89,7 @@ class InstanceSnapshot:
     def cluster_machines(self, max_age: float | None = None) -> frozenset[str]:
         """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them."""
         since = self._since(max_age)
-        with self._asking:
+        with self._listing:
             if self._listed_at < since:
                 self._list()
             return self._listed
@@ -93,10 +97,16 @@ class InstanceSnapshot:
     def _since(self, max_age: float | None) -> float:
         return self._clock() - (self._lifetime if max_age is None else max_age)
 
-    def _known(self, nodes: Sequence[Object], since: float) -> tuple[dict[str, Instance | None], list[Object]]:
+    def _are_many(self, nodes: Sequence[Object]) -> bool:
+        """Whether a list costs less than asking for these by themselves."""
+        identified = sum(1 for node in nodes if node["spec"].get("providerID"))
+        return identified > view.BATCH and 2 * identified >= len(self._by_provider_id)
+
+    def _known(
+        self, nodes: Sequence[Object], since: float, gone_since: float
+    ) -> tuple[dict[str, Instance | None], list[Object]]:
         found: dict[str, Instance | None] = {}
         unknown: list[Object] = []
-        gone_since = max(since, self._since(None))
         for node in nodes:
             provider_id = node["spec"].get("providerID")
             answer = self._by_provider_id.get(provider_id) if provider_id else self._by_uid.get(uid(node))
@@ -130,13 +140,15 @@ class InstanceSnapshot:
         machines = self._instances.list()
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
-        self._by_provider_id = {
+        answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)
             for machine in machines
         }
+        newer = {of: answer for of, answer in [*self._by_provider_id.items()] if answer.at > at}
+        self._by_provider_id = answers | newer
 
     def _sweep(self, at: float) -> None:
         kept = at - _KEPT
-        self._by_provider_id = {of: answer for of, answer in self._by_provider_id.items() if answer.at > kept}
+        self._by_provider_id = {of: answer for of, answer in [*self._by_provider_id.items()] if answer.at > kept}
         self._by_uid = {of: answer for of, answer in self._by_uid.items() if answer.at > kept}
         self._swept_at = at

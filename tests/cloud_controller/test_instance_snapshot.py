@@ -140,6 +140,59 @@ def test_who_asks_while_another_does_waits_for_that_answer(cloud: FakeCloud) -> 
     assert lists == [1]
 
 
+def test_few_that_are_asked_for_at_once_by_several_are_one_call(cloud: FakeCloud) -> None:
+    nodes = fleet(cloud, 5)
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def list(self) -> Sequence[Instance]:
+            raise AssertionError
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            asked.set()
+            assert go_on.wait(10)
+            return cloud.describe(refs)
+
+    snapshot = InstanceSnapshot(Slow(), 60)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(snapshot.describe, nodes) for _ in range(4)]
+        assert asked.wait(10)
+        go_on.set()
+        assert all(all(answer.result()[0].values()) for answer in answers)
+
+    assert cloud.describes == [5]
+
+
+def test_who_asks_for_few_does_not_wait_for_a_list_and_its_newer_answer_stays(cloud: FakeCloud) -> None:
+    nodes = fleet(cloud, 500)
+    listing, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def list(self) -> Sequence[Instance]:
+            found = [*cloud.machines.values()]
+            listing.set()
+            assert go_on.wait(10)
+            return found
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            return cloud.describe(refs)
+
+    snapshot = InstanceSnapshot(Slow(), 60)
+    with ThreadPoolExecutor(1) as pool:
+        everything = pool.submit(snapshot.describe, nodes)
+        assert listing.wait(10)
+        cloud.machine("n0003", state=InstanceState.STOPPED)
+        try:
+            snapshot.describe(nodes[3:4])
+        finally:
+            go_on.set()
+        everything.result()
+
+    seen = snapshot.describe(nodes[3:4])[0]["n0003"]
+    assert seen is not None and seen.state is InstanceState.STOPPED
+    assert cloud.describes == [1]
+
+
 def test_a_machine_that_the_list_lacks_is_asked_for_by_itself(cloud: FakeCloud, clock: Clock) -> None:
     nodes = fleet(cloud, 500)
 
