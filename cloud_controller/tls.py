@@ -5,7 +5,6 @@ Nothing is written: it works with a read-only root.
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from cloud_controller import pem
 from cloud_controller.cloud import InvalidConfiguration
 
 _LIFETIME = timedelta(days=365)
@@ -36,7 +36,7 @@ class ServerTls:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._read_at = self._stamp()
         if files is None:
-            _load_in_memory(self._context, *_self_signed(address))
+            pem.load(self._context, _self_signed(address))
         else:
             self._load(files)
 
@@ -68,7 +68,7 @@ class ServerTls:
             return ()
 
 
-def _self_signed(address: str) -> tuple[bytes, bytes]:
+def _self_signed(address: str) -> bytes:
     """Certificate and key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAME)])
@@ -88,13 +88,4 @@ def _self_signed(address: str) -> tuple[bytes, bytes]:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return certificate.public_bytes(serialization.Encoding.PEM), private
-
-
-def _load_in_memory(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    # ssl reads files only; this one has no name and no place on a disk.
-    descriptor = os.memfd_create("serving-certificate")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(certificate + key)
-        file.flush()
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    return certificate.public_bytes(serialization.Encoding.PEM) + private

@@ -7,7 +7,6 @@ import binascii
 import logging
 import os
 import ssl
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from cloud_controller import logs
+from cloud_controller import logs, pem
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
@@ -177,17 +176,8 @@ def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext
     except (ssl.SSLError, UnicodeDecodeError):
         raise KubeconfigError("certificate-authority holds no valid PEM certificate") from None
     if client is not None:
-        # ssl reads a client certificate from a file only; it lives no longer than the call.
-        with tempfile.TemporaryDirectory(prefix="client-cert-") as directory:
-            path = Path(directory, "pair.pem")
-            with open(path, "xb", opener=_private) as file:
-                file.write(client[0] + b"\n" + client[1])
-            try:
-                context.load_cert_chain(path)
-            except ssl.SSLError:
-                raise KubeconfigError("client-certificate and client-key are no valid PEM pair") from None
+        try:
+            pem.load(context, client[0] + b"\n" + client[1])
+        except ssl.SSLError:
+            raise KubeconfigError("client-certificate and client-key are no valid PEM pair") from None
     return context
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
