@@ -37,7 +37,7 @@ async def _run(folder: StateFolder) -> None:
     except asyncio.CancelledError:
         logging.getLogger(__name__).info("asked to stop")
     finally:
-        data_plane.close()
+        await data_plane.close()
 
 
 if __name__ == "__main__":

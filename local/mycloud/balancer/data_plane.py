@@ -24,35 +24,35 @@ class DataPlane:
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
-        # Changes and retries take turns: two at once would bind the same listener twice, and one would fail.
-        self._turn = asyncio.Lock()
         self._balancers: dict[str, _Balancer] = {}
         self._closed: dict[str, int] = {}
 
     async def apply(self, config: BalancerConfig) -> None:
-        """Bring one load balancer to its configuration; what did not change in it goes on undisturbed."""
-        async with self._turn:
-            if config.state == State.DELETING:
-                self._close(config.id, config.generation)
-            else:
-                balancer = self._balancers.get(config.id)
-                if balancer is None:
-                    balancer = self._balancers[config.id] = _Balancer(self.changed.set)
-                await balancer.apply(config)
+        """Bring one load balancer to its configuration; what did not change in it goes on undisturbed.
+
+        Several may be brought to theirs at once: where much goes on, each has to wait for turns of the event loop.
+        """
+        if config.state == State.DELETING:
+            if balancer := self._balancers.pop(config.id, None):
+                await balancer.close()
+            self._closed[config.id] = config.generation
+        else:
+            balancer = self._balancers.get(config.id)
+            if balancer is None:
+                balancer = self._balancers[config.id] = _Balancer(self.changed.set)
+            await balancer.apply(config)
         self.changed.set()
 
     async def retain(self, ids: Iterable[str]) -> None:
         """Close every load balancer that the API does not know any more."""
-        async with self._turn:
-            for gone in self._balancers.keys() - set(ids):
-                self._balancers.pop(gone).close()
+        for gone in self._balancers.keys() - set(ids):
+            await self._balancers.pop(gone).close()
 
     async def retry(self) -> None:
         """Try again to bind what could not be bound."""
-        async with self._turn:
-            for balancer in self._balancers.values():
-                if balancer.failures() and await balancer.bind():
-                    self.changed.set()
+        for balancer in list(self._balancers.values()):
+            if balancer.failures() and await balancer.bind():
+                self.changed.set()
 
     def revisions(self) -> dict[str, Revision]:
         """Of each load balancer there is something to say of; cheap, so it may be asked often."""
@@ -69,17 +69,9 @@ class DataPlane:
             if report.closed:
                 self._closed.pop(report.id, None)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close everything."""
-        for balancer in self._balancers.values():
-            balancer.close()
-        self._balancers.clear()
-
-    def _close(self, id: str, generation: int) -> None:
-        balancer = self._balancers.pop(id, None)
-        if balancer is not None:
-            balancer.close()
-        self._closed[id] = generation
+        await self.retain(())
 
     def _report(self, id: str) -> BalancerReport:
         if id in self._closed:
@@ -92,7 +84,10 @@ class _Balancer:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
+        # A change and a retry take turns: both at once would bind the same listener, and one would fail.
+        self._turn = asyncio.Lock()
         self._config: BalancerConfig | None = None
+        self._carried_out = 0
         self._changes = 0
         self._refill_is_due = False
         self._listeners: dict[ListenerKey, ActiveListener] = {}
@@ -100,8 +95,19 @@ class _Balancer:
         self._pools: dict[str, Pool] = {}
 
     async def apply(self, config: BalancerConfig) -> None:
+        async with self._turn:
+            self._configure(config)
+            await self._bind()
+            self._carried_out = config.generation
+            self._changes += 1
+
+    async def bind(self) -> bool:
+        """Bind what is not bound; whether that changed anything."""
+        async with self._turn:
+            return await self._bind()
+
+    def _configure(self, config: BalancerConfig) -> None:
         self._config = config
-        self._changes += 1
         sources = SourceRanges(config.source_ranges)
         self._apply_sets(config.backend_sets)
         wanted = {(listener.protocol, listener.port): listener for listener in config.listeners}
@@ -114,10 +120,8 @@ class _Balancer:
                 self._listeners[key] = ActiveListener(config.address, listener, pool, sources)
             else:
                 active.update(listener, pool, sources)
-        await self.bind()
 
-    async def bind(self) -> bool:
-        """Bind what is not bound; whether that changed anything."""
+    async def _bind(self) -> bool:
         before = self.failures()
         for listener in self._listeners.values():
             await listener.bind()
@@ -136,10 +140,11 @@ class _Balancer:
         return self._changes, sum(listener.traffic() for listener in self._listeners.values())
 
     def report(self) -> BalancerReport:
+        """What there is to say. The generation is the last one that is bound: a change may be under way."""
         assert self._config is not None
         return BalancerReport(
             id=self._config.id,
-            generation=self._config.generation,
+            generation=self._carried_out,
             failures=self.failures(),
             health=[
                 BackendHealth(
@@ -154,11 +159,13 @@ class _Balancer:
             counters=[listener.counters() for listener in self._listeners.values()],
         )
 
-    def close(self) -> None:
-        for listener in self._listeners.values():
-            listener.close()
-        for monitor in self._monitors.values():
-            monitor.close()
+    async def close(self) -> None:
+        async with self._turn:
+            for listener in self._listeners.values():
+                listener.close()
+            self._listeners.clear()  # so that no retry opens one again
+            for monitor in self._monitors.values():
+                monitor.close()
 
     def _apply_sets(self, sets: list[BackendSet]) -> None:
         wanted = {backend_set.name: backend_set for backend_set in sets}

@@ -21,6 +21,9 @@ WAIT_SECONDS = 20
 
 ANSWER_SECONDS = 10.0
 RECONNECT_SECONDS = 0.5
+PAUSE_SECONDS = 0.05
+"""Between reports, so that what changes at about the same time is reported at once."""
+
 COUNTERS_SECONDS = 0.25
 """How often counters are reported when nothing else is."""
 
@@ -62,8 +65,7 @@ class Follower:
             elif self._boot != answer.boot:  # another start of the API: compare everything
                 since, self._boot = 0, None
                 continue
-            for config in answer.load_balancers:
-                await self._data_plane.apply(config)
+            await asyncio.gather(*map(self._data_plane.apply, answer.load_balancers))
             since = answer.version
 
     async def _changes(self, since: int, wait: int) -> ConfigAnswer:
@@ -102,6 +104,7 @@ class Follower:
             if boot == self._boot:
                 closed = {each.id for each in reports if each.closed}
                 self._reported = {each: revision for each, revision in revisions.items() if each not in closed}
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _send(self, reports: list[BalancerReport]) -> None:
         status, _ = await request(

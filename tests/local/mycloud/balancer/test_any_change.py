@@ -70,7 +70,7 @@ def test_every_change_takes_hold_and_spares_the_connections_of_ports_that_stay(
         finally:
             for connection in held.values():
                 connection.writer.close()
-            data_plane.close()
+            await data_plane.close()
             for server in backends:
                 server.close()
 

@@ -30,7 +30,7 @@ def run(scenario: Callable[[DataPlane], Awaitable[None]]) -> None:
             async with asyncio.timeout(DEADLINE):
                 await scenario(data_plane)
         finally:
-            data_plane.close()
+            await data_plane.close()
 
     asyncio.run(bounded())
 

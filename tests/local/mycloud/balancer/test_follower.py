@@ -133,7 +133,7 @@ def run(world: World, scenario: Callable[[], Awaitable[None]]) -> None:
                 await scenario()
         finally:
             follower.cancel()
-            data_plane.close()
+            await data_plane.close()
 
     asyncio.run(bounded())
 
