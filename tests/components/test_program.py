@@ -139,6 +139,22 @@ def test_ingress_machines_carry_the_tag_by_which_load_balancers_find_them(run_st
     assert tags["mycloud.io/ingress-node"] == "false"
 
 
+def test_the_daemon_is_probed_where_it_serves_and_may_ask_who_reads_its_metrics(run_stack: Any) -> None:
+    recording = run_stack()
+    (container,) = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"][
+        "containers"
+    ]
+    rules = recording.one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "cloud-controller-manager").inputs[
+        "rules"
+    ]
+
+    for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": "secure", "scheme": "HTTPS"}
+    assert "--bind-address=$(POD_IP)" in container["args"]
+    reviews = {"tokenreviews", "subjectaccessreviews"}
+    assert reviews <= {resource for rule in rules for resource in rule["resources"]}
+
+
 def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> None:
     def flag(recording: Any) -> str:
         args = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]["containers"][
