@@ -1,0 +1,162 @@
+"""`cloud-controller apply`: rounds of plan and apply, until nothing is left that could be done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cloud_controller import apply, converge
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Unavailable
+from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.planning import Found
+
+
+@dataclass(frozen=True)
+class Do:
+    work: Callable[[], None]
+
+
+@apply.performs(Do)
+def _do(operation: Do, _: apply.Run) -> None:
+    operation.work()
+
+
+@dataclass
+class World:
+    """Tasks by name that are to be done, each as often as it fails first; `busy`: rounds that the cloud is at work."""
+
+    tasks: dict[str, list[CloudError]]
+    busy: int = 0
+    errors: list[CloudError] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    agrees: bool = True
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def find(self) -> Found:
+        if self.errors:
+            raise self.errors.pop(0)
+        actions = [
+            Action(ActionKind.UPDATE, name, "do it", operation=Do(lambda name=name: self.work(name)))  # type: ignore[misc]
+            for name in self.tasks
+        ]
+        self.busy -= 1
+        return Found(Plan.of(actions), busy=("the machine room",) if self.busy >= 0 else ())
+
+    def work(self, name: str) -> None:
+        if failures := self.tasks[name]:
+            raise failures.pop(0)
+        del self.tasks[name]
+
+    def approve(self, changes: int) -> bool:
+        self.asked.append(changes)
+        return self.agrees
+
+    def run(self, deadline: float = 60.0) -> Report:
+        nothing: Any = None
+        return Converge(
+            nothing,
+            nothing,
+            {"node": self.find},
+            show=lambda _, found: self.shown.append(len(found.plan)),
+            approve=self.approve,
+            done=lambda result: self.told.append(str(result)),
+        ).run(None, deadline, self.stop)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.002)
+
+
+def test_where_nothing_is_to_be_done_nobody_is_asked() -> None:
+    world = World({})
+
+    assert world.run().complete
+    assert world.asked == []
+
+
+def test_what_was_agreed_to_is_done_and_told() -> None:
+    world = World({"a": [], "b": []})
+
+    report = world.run()
+
+    assert (report.complete, report.applied) == (True, 2)
+    assert (world.asked, world.shown) == ([2], [2])
+    assert world.told == ["a: done", "b: done"]
+
+
+def test_without_consent_nothing_is_done() -> None:
+    world = World({"a": []}, agrees=False)
+
+    with pytest.raises(Refused, match="nothing was changed"):
+        world.run()
+    assert world.tasks == {"a": []}
+
+
+def test_what_may_go_better_the_next_time_is_tried_again_and_told_once() -> None:
+    world = World({"a": [Conflict("taken"), Conflict("taken"), Conflict("taken")]})
+
+    report = world.run()
+
+    assert report.complete
+    assert world.told == ["a: taken", "a: done"]
+
+
+def test_the_cloud_is_waited_for() -> None:
+    world = World({"a": []}, busy=5)
+
+    assert world.run().complete
+    assert world.busy < 0
+
+
+def test_a_plan_that_can_not_be_made_for_a_while_is_made_later() -> None:
+    world = World({"a": []})
+    ask = world.approve
+
+    def approve(changes: int) -> bool:
+        world.errors = [Unavailable("down"), Unavailable("down")]
+        return ask(changes)
+
+    world.approve = approve  # type: ignore[method-assign]
+
+    assert world.run().complete
+
+
+def test_what_no_repetition_mends_ends_the_work_long_before_its_deadline() -> None:
+    refusals: list[CloudError] = [InvalidConfiguration("port", "80 is not served") for _ in range(100)]
+    world = World({"a": refusals, "b": []})
+
+    report = world.run(deadline=3600)
+
+    assert not report.complete
+    assert report.failed == ("a: port: 80 is not served",)
+    assert "b" not in world.tasks
+    assert len(refusals) > 90
+
+
+def test_when_time_is_over_it_says_what_failed_and_what_is_left() -> None:
+    world = World({"a": [Conflict("taken")] * 100_000})
+
+    report = world.run(deadline=0.05)
+
+    assert report.failed == ("a: taken",)
+    assert report.left == ("~  a: do it",)
+    assert report.to_json()["failed"] == ["a: taken"]
+
+
+def test_once_stopped_nothing_more_is_begun() -> None:
+    world = World({"a": []})
+    world.stop.set()
+
+    report = world.run()
+
+    assert (report.applied, report.left) == (0, ("~  a: do it",))
+    assert "a" in world.tasks
