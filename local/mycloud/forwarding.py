@@ -137,7 +137,7 @@ class TcpForwarder:
 
     async def _dial(self, protocol: asyncio.Protocol, client: Target, target: Target) -> None:
         loop = asyncio.get_running_loop()
-        sock = _backend_socket(socket.SOCK_STREAM, None if self.masquerade else client)
+        sock = socket_from(None if self.masquerade else client[0], socket.SOCK_STREAM)
         try:
             await connect(sock, target)
         except BaseException:
@@ -385,7 +385,7 @@ class UdpForwarder:
             self.counters.refused += 1
             return None
         loop = asyncio.get_running_loop()
-        sock = _backend_socket(socket.SOCK_DGRAM, None if self.masquerade else client)
+        sock = socket_from(None if self.masquerade else client[0], socket.SOCK_DGRAM)
         sock.connect(target)
         session = _Session(client, target, sock, loop.time())
         self._sessions[client] = session
@@ -443,14 +443,14 @@ async def connect(sock: socket.socket, target: Target) -> None:
     await asyncio.get_running_loop().sock_connect(sock, target)
 
 
-def _backend_socket(kind: socket.SocketKind, client: Target | None) -> socket.socket:
-    """A socket to dial a backend from: from the client's address, any port. Raises OSError."""
+def socket_from(source: str | None, kind: socket.SocketKind) -> socket.socket:
+    """A non-blocking socket to dial from `source` (None: what the kernel takes), any port. Raises OSError."""
     sock = socket.socket(socket.AF_INET, kind)
     try:
         sock.setblocking(False)
-        if client is not None:
+        if source is not None:
             sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-            sock.bind((client[0], 0))
+            sock.bind((source, 0))
     except OSError:
         sock.close()
         raise

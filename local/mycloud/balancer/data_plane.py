@@ -109,7 +109,7 @@ class _Balancer:
     def _configure(self, config: BalancerConfig) -> None:
         self._config = config
         sources = SourceRanges(config.source_ranges)
-        self._apply_sets(config.backend_sets)
+        self._apply_sets(config)
         wanted = {(listener.protocol, listener.port): listener for listener in config.listeners}
         for key in self._listeners.keys() - wanted.keys():
             self._listeners.pop(key).close()
@@ -167,14 +167,14 @@ class _Balancer:
             for monitor in self._monitors.values():
                 monitor.close()
 
-    def _apply_sets(self, sets: list[BackendSet]) -> None:
-        wanted = {backend_set.name: backend_set for backend_set in sets}
+    def _apply_sets(self, config: BalancerConfig) -> None:
+        wanted = {backend_set.name: backend_set for backend_set in config.backend_sets}
         for name in self._monitors.keys() - wanted.keys():
             self._monitors.pop(name).close()
             del self._pools[name]
         for name, backend_set in wanted.items():
             if name not in self._monitors:
-                self._monitors[name] = HealthMonitor(self._health_changed)
+                self._monitors[name] = HealthMonitor(config.address, self._health_changed)
                 self._pools[name] = Pool()
             self._monitors[name].update(backend_set.health_check or HealthCheck(), backend_set.backends)
             self._fill(backend_set)

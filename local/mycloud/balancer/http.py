@@ -1,4 +1,4 @@
-"""One HTTP request on one connection, cancellable at any await: for health checks and for following the API."""
+"""One HTTP request on one connection, cancellable at any await."""
 
 from __future__ import annotations
 

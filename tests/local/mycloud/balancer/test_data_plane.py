@@ -51,6 +51,7 @@ class HttpBackend:
 
     def __init__(self, name: str) -> None:
         self.name, self.status = name, 200
+        self.checked_by: set[str] = set()
         self.address = next(_hosts)
         self.port = 0
         self._server: asyncio.Server | None = None
@@ -70,6 +71,7 @@ class HttpBackend:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             if line.startswith(b"GET /healthz"):
+                self.checked_by.add(writer.get_extra_info("peername")[0])
                 writer.write(f"HTTP/1.1 {self.status} Status\r\nContent-Length: 0\r\n\r\n".encode())
             elif line == b"who\n":
                 writer.write(f"{self.name}\n".encode())
@@ -204,6 +206,17 @@ def test_only_healthy_backends_get_connections_and_none_means_the_connection_is_
             b.status = 404
             await until(lambda: health(data_plane) == [False, False])
             assert await ask(port) == ""
+
+    run(scenario)
+
+
+def test_health_checks_come_from_the_load_balancers_own_address() -> None:
+    async def scenario(data_plane: DataPlane) -> None:
+        async with backends("a") as (a,):
+            await data_plane.apply(config([tcp(free_port(LB))], [pool(a(), check="HTTP")]))
+            await until(lambda: health(data_plane) == [True])
+
+            assert a.checked_by == {LB}
 
     run(scenario)
 
