@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cloud_controller import cli
 from cloud_controller.cli import main
 from cloud_controller.controllers import service
 from cloud_controller.plan import Plan
@@ -169,3 +170,26 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out.count(".") == 2
+
+
+class Terminal:
+    """Somebody who types this line."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        return self.line
+
+
+@pytest.mark.parametrize(("line", "agreed"), [("yes\n", True), ("y\n", False), ("\n", False), ("", False)])
+def test_only_a_whole_yes_agrees_to_an_apply(
+    line: str, agreed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(line))
+
+    assert cli._ask(2) is agreed
+    assert "Apply these 2 changes" in capsys.readouterr().out
