@@ -144,6 +144,11 @@ def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
     return (result for result in results if not result.ok)
 
 
+def object_of(action: Action) -> str:
+    """The object that the action is about: `service/NAMESPACE/NAME`, whatever part of it."""
+    return "/".join(action.target.split("/")[:3])
+
+
 class Postponed(CloudError):
     """The action was not carried out, for it would be wrong now; it is in the next plan."""
 
@@ -209,7 +214,7 @@ def _sequences(actions: Sequence[Action]) -> list[list[Action]]:
     """The actions of each object."""
     by_object: dict[str, list[Action]] = {}
     for action in actions:
-        by_object.setdefault("/".join(action.target.split("/")[:3]), []).append(action)
+        by_object.setdefault(object_of(action), []).append(action)
     return [*by_object.values()]
 
 

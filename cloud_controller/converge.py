@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +116,7 @@ class Converge:
                     done = {str(result.action) for result in results if result.ok}
                     left = [each for each in left if each not in done]
                     failures |= {str(result.action): str(result) for result in results}
-                    hopeful = hopeful or any(not isinstance(result.error, _FINAL) for result in results)
+                    hopeful = hopeful or _may_go_on(changes, results)
             report.left = tuple(left)
             report.failed = (*unplanned, *(failures[each] for each in left if each in failures))
             if not hopeful:  # Nothing was left to do, or nothing that another try would mend.
@@ -133,6 +133,14 @@ class Converge:
                 self._told.add(str(result))
                 self.done(result)
         return results
+
+
+def _may_go_on(changes: Sequence[Action], results: Sequence[apply.ActionResult]) -> bool:
+    """Whether something was done, may go better the next time, or was put off until then."""
+    if any(not isinstance(result.error, _FINAL) for result in results):
+        return True
+    failed = {apply.object_of(result.action) for result in results}
+    return any(apply.object_of(action) not in failed for action in changes)
 
 
 def _changes(found: Found) -> list[Action]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller import apply, converge
+from cloud_controller.apply import Postponed
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Unavailable
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.plan import Action, ActionKind, Plan
@@ -21,7 +22,7 @@ class Do:
     work: Callable[[], None]
 
 
-@apply.performs(Do)
+@apply.performs_in_order(Do)
 def _do(operation: Do, _: apply.Run) -> None:
     operation.work()
 
@@ -140,6 +141,15 @@ def test_what_no_repetition_mends_ends_the_work_long_before_its_deadline() -> No
     assert report.failed == ("a: port: 80 is not served",)
     assert "b" not in world.tasks
     assert len(refusals) > 90
+
+
+def test_what_was_put_off_is_done_in_a_later_round() -> None:
+    world = World({"a": [Postponed("too early"), Postponed("still too early")]})
+
+    report = world.run(deadline=3600)
+
+    assert report.complete
+    assert world.told == ["a: done"]
 
 
 def test_when_time_is_over_it_says_what_failed_and_what_is_left() -> None:
