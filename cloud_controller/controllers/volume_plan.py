@@ -97,6 +97,9 @@ def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action
         yield Action(ActionKind.CREATE, target, summary, (change,), operation=CreatePersistentVolume(claim, pv))
     elif made is not None and made.state in (VolumeState.CREATING, VolumeState.DELETING):
         yield _waits(target, f"volume {made.id} is {made.state}")
+    elif made is not None and PV_TAG in made.tags:
+        why = f"volume {made.id} had a PersistentVolume before, and is {made.state}: {made.state_reason}"
+        yield _refused("claim", claim, "gets no volume", "ProvisioningFailed", why)
     elif made is not None:
         why = made.state_reason or f"it is {made.state} in {made.zone}"
         summary = f"remove volume {made.id}, which can't be used"
@@ -140,7 +143,13 @@ def _zone(observation: VolumeObservation, claim: Object, storage_class: Object) 
 
 
 def _fits(observation: VolumeObservation, claim: Object, volume: Volume) -> bool:
-    """Whether the consumer's node, if one is chosen, can use this volume; an earlier node may have been elsewhere."""
+    """Whether the consumer's node, if one is chosen, can use this volume; an earlier node may have been elsewhere.
+
+    One that had a PersistentVolume before (the cluster was restored from an older backup) holds the claim's data: it is
+    the one, wherever it lies.
+    """
+    if PV_TAG in volume.tags:
+        return True
     node = observation.node_by_name.get(view.selected_node(claim) or "")
     return node is None or view.zone_of(node) in (None, volume.zone)
 

@@ -328,6 +328,14 @@ def test_a_volume_that_the_claim_cannot_use_is_removed_for_a_new_one(useless: Vo
     assert isinstance(operation(world(claim(), useless)), DeleteVolume)
 
 
+def test_a_volume_that_had_a_persistent_volume_is_the_claims_wherever_it_lies() -> None:
+    assert isinstance(operation(world(claim(), handed_over(zone="zone-a"))), CreatePersistentVolume)
+
+
+def test_and_is_never_removed_for_a_new_one() -> None:
+    assert "had a PersistentVolume before" in refusal(world(claim(), handed_over(state=VolumeState.FAILED)))
+
+
 def test_a_claim_with_its_persistent_volume_is_served() -> None:
     assert len(plan(world(claim(), pv(phase="Pending"), handed_over()))) == 0
 
