@@ -48,6 +48,8 @@ class InstanceSnapshot:
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
         self._listed_at = -math.inf
+        # What a list that was made for them has shown to be none of the cluster's.
+        self._strangers: frozenset[str] = frozenset()
         self._swept_at = clock()
 
     def describe(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
@@ -86,12 +88,16 @@ class InstanceSnapshot:
         with self._asking:
             return self._ask(tuple(nodes))
 
-    def cluster_machines(self, max_age: float | None = None) -> frozenset[str]:
-        """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them."""
-        since = self._since(max_age)
+    def cluster_machines(self, max_age: float | None = None, among: Iterable[str] = ()) -> frozenset[str]:
+        """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them.
+
+        Where one of `among` is missing, the list may be older than it: a new one is asked for, once for each.
+        """
+        since, wanted = self._since(max_age), frozenset(among)
         with self._listing:
-            if self._listed_at < since:
+            if self._listed_at < since or wanted - self._listed - self._strangers:
                 self._list()
+                self._strangers = wanted - self._listed
             return self._listed
 
     def _since(self, max_age: float | None) -> float:

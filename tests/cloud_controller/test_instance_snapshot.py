@@ -223,6 +223,23 @@ def test_a_terminated_machine_of_the_list_is_gone_and_still_the_clusters(
     assert "i-n0007" in snapshot.cluster_machines()
 
 
+def test_a_machine_that_is_younger_than_the_list_is_still_the_clusters(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    snapshot.cluster_machines(max_age=600)
+    cloud.machine("new")
+
+    assert "i-new" in snapshot.cluster_machines(max_age=600, among=["i-new"])
+
+
+def test_what_is_none_of_the_clusters_costs_one_list_and_no_more(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    fleet(cloud, 3)
+    for _ in range(5):
+        assert "i-foreign" not in snapshot.cluster_machines(max_age=600, among=["i-foreign", "i-n0001"])
+
+    assert calls(cloud) == (1, 0)
+
+
 def test_a_fresh_answer_comes_from_no_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     nodes = fleet(cloud, 500)
     snapshot.describe(nodes)
