@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cloud_controller.apply import Postponed
-from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.cloud import Cloud, CloudError, Throttled, Unavailable
 from cloud_controller.controllers import service_plan, service_rules
 from cloud_controller.controllers.service_apply import (
     KubeOperation,
@@ -66,6 +66,10 @@ POLL = "*poll"
 
 _RESYNC_RETRY = 15.0
 """Seconds after which a read of everything that failed is made again at the latest."""
+
+_SECOND_LOOK = 30.0
+"""Seconds after which everything is read once more where something may have been made that no list shows yet: by the
+process before this one, or by a call whose answer was lost. If its Service is gone by then, nothing else finds it."""
 
 _ENDPOINT_DELAY = 0.5
 """Seconds for which changes of a Service's pods are gathered: a roll-out is a few changes of members, not many."""
@@ -257,6 +261,7 @@ class ServiceController:
 
     def _resync(self) -> None:
         services = self._services.items()
+        first = not self._cache.loaded
         if self._backends is None:
             self._backends = self._node_backends()
         try:
@@ -272,6 +277,8 @@ class ServiceController:
         self._poll_later()
         if self._options.resync > 0:
             self._queue.add_after(RESYNC, self._options.resync)
+        if first:
+            self._queue.add_after(RESYNC, _SECOND_LOOK)
 
     def _take_nodes(self) -> None:
         wait = self._storm.wait()
@@ -438,6 +445,10 @@ class ServiceController:
             result = "done"
         except Postponed:
             result = "postponed"
+            raise
+        except Unavailable:
+            if isinstance(operation, CreateLoadBalancer):
+                self._queue.add_after(RESYNC, _SECOND_LOOK)
             raise
         finally:
             self._metrics.actions.labels(NAME, action.kind.value, result).inc()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -247,9 +248,10 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
             health_check=HealthCheck(**pool["health_check"]),
             members=tuple(
                 Member(
-                    address=backend["address"],
+                    # Each node is a member of many load balancers.
+                    address=sys.intern(backend["address"]),
                     port=backend["port"],
-                    instance_id=backend["machine_id"],
+                    instance_id=sys.intern(backend["machine_id"]),
                     weight=backend["weight"],
                 )
                 for backend in pool["backends"]

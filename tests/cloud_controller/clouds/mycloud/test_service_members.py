@@ -349,6 +349,52 @@ def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
     assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
 
 
-def test_drift_is_looked_for_again_unless_that_is_switched_off(site: MyCloudSite, cluster: Cluster) -> None:
-    assert RESYNC in controller(site, cluster)._queue._due
-    assert RESYNC not in controller(site, cluster, resync=0.0)._queue._due
+def test_drift_is_looked_for_again_and_again_unless_that_is_switched_off(site: MyCloudSite, cluster: Cluster) -> None:
+    for resync, again in ((300.0, True), (0.0, False)):
+        running = controller(site, cluster, resync=resync)
+        running._queue.add(RESYNC)
+        assert running._queue.get(timeout=10) == RESYNC
+
+        running.handle(RESYNC)
+
+        assert (RESYNC in running._queue._due) is again
+
+
+def test_what_the_process_before_made_a_moment_ago_is_found_by_a_second_look(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    cluster.objects["services"].clear()
+    site.client.put("admin/consistency", {"lag_seconds": 3600})
+    running = controller(site, cluster, resync=0.0)
+    assert WEB not in running._queue._queued
+    assert RESYNC in running._queue._due
+
+    site.client.put("admin/consistency", {"lag_seconds": 0})
+    running.handle(RESYNC)
+    settle(site, running)
+
+    assert site.load_balancers() == []
+
+
+def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_meanwhile(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster, resync=0.0)
+    del running._queue._due[RESYNC]  # As if it had come already.
+    site.client.put("admin/consistency", {"lag_seconds": 3600})
+    site.client.post("admin/faults", {"operation": "POST /v1/load_balancers", "kind": "drop_answer", "count": None})
+    with pytest.raises(Unavailable):
+        running.handle(WEB)
+
+    cluster.delete_service()
+    settle(site, running)
+    assert WEB not in cluster.objects["services"], "nothing of it was to be seen"
+    assert RESYNC in running._queue._due
+    site.client.put("admin/consistency", {"lag_seconds": 0})
+    running.handle(RESYNC)
+    settle(site, running)
+
+    assert site.load_balancers() == []
