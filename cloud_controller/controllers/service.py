@@ -28,7 +28,15 @@ from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_
 from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import ServicePlan
 from cloud_controller.controllers.service_rules import Rules, node_backend
-from cloud_controller.controllers.service_timing import GATHER_GONE, GATHER_NEW, Locks, NodeStorm, Polling
+from cloud_controller.controllers.service_timing import (
+    FIRST_LOOK,
+    GATHER_GONE,
+    GATHER_NEW,
+    LONGEST_PAUSE,
+    Locks,
+    NodeStorm,
+    Polling,
+)
 from cloud_controller.events import Events
 from cloud_controller.kube import (
     ENDPOINT_SLICES,
@@ -48,6 +56,7 @@ from cloud_controller.load_balancer_backends import Backends, NodeBackend
 from cloud_controller.load_balancer_operations import (
     AddMembers,
     CreateLoadBalancer,
+    DeleteListener,
     Operation,
     PutListener,
     PutPool,
@@ -174,6 +183,7 @@ class ServiceController:
         self._storm = NodeStorm()
         self._polling = Polling()
         self._handovers = Polling()
+        self._arrivals = Polling()
         self._locks = Locks()
         self._queue: WorkQueue[str] = WorkQueue()
         self._threads: list[threading.Thread] = []
@@ -300,7 +310,14 @@ class ServiceController:
         if not waiting:
             return
         before = {lb_id: self._cache.find(lb_id) for lb_id in waiting}
-        self._cache.refresh((), waiting.keys())
+        try:
+            self._cache.refresh((), waiting.keys())
+        except Throttled:
+            raise
+        except CloudError:
+            # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
+            self._queue.add_after(POLL, LONGEST_PAUSE)
+            raise
         for lb_id, keys in waiting.items():
             if self._cache.find(lb_id) != before[lb_id]:
                 for each in keys:
@@ -322,6 +339,10 @@ class ServiceController:
         with self._locks.held(shared | ({named} if named else set())):
             self._visit(key, service, named)
         self._poll_later()
+        waits_for = self._cache.find(named) if named else None
+        if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
+            self._cache.suspect(key)  # It has no part there yet, so no poll tells.
+            self._queue.add_after(key, self._arrivals.pause_of(key))
 
     def _visit(self, key: str, service: Object | None, named: str | None) -> None:
         uid = service["metadata"]["uid"] if service else None
@@ -400,6 +421,7 @@ class ServiceController:
     def _rest(self, key: str, service: Object, found: ServicePlan, told: ServiceEvents) -> None:
         """Nothing can be done now: say so, or why."""
         if found.fault is not None:
+            self._cache.suspect(key)  # Others may free a port, or a load balancer, that it asks for.
             raise found.fault
         if found.failure is not None:
             self._cache.suspect(key)  # The cloud may mend it by itself.
@@ -463,6 +485,14 @@ class ServiceController:
             known = before and after(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
+        if isinstance(operation, DeleteListener) and known is not None and known.owner is None:
+            self._wake_those_on(operation.id)
+
+    def _wake_those_on(self, id: str) -> None:
+        """A port of a shared load balancer is free now, for which another Service may wait."""
+        for service in self._services.items():
+            if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
+                self._queue.add_after(key(service), FIRST_LOOK)
 
     def _node_backends(self) -> tuple[NodeBackend, ...]:
         return service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)

@@ -273,6 +273,24 @@ def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
     assert running._queue.get(timeout=0) == RESYNC
 
 
+def test_a_look_at_what_the_cloud_does_that_failed_does_not_wait_for_minutes(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    running.handle(WEB)
+    running._queue._due.clear()
+
+    def fail(*_: object) -> None:
+        raise Unavailable("the cloud is down")
+
+    monkeypatch.setattr(running._load_balancers, "read", fail)
+    with pytest.raises(Unavailable):
+        running.handle(POLL)
+
+    assert POLL in running._queue._due
+
+
 def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
     running = controller(site, cluster)

@@ -106,6 +106,57 @@ def test_a_port_that_another_has_is_an_event_that_names_the_holder(
     assert listeners(only(site.load_balancers())) == {8080: "uid-first"}
 
 
+def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
+    cluster.put(asking("second", port(8080, 30081), id=shared["id"]))
+    running = controller(site, cluster)
+    settle(site, running, "default/first")
+    with pytest.raises(InvalidConfiguration):
+        running.handle("default/second")
+    while waiting := running._queue.get(timeout=0):
+        running._queue.done(waiting)
+
+    cluster.delete_service("default/first")
+    settle(site, running, "default/first")
+
+    assert "default/second" in running._queue._due
+    settle(site, running, "default/second")
+    assert listeners(only(site.load_balancers())) == {8080: "uid-second"}
+
+
+def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, cluster: Cluster) -> None:
+    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"]})
+    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
+    running = controller(site, cluster)
+    assert running._queue.get(timeout=10) == WEB
+    running._queue.done(WEB)
+    running.handle(WEB)
+    assert (cluster.ingress, WEB in running._queue._due) == ([], True)
+
+    site.settle()
+    settle(site, running)
+
+    assert cluster.ingress[0]["ip"] == made["address"]
+
+
+def test_what_makes_a_load_balancer_unfit_is_looked_at_again_at_each_visit(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    tags = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "a/b"}
+    site.client.update("load_balancers", shared["id"], {"tags": tags})
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    running = controller(site, cluster)
+    with pytest.raises(InvalidConfiguration, match="belongs to Service a/b"):
+        running.handle(WEB)
+
+    site.client.update("load_balancers", shared["id"], {"tags": {}})
+    settle(site, running)
+
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+
+
 def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_is_overwritten(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
