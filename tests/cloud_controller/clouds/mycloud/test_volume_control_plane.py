@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 from cloud_controller import rbac
+from cloud_controller.cli import main
+from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
 from cloud_controller.controllers import volume
@@ -438,4 +441,35 @@ def test_whatever_the_cloud_answers_each_claim_gets_one_volume_and_leaves_none(
         kube.delete(PERSISTENT_VOLUME_CLAIMS, each, "default")
     eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "every PersistentVolume goes")
     site.clear_faults()
+    assert site.client.list("volumes") == []
+
+
+@pytest.mark.usefixtures("node", "kube")
+def test_the_command_line_shows_and_does_what_the_daemon_would(
+    control_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
+    kube = Kube.from_kubeconfig(admin)
+    (tmp_path / "kubeconfig").write_text(admin)
+    (tmp_path / "cloud.conf").write_text(render(Config(site.endpoint, site.token, site.cluster["id"])))
+    where = [f"--cloud-config={tmp_path / 'cloud.conf'}", f"--kubeconfig={tmp_path / 'kubeconfig'}"]
+    options = ["--cloud=mycloud", "--controllers=volume", *where]
+    make_claim(kube, "data")
+    eventually(lambda: volume.plan(volume.observe(kube, site.cloud)).changes, "the claim asks for a volume")
+
+    assert main(["plan", *options]) == 0
+    assert "claim/default/data: make a volume of 5 GiB in zone-b" in capsys.readouterr().out
+    assert site.client.list("volumes") == []
+
+    with settling(site):
+        assert main(["apply", "--yes", *options]) == 0
+
+    assert bound(kube, "data")["metadata"]["labels"][view.ZONE] == "zone-b"
+    (made,) = site.client.list("volumes")
+    assert PV_TAG in made["tags"]
+    with settling(site):
+        kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+        (pv,) = kube.list(PERSISTENT_VOLUMES).items
+        eventually(lambda: kube.get(PERSISTENT_VOLUMES, name(pv))["status"]["phase"] == "Released", "it is released")
+        assert main(["apply", "--yes", *options]) == 0
     assert site.client.list("volumes") == []
