@@ -9,11 +9,14 @@ everything runs on one event loop and must be called from it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
+
+_log = logging.getLogger(__name__)
 
 Target = tuple[str, int]
 """A socket address and a port."""
@@ -25,6 +28,7 @@ MAX_UDP_SESSIONS = 4096
 _DATAGRAM_BYTES = 65_536
 _DATAGRAMS_A_WAKE = 64
 _LISTEN_BACKLOG = 512
+_ACCEPT_AGAIN_SECONDS = 1.0
 _IP_BIND_ADDRESS_NO_PORT = 24
 """Linux's option that leaves the choice of a bound socket's port to connect(), which then needs none of its own."""
 
@@ -74,17 +78,28 @@ class TcpForwarder:
         self.masquerade = masquerade
         self._choose = choose
         self._connect_timeout = connect_timeout
-        self._server: asyncio.Server | None = None
+        # Not an asyncio.Server: one that is closed just after it accepted a connection leaves it open, and unanswered.
+        self._socket: socket.socket | None = None
+        self._accepted: set[socket.socket] = set()
         self._connections: set[_Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
         """Listen on `host`:`port` (0: any free port) and return the port. Raises OSError if it cannot be bound."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            self._accept, host, port, reuse_address=True, reuse_port=reuse_port, backlog=_LISTEN_BACKLOG
-        )
-        return int(self._server.sockets[0].getsockname()[1])
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if reuse_port:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            sock.bind((host, port))
+            sock.listen(_LISTEN_BACKLOG)
+        except OSError:
+            sock.close()
+            raise
+        self._socket = sock
+        self._accept_from(sock)
+        return int(sock.getsockname()[1])
 
     @property
     def open_connections(self) -> int:
@@ -93,9 +108,10 @@ class TcpForwarder:
 
     def stop_listening(self) -> None:
         """Accept no more; established connections go on."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
 
     def close(self) -> None:
         """Stop listening and reset every established connection."""
@@ -104,11 +120,35 @@ class TcpForwarder:
             connection.abort()
         for task in list(self._tasks):
             task.cancel()
+        for sock in self._accepted:
+            sock.close()
+        self._accepted.clear()
 
-    def _accept(self) -> asyncio.Protocol:
+    def _accept_from(self, listening: socket.socket) -> None:
+        if listening is self._socket:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(_LISTEN_BACKLOG):
+            try:
+                sock, _address = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:  # too many open files: it is no use to ask again at once
+                _log.error("cannot accept connections: %s; tried again in %g s", error, _ACCEPT_AGAIN_SECONDS)
+                loop.remove_reader(listening)
+                loop.call_later(_ACCEPT_AGAIN_SECONDS, self._accept_from, listening)
+                return
+            sock.setblocking(False)
+            self._accepted.add(sock)
+            self._start(self._admit(sock))
+
+    async def _admit(self, sock: socket.socket) -> None:
         connection = _Connection(self)
+        self._accepted.discard(sock)
         self._connections.add(connection)
-        return connection.client
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: connection.client, sock)
 
     def _forget(self, connection: _Connection) -> None:
         self._connections.discard(connection)

@@ -283,3 +283,21 @@ def test_a_udp_client_whose_backend_refuses_gets_another() -> None:
         client_transport.close()
 
     run(scenario)
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(6))
+def test_a_connection_that_comes_just_before_the_end_is_ended_too(turns_of_the_loop: int) -> None:
+    async def scenario() -> None:
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend))
+            port = await forwarder.listen(HOST, 0)
+            with socket.create_connection((HOST, port), timeout=DEADLINE) as client:
+                for _ in range(turns_of_the_loop):
+                    await asyncio.sleep(0)
+                forwarder.close()
+
+                client.setblocking(False)
+                with suppress(ConnectionResetError):
+                    assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
+
+    run(scenario)
