@@ -1,7 +1,7 @@
 """The service controller: every Service that asks for a load balancer has exactly the one that it asks for.
 
 `observe` and `plan` serve previews and the command line; `ServiceController` is the daemon's loop, Service by Service.
-The rules are in `service_plan` and `service_rules`, the way to the world in `service_apply` and `service_cache`.
+One visit to a Service is in `service_visit`, the rules are in `service_plan` and `service_rules`.
 """
 
 from __future__ import annotations
@@ -10,63 +10,42 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cloud_controller.apply import Postponed
-from cloud_controller.cloud import Cloud, CloudError, Throttled, Unavailable
+from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers import service_plan, service_rules
-from cloud_controller.controllers.service_apply import (
-    KubeOperation,
-    change_load_balancer,
-    change_service,
-    load_balancers_of,
-)
+from cloud_controller.controllers.service_apply import load_balancers_of
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_service
-from cloud_controller.controllers.service_events import ServiceEvents
-from cloud_controller.controllers.service_plan import ServicePlan
 from cloud_controller.controllers.service_rules import Rules, node_backend
 from cloud_controller.controllers.service_timing import (
     FIRST_LOOK,
     GATHER_GONE,
     GATHER_NEW,
     LONGEST_PAUSE,
-    Locks,
     NodeStorm,
     Polling,
 )
+from cloud_controller.controllers.service_visit import CONTROLLER, ServiceVisits
 from cloud_controller.events import Events
 from cloud_controller.kube import (
     ENDPOINT_SLICES,
     NODES,
     SERVICES,
-    ApiError,
     EventType,
     Informer,
     Kube,
-    NotFoundError,
     Object,
     key,
 )
-from cloud_controller.load_balancer import LoadBalancerBuilder, LoadBalancerState, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
-from cloud_controller.load_balancer_operations import (
-    AddMembers,
-    CreateLoadBalancer,
-    DeleteListener,
-    Operation,
-    PutListener,
-    PutPool,
-    RemoveMembers,
-)
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Action, Plan
+from cloud_controller.plan import Plan
 from cloud_controller.workqueue import WorkQueue, work
 
-NAME = "service"
+NAME = CONTROLLER
 
 RESYNC = "*resync"
 NODES_CHANGED = "*nodes"
@@ -82,9 +61,6 @@ process before this one, or by a call whose answer was lost. If its Service is g
 
 _ENDPOINT_DELAY = 0.5
 """Seconds for which changes of a Service's pods are gathered: a roll-out is a few changes of members, not many."""
-
-_ROUNDS = 5
-"""Plans that one visit to a Service may carry out until one is empty."""
 
 _log = logging.getLogger(__name__)
 
@@ -182,13 +158,21 @@ class ServiceController:
         self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
         self._storm = NodeStorm()
         self._polling = Polling()
-        self._handovers = Polling()
-        self._arrivals = Polling()
-        self._locks = Locks()
         self._queue: WorkQueue[str] = WorkQueue()
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
+        self._visits = ServiceVisits(
+            kube,
+            self._load_balancers,
+            self._cache,
+            events,
+            metrics,
+            self._rules,
+            come_back=lambda key, seconds: self._queue.add_after(key, seconds),
+            port_freed=self._wake_those_on,
+            creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
+        )
         metrics.watch_queue(NAME, self._queue)
         services.add_handler(self._service_changed)
         nodes.add_handler(self._node_changed)
@@ -333,160 +317,9 @@ class ServiceController:
 
     def _sync(self, key: str) -> None:
         service = self._services.get(key)
-        named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
-        shared = {lb.id for lb in self._cache.get(key) if lb.owner is None}
-        # Two Services on one load balancer must not both find the same port free.
-        with self._locks.held(shared | ({named} if named else set())):
-            self._visit(key, service, named)
+        follows = service and service_rules.follows_endpoints(service, self._load_balancers.catalogue)
+        self._visits.visit(key, service, Backends(self._backends or (), self._endpoints.get(key) if follows else ()))
         self._poll_later()
-        waits_for = self._cache.find(named) if named else None
-        if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
-            self._cache.suspect(key)  # It has no part there yet, so no poll tells.
-            self._queue.add_after(key, self._arrivals.pause_of(key))
-
-    def _visit(self, key: str, service: Object | None, named: str | None) -> None:
-        uid = service["metadata"]["uid"] if service else None
-        ids = [named] if named else []
-        if self._cache.is_suspect(key):
-            uids = {owner.uid for owner in self._cache.owners(key)} | ({uid} if uid else set())
-            self._cache.refresh([(key, each) for each in uids], ids)
-        elif named and self._cache.find(named) is None:
-            self._cache.refresh((), ids)
-        orphans = [owner for owner in self._cache.owners(key) if owner.uid != uid]
-        if orphans:
-            self._remove_orphans(key, orphans)
-        if service is not None:
-            self._converge(key, service, named)
-
-    def _remove_orphans(self, key: str, owners: Iterable[Owner]) -> None:
-        """Delete what is left of a Service that is gone, or of another one that had its name."""
-        namespace, _, name = key.partition("/")
-        # The informer may be behind: the API server must say itself that the owner is gone.
-        try:
-            present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
-        except NotFoundError:
-            present = None
-        for owner in owners:
-            if owner.uid == present:
-                continue
-            plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
-            try:
-                self._carry_out(key, owner.uid, plan)
-            except CloudError as error:
-                gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
-                self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
-                raise
-
-    def _converge(self, key: str, service: Object, named: str | None) -> None:
-        """Plan and apply until nothing is left to do now."""
-        wanted = service_rules.wants_load_balancer(service, self._rules.classes)
-        told = ServiceEvents(self._events, service, wanted=wanted)
-        fresh = False
-        try:
-            for _ in range(_ROUNDS):
-                found = self._plan(key, service, named)
-                if not found.plan.changes:
-                    self._rest(key, service, found, told)
-                    return
-                if named and not fresh and _makes_parts(found.plan, named):
-                    # Another cluster's controller may have taken the port since; it can't be asked for a lock.
-                    self._cache.refresh((), [named])
-                    fresh = True
-                    continue
-                told.before(found)
-                service, postponed = self._carry_out(key, service["metadata"]["uid"], found.plan, service)
-                if postponed:
-                    self._queue.add_after(key, self._handovers.pause_of(key))
-                    return
-                self._handovers.over(key)
-                told.carried_out()
-            raise CloudError(f"it does not come to rest; the last plan was: {found.plan}")
-        except NotFoundError:
-            _log.info("does not exist any more service=%s", key)
-        except Throttled:
-            # The Service is in order; it only has to wait.
-            raise
-        except (CloudError, ApiError) as error:
-            told.failed(error)
-            raise
-
-    def _plan(self, key: str, service: Object, named: str | None) -> ServicePlan:
-        observed = {lb.id: lb for lb in self._cache.get(key)}
-        if named and (lb := self._cache.find(named)):
-            observed[named] = lb
-        follows = service_rules.follows_endpoints(service, self._load_balancers.catalogue)
-        backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
-        return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
-
-    def _rest(self, key: str, service: Object, found: ServicePlan, told: ServiceEvents) -> None:
-        """Nothing can be done now: say so, or why."""
-        if found.fault is not None:
-            self._cache.suspect(key)  # Others may free a port, or a load balancer, that it asks for.
-            raise found.fault
-        if found.failure is not None:
-            self._cache.suspect(key)  # The cloud may mend it by itself.
-            raise CloudError(found.failure)
-        owner = service_plan.owner_of(service, self._rules.cluster_id)
-        own = [lb for lb in self._cache.get(key) if owner in lb.owners]
-        if all(lb.state is LoadBalancerState.READY for lb in own):
-            told.at_rest()
-
-    def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, bool]:
-        """Apply, and remember what came of it; the Service as it is then, and whether something has to wait."""
-        postponed = False
-        self._metrics.planned(NAME, plan)
-        self._metrics.load_balancer_syncs.inc()
-        hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
-        try:
-            with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
-                for action in plan.changes:
-                    try:
-                        service = self._apply(key, uid, action) or service
-                    except Postponed as reason:
-                        _log.info("postponed controller=%s target=%s why=%r", NAME, action.target, str(reason))
-                        postponed = True
-        except (CloudError, ApiError):
-            # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
-            self._cache.suspect(key)
-            raise
-        return service or {}, postponed
-
-    def _apply(self, key: str, uid: str, action: Action) -> Object | None:
-        result = "failed"
-        operation = action.operation
-        changed: Object | None = None
-        try:
-            if isinstance(operation, KubeOperation):
-                changed = change_service(self._kube, operation)
-            elif isinstance(operation, Operation):
-                handing_over = self._handovers.waits_for(key)
-                made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
-                self._remember(key, uid, operation, made)
-            else:
-                raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")
-            result = "done"
-        except Postponed:
-            result = "postponed"
-            raise
-        except Unavailable:
-            if isinstance(operation, CreateLoadBalancer):
-                self._queue.add_after(RESYNC, _SECOND_LOOK)
-            raise
-        finally:
-            self._metrics.actions.labels(NAME, action.kind.value, result).inc()
-        _log.info("done controller=%s kind=%s target=%s summary=%r", NAME, action.kind, action.target, action.summary)
-        return changed
-
-    def _remember(self, key: str, uid: str, operation: Operation, made: ObservedLoadBalancer | None) -> None:
-        if isinstance(operation, CreateLoadBalancer):
-            known = made
-        else:
-            before = self._cache.find(operation.id)
-            known = before and after(before, operation)
-        if known is not None:
-            self._cache.put(key, uid, known)
-        if isinstance(operation, DeleteListener) and known is not None and known.owner is None:
-            self._wake_those_on(operation.id)
 
     def _wake_those_on(self, id: str) -> None:
         """A port of a shared load balancer is free now, for which another Service may wait."""
@@ -505,8 +338,3 @@ def _named(services: Iterable[Object], builder: LoadBalancerBuilder) -> set[str]
     """The load balancers that Services name by annotation."""
     found = (service_rules.reused_id(service, builder.catalogue) for service in services)
     return {named for named in found if named is not None}
-
-
-def _makes_parts(plan: Plan, id: str) -> bool:
-    operations = (action.operation for action in plan.changes)
-    return any(isinstance(operation, PutListener | PutPool) and operation.id == id for operation in operations)

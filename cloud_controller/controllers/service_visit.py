@@ -1,0 +1,247 @@
+"""One visit to a Service: what is planned for it is carried out, remembered and told, until nothing is left to do now.
+
+A visit never waits for the cloud: what takes long is left to a later one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+
+from cloud_controller.apply import Postponed
+from cloud_controller.cloud import CloudError, Throttled, Unavailable
+from cloud_controller.controllers import service_plan, service_rules
+from cloud_controller.controllers.service_apply import (
+    KubeOperation,
+    change_load_balancer,
+    change_service,
+)
+from cloud_controller.controllers.service_cache import LoadBalancerCache
+from cloud_controller.controllers.service_events import ServiceEvents
+from cloud_controller.controllers.service_plan import ServicePlan
+from cloud_controller.controllers.service_rules import Rules
+from cloud_controller.controllers.service_timing import Locks, Polling
+from cloud_controller.events import Events
+from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
+from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    LoadBalancers,
+    Operation,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+)
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, Plan
+
+CONTROLLER = "service"
+
+_ROUNDS = 5
+"""Plans that one visit to a Service may carry out until one is empty."""
+
+_log = logging.getLogger(__name__)
+
+
+class ServiceVisits:
+    """Visits of any Services, each by one thread at a time.
+
+    `come_back(key, seconds)` asks for another visit. `port_freed(load balancer)`: another Service may have waited for
+    it. `creation_lost()`: something may have been made that no list shows yet.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        load_balancers: LoadBalancers,
+        cache: LoadBalancerCache,
+        events: Events,
+        metrics: Metrics,
+        rules: Rules,
+        *,
+        come_back: Callable[[str, float], None],
+        port_freed: Callable[[str], None],
+        creation_lost: Callable[[], None],
+    ) -> None:
+        self._kube = kube
+        self._load_balancers = load_balancers
+        self._cache = cache
+        self._events = events
+        self._metrics = metrics
+        self._rules = rules
+        self._come_back = come_back
+        self._port_freed = port_freed
+        self._creation_lost = creation_lost
+        self._handovers = Polling()
+        self._arrivals = Polling()
+        self._locks = Locks()
+
+    def visit(self, key: str, service: Object | None, backends: Backends) -> None:
+        """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
+        named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
+        shared = {lb.id for lb in self._cache.get(key) if lb.owner is None}
+        # Two Services on one load balancer must not both find the same port free.
+        with self._locks.held(shared | ({named} if named else set())):
+            self._read_if_needed(key, service, named)
+            uid = service["metadata"]["uid"] if service else None
+            orphans = [owner for owner in self._cache.owners(key) if owner.uid != uid]
+            if orphans:
+                self._remove_orphans(key, orphans)
+            if service is not None:
+                self._converge(key, service, named, backends)
+        waits_for = self._cache.find(named) if named else None
+        if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
+            self._cache.suspect(key)  # It has no part there yet, so no poll tells.
+            self._come_back(key, self._arrivals.pause_of(key))
+        else:
+            self._arrivals.over(key)
+
+    def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
+        ids = [named] if named else []
+        if self._cache.is_suspect(key):
+            uids = {owner.uid for owner in self._cache.owners(key)}
+            uids |= {service["metadata"]["uid"]} if service else set()
+            self._cache.refresh([(key, each) for each in uids], ids)
+        elif named and self._cache.find(named) is None:
+            self._cache.refresh((), ids)
+
+    def _remove_orphans(self, key: str, owners: Iterable[Owner]) -> None:
+        """Delete what is left of a Service that is gone, or of another one that had its name."""
+        namespace, _, name = key.partition("/")
+        # The informer may be behind: the API server must say itself that the owner is gone.
+        try:
+            present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
+        except NotFoundError:
+            present = None
+        for owner in owners:
+            if owner.uid == present:
+                continue
+            plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
+            try:
+                self._carry_out(key, owner.uid, plan)
+            except CloudError as error:
+                gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
+                self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
+                raise
+
+    def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
+        """Plan and apply until nothing is left to do now."""
+        wanted = service_rules.wants_load_balancer(service, self._rules.classes)
+        told = ServiceEvents(self._events, service, wanted=wanted)
+        fresh = False
+        try:
+            for _ in range(_ROUNDS):
+                found = self._plan(key, service, named, backends)
+                if not found.plan.changes:
+                    self._rest(key, service, named, found, told)
+                    return
+                if named and not fresh and _makes_parts(found.plan, named):
+                    # Another cluster's controller may have taken the port since; it can't be asked for a lock.
+                    self._cache.refresh((), [named])
+                    fresh = True
+                    continue
+                told.before(found)
+                service, postponed = self._carry_out(key, service["metadata"]["uid"], found.plan, service)
+                if postponed:
+                    self._come_back(key, self._handovers.pause_of(key))
+                    return
+                self._handovers.over(key)
+                told.carried_out()
+            raise CloudError(f"it does not come to rest; the last plan was: {found.plan}")
+        except NotFoundError:
+            _log.info("does not exist any more service=%s", key)
+        except Throttled:
+            # The Service is in order; it only has to wait.
+            raise
+        except (CloudError, ApiError) as error:
+            told.failed(error)
+            raise
+
+    def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
+        observed = {lb.id: lb for lb in self._cache.get(key)}
+        if named and (lb := self._cache.find(named)):
+            observed[named] = lb
+        return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
+
+    def _rest(self, key: str, service: Object, named: str | None, found: ServicePlan, told: ServiceEvents) -> None:
+        """Nothing can be done now: say so, or why."""
+        if found.fault is not None:
+            if named:
+                self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
+            raise found.fault
+        if found.failure is not None:
+            self._cache.suspect(key)  # The cloud may mend it by itself.
+            raise CloudError(found.failure)
+        owner = service_plan.owner_of(service, self._rules.cluster_id)
+        own = [lb for lb in self._cache.get(key) if owner in lb.owners]
+        if all(lb.state is LoadBalancerState.READY for lb in own):
+            told.at_rest()
+
+    def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, bool]:
+        """Apply, and remember what came of it; the Service as it is then, and whether something has to wait."""
+        postponed = False
+        self._metrics.planned(CONTROLLER, plan)
+        self._metrics.load_balancer_syncs.inc()
+        hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
+        try:
+            with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
+                for action in plan.changes:
+                    try:
+                        service = self._apply(key, uid, action) or service
+                    except Postponed as reason:
+                        _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
+                        postponed = True
+        except (CloudError, ApiError):
+            # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
+            self._cache.suspect(key)
+            raise
+        return service or {}, postponed
+
+    def _apply(self, key: str, uid: str, action: Action) -> Object | None:
+        result = "failed"
+        operation = action.operation
+        changed: Object | None = None
+        try:
+            if isinstance(operation, KubeOperation):
+                changed = change_service(self._kube, operation)
+            elif isinstance(operation, Operation):
+                handing_over = self._handovers.waits_for(key)
+                made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
+                self._remember(key, uid, operation, made)
+            else:
+                raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")
+            result = "done"
+        except Postponed:
+            result = "postponed"
+            raise
+        except Unavailable:
+            if isinstance(operation, CreateLoadBalancer):
+                self._creation_lost()
+            raise
+        finally:
+            self._metrics.actions.labels(CONTROLLER, action.kind.value, result).inc()
+        _log.info(
+            "done controller=%s kind=%s target=%s summary=%r", CONTROLLER, action.kind, action.target, action.summary
+        )
+        return changed
+
+    def _remember(self, key: str, uid: str, operation: Operation, made: ObservedLoadBalancer | None) -> None:
+        if isinstance(operation, CreateLoadBalancer):
+            known = made
+        else:
+            before = self._cache.find(operation.id)
+            known = before and after(before, operation)
+        if known is not None:
+            self._cache.put(key, uid, known)
+        if isinstance(operation, DeleteListener) and known is not None and known.owner is None:
+            self._port_freed(operation.id)
+
+
+def _makes_parts(plan: Plan, id: str) -> bool:
+    operations = (action.operation for action in plan.changes)
+    return any(isinstance(operation, PutListener | PutPool) and operation.id == id for operation in operations)
