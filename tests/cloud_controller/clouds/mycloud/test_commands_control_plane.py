@@ -231,7 +231,7 @@ def test_a_plan_tells_by_its_exit_code_whether_there_is_something_to_do_only_whe
 def test_apply_does_everything_until_nothing_is_left_and_gives_the_lease_back(
     cluster: Kube, site: MyCloudSite, working: Commands, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert working("apply", "--yes", "--deadline=30s", "--controllers=*,-volume,-node-lifecycle") == 0
+    assert working("apply", "--yes", "--deadline=30s") == 0
 
     assert not uninitialised(cluster.get(NODES, "worker-0"))
     routes = site.client.list(f"route_tables/{site.network['route_table_id']}/routes")
@@ -380,7 +380,7 @@ def test_the_daemon_never_shows_a_secret_even_when_it_tells_everything(cluster: 
     for secret in secrets:
         assert secret not in "\n".join(lines)
         assert secret.encode() not in command_line + environment
-    assert any("plan controller=node" in line for line in lines)
+    assert any("target=service/default/web" in line for line in lines)
     assert lines[-1].endswith("released lease=kube-system/cloud-controller-manager")
 
 
