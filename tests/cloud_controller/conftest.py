@@ -41,6 +41,7 @@ class FakeCloud:
     route_lists: int = 0
     route_writes: int = 0
     quota: int | None = None
+    marks_routes: bool = True
     refuse_routes_to: set[str] = field(default_factory=set)
 
     provider_name = "fake"
@@ -109,13 +110,17 @@ class FakeRoutes:
         self._cloud.fail_if_told()
         failures: list[RouteFailure] = []
         self._cloud.route_writes += 1
+        present = {route.destination_cidr: route.target_instance for route in self._cloud.table}
         for route in routes:
             if route.target_instance in self._cloud.refuse_routes_to:
                 failures.append(RouteFailure(route, Conflict(f"{route.target_instance} takes no routes")))
             elif self._cloud.quota is not None and len(self._cloud.table) >= self._cloud.quota:
                 failures.append(RouteFailure(route, QuotaExceeded(f"{self._cloud.quota} routes are all")))
+            elif route.destination_cidr in present:
+                if present[route.destination_cidr] != route.target_instance:
+                    failures.append(RouteFailure(route, Conflict(f"{route.destination_cidr} leads elsewhere")))
             else:
-                self._cloud.table.append(route)
+                self._cloud.table.append(route if self._cloud.marks_routes else replace(route, owned=None))
         return failures
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
