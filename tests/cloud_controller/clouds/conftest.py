@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -182,20 +184,33 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
         store.close()
 
 
-@pytest.fixture
-def site(_server: _Server, tmp_path: Path) -> Iterator[MyCloudSite]:
-    """A site of its own for each test."""
-    store = Store(tmp_path / "mycloud.db")
-    context = replace(_server.first, store=store)
-    _server.app.state.context = context
+@contextmanager
+def _running_site(server: _Server, database: Path) -> Iterator[MyCloudSite]:
+    store = Store(database)
+    context = replace(server.first, store=store)
+    server.app.state.context = context
     context.faults.clear()
     context.consistency.lag_seconds = 0
     before = context.calls.all()
     try:
-        client = Client(_server.endpoint, TOKEN)
+        client = Client(server.endpoint, TOKEN)
         network = client.create("networks", {"name": "n"})
         subnet = client.create("subnets", {"name": "s", "network_id": network["id"], "zone": "zone-b"})
         cluster = client.create("clusters", {"name": "c", "network_id": network["id"]})
-        yield MyCloudSite(_server.endpoint, context, client, network, subnet, cluster, before)
+        yield MyCloudSite(server.endpoint, context, client, network, subnet, cluster, before)
     finally:
         store.close()
+
+
+@pytest.fixture
+def site(_server: _Server, tmp_path: Path) -> Iterator[MyCloudSite]:
+    """A site of its own for each test."""
+    with _running_site(_server, tmp_path / "mycloud.db") as site:
+        yield site
+
+
+@pytest.fixture
+def new_site(_server: _Server, tmp_path: Path) -> Callable[[], AbstractContextManager[MyCloudSite]]:
+    """Site after site, for tests that live through many lives: only one at a time."""
+    numbers = itertools.count()
+    return lambda: _running_site(_server, tmp_path / f"mycloud-{next(numbers)}.db")
