@@ -30,7 +30,7 @@ from cloud_controller.load_balancer import CLUSTER_TAG
 from local import processes
 from local.control_plane.binaries import ensure
 from local.control_plane.components import CONTROLLER_MANAGER, SCHEDULER
-from local.mycloud.models import LoadBalancerRecord
+from local.mycloud.models.balancing import LoadBalancerRecord
 from local.mycloud.state_folder import write_private
 from local.mycloud.store import Store
 from local.site import Site

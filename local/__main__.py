@@ -22,7 +22,7 @@ from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine.secrets import SecretsError
 from local.engine.state import StateError
-from local.mycloud.models import PROCESS_ENDED
+from local.mycloud.models.compute import PROCESS_ENDED
 from local.site import Site, SiteError
 from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
 from local.stack_state import is_in_use, masked_outputs

@@ -27,7 +27,7 @@ from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.machine.processes import kill_leftovers
-from local.mycloud.models import PROCESS_ENDED
+from local.mycloud.models.compute import PROCESS_ENDED
 from local.mycloud.state_folder import StateFolder, endpoint
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store

@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass
 
 from local.mycloud.errors import PermissionDenied, Unauthorized
-from local.mycloud.models import CreateToken, IssuedToken, rfc3339
+from local.mycloud.models.account import CreateToken, IssuedToken
+from local.mycloud.models.common import rfc3339
 from local.mycloud.store import Session, Store
 
 _SITES_OWN = ("/v1/admin/", "/internal/")

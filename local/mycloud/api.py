@@ -18,7 +18,7 @@ from local.mycloud.context import Context, Ctx
 from local.mycloud.endpoints import account, admin, balancing, compute, data_plane, networking, volumes
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
-from local.mycloud.models import ErrorAnswer
+from local.mycloud.models.common import ErrorAnswer
 from local.mycloud.state_folder import fingerprint
 
 _PREFIX = "/v1"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from pydantic import BaseModel
 
-from local.mycloud.models import BackendHealth, ListenerCounters, LoadBalancer
+from local.mycloud.models.balancing import BackendHealth, ListenerCounters, LoadBalancer
 
 
 class BalancerConfig(LoadBalancer):

@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 
 from local.mycloud import quotas
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound
-from local.mycloud.models import (
+from local.mycloud.models.balancing import (
     Backend,
     BackendKey,
     BackendResult,
@@ -22,16 +22,16 @@ from local.mycloud.models import (
     Listener,
     LoadBalancer,
     LoadBalancerRecord,
-    MachineRecord,
-    NetworkRecord,
     PutBackendSet,
     PutListener,
-    State,
     UpdateLoadBalancer,
-    now,
 )
+from local.mycloud.models.common import State, now
+from local.mycloud.models.compute import MachineRecord
+from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.networking import free_host
-from local.mycloud.store import Session, new_id
+from local.mycloud.schema import new_id
+from local.mycloud.store import Session
 
 
 def create_load_balancer(session: Session, request: CreateLoadBalancer, first_port: int) -> LoadBalancerRecord:

@@ -9,21 +9,13 @@ from collections.abc import Iterator
 from itertools import count, cycle, islice
 
 from local.mycloud.errors import Conflict, InvalidParameter
-from local.mycloud.models import (
-    REGION,
-    Cluster,
-    CreateCluster,
-    CreateMachine,
-    MachineRecord,
-    NetworkRecord,
-    SimulateMachines,
-    State,
-    SubnetRecord,
-    Update,
-    now,
-)
+from local.mycloud.filters import Filter
+from local.mycloud.models.common import REGION, State, Update, now
+from local.mycloud.models.compute import Cluster, CreateCluster, CreateMachine, MachineRecord, SimulateMachines
+from local.mycloud.models.networking import NetworkRecord, SubnetRecord
 from local.mycloud.networking import LIVING, free_host, ipv6_address
-from local.mycloud.store import Filter, Session, new_id, update_object
+from local.mycloud.schema import new_id
+from local.mycloud.store import Session, update_object
 
 
 def create_cluster(session: Session, request: CreateCluster) -> Cluster:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from local.mycloud.models import rfc3339
+from local.mycloud.models.common import rfc3339
 
 
 class Consistency:

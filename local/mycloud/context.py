@@ -16,8 +16,10 @@ from local.mycloud.calls import Calls
 from local.mycloud.consistency import Consistency
 from local.mycloud.errors import InvalidParameter
 from local.mycloud.faults import Faults
-from local.mycloud.models import MAX_PAGE, Cluster, State, Strict
-from local.mycloud.store import Filter, Store
+from local.mycloud.filters import Filter
+from local.mycloud.models.common import MAX_PAGE, State, Strict
+from local.mycloud.models.compute import Cluster
+from local.mycloud.store import Store
 
 
 class Kubeconfigs(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local.mycloud.models import ErrorDetail
+from local.mycloud.models.common import ErrorDetail
 
 
 class ApiError(Exception):

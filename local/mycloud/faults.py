@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 
 from local.mycloud.errors import ApiError, Throttled
-from local.mycloud.models import Fault
+from local.mycloud.models.staging import Fault
 
 _ADMIN = "/v1/admin/"
 _INTERNAL = "/internal/"

@@ -14,20 +14,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from time import monotonic, time
 
+from local.mycloud.filters import Filter
 from local.mycloud.machinery import STOP_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, Machinery, MachineryError
-from local.mycloud.models import (
-    PROCESS_ENDED,
-    Attachment,
-    Cluster,
-    MachineRecord,
-    NetworkRecord,
-    State,
-    SubnetRecord,
-    Volume,
-    now,
-    rfc3339,
-)
-from local.mycloud.store import Filter, Session, Store
+from local.mycloud.models.common import State, now, rfc3339
+from local.mycloud.models.compute import PROCESS_ENDED, Cluster, MachineRecord
+from local.mycloud.models.networking import NetworkRecord, SubnetRecord
+from local.mycloud.models.volumes import Attachment, Volume
+from local.mycloud.store import Session, Store
 from local.mycloud.volumes import release_volumes
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,8 @@ from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.machine.processes import kill_leftovers
-from local.mycloud.models import Cluster, MachineRecord, NetworkRecord
+from local.mycloud.models.compute import Cluster, MachineRecord
+from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.state_folder import StateFolder, write_private
 from local.ports import PortBusyError
 from local.processes import ProcessError

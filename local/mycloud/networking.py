@@ -10,21 +10,21 @@ from itertools import chain
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
 from local.mycloud import quotas
 from local.mycloud.errors import ApiError, Conflict, InvalidParameter, NotFound, QuotaExceeded
-from local.mycloud.models import (
-    Cluster,
+from local.mycloud.filters import Filter
+from local.mycloud.models.balancing import LoadBalancerRecord
+from local.mycloud.models.common import State, now
+from local.mycloud.models.compute import Cluster, MachineRecord
+from local.mycloud.models.networking import (
     CreateNetwork,
     CreateSubnet,
-    LoadBalancerRecord,
-    MachineRecord,
     NetworkRecord,
     NewRoute,
     RouteResult,
     RouteTable,
-    State,
     SubnetRecord,
-    now,
 )
-from local.mycloud.store import Filter, Session, new_id
+from local.mycloud.schema import new_id
+from local.mycloud.store import Session
 
 LIVING = tuple(state.value for state in State if state is not State.TERMINATED)
 """The states of a machine that still holds its name, its address and its place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from local.mycloud.errors import QuotaExceeded
-from local.mycloud.models import Limits, UpdateLimits
+from local.mycloud.models.account import Limits, UpdateLimits
 from local.mycloud.store import Session
 
 

@@ -21,7 +21,8 @@ from local.mycloud.folder_guard import FolderGuard, running
 from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
-from local.mycloud.models import Cluster, NetworkRecord
+from local.mycloud.models.compute import Cluster
+from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from local.mycloud.balancing import public
-from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, NetworkRecord, Volume
+from local.mycloud.models.balancing import LoadBalancerRecord
+from local.mycloud.models.compute import Cluster, MachineRecord
+from local.mycloud.models.networking import NetworkRecord
+from local.mycloud.models.volumes import Volume
 from local.mycloud.store import Store
 
 

@@ -10,136 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from local.mycloud.errors import Conflict, IdempotencyConflict, InvalidParameter, NotFound
-from local.mycloud.models import (
-    MAX_PAGE,
-    Cluster,
-    Create,
-    LoadBalancerRecord,
-    MachineRecord,
-    NetworkRecord,
-    Route,
-    RouteTable,
-    State,
-    SubnetRecord,
-    Update,
-    Volume,
-)
-
-Record = NetworkRecord | SubnetRecord | RouteTable | Cluster | MachineRecord | LoadBalancerRecord | Volume
-R = TypeVar("R", NetworkRecord, SubnetRecord, RouteTable, Cluster, MachineRecord, LoadBalancerRecord, Volume)
-
-_KINDS: dict[type[Any], tuple[str, str]] = {
-    NetworkRecord: ("network", "net"),
-    SubnetRecord: ("subnet", "subnet"),
-    RouteTable: ("route table", "rtb"),
-    Cluster: ("cluster", "c"),
-    MachineRecord: ("machine", "i"),
-    LoadBalancerRecord: ("load balancer", "lb"),
-    Volume: ("volume", "vol"),
-}
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS objects (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    state TEXT NOT NULL,
-    network_id TEXT, subnet_id TEXT, cluster_id TEXT, zone TEXT,
-    version INTEGER NOT NULL,
-    body TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS objects_by_kind ON objects (kind, seq);
-CREATE INDEX IF NOT EXISTS objects_by_name ON objects (kind, name);
-CREATE INDEX IF NOT EXISTS objects_by_state ON objects (kind, state);
-CREATE INDEX IF NOT EXISTS objects_by_subnet ON objects (subnet_id);
-CREATE INDEX IF NOT EXISTS objects_by_version ON objects (kind, version);
-CREATE INDEX IF NOT EXISTS real_machines ON objects (kind, state)
-    WHERE kind = 'machine' AND json_extract(body, '$.simulated') IS NOT 1;
-CREATE INDEX IF NOT EXISTS machines_by_address ON objects (json_extract(body, '$.private_ips[0]'))
-    WHERE kind = 'machine';
-CREATE INDEX IF NOT EXISTS load_balancers_by_address ON objects (json_extract(body, '$.address'))
-    WHERE kind = 'load balancer';
-CREATE TABLE IF NOT EXISTS tags (
-    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
-    key TEXT NOT NULL, value TEXT NOT NULL,
-    PRIMARY KEY (id, key)
-);
-CREATE TABLE IF NOT EXISTS part_tags (
-    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
-    key TEXT NOT NULL, value TEXT NOT NULL,
-    PRIMARY KEY (id, key, value)
-);
-CREATE TABLE IF NOT EXISTS routes (
-    route_table_id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
-    destination_cidr TEXT NOT NULL,
-    next_hop_machine_id TEXT NOT NULL,
-    PRIMARY KEY (route_table_id, destination_cidr)
-);
-CREATE TABLE IF NOT EXISTS tokens (
-    kind TEXT NOT NULL, token TEXT NOT NULL, body_hash TEXT NOT NULL,
-    id TEXT NOT NULL REFERENCES objects (id) ON DELETE CASCADE,
-    PRIMARY KEY (kind, token)
-);
-CREATE TABLE IF NOT EXISTS access_tokens (digest TEXT PRIMARY KEY, expires_at REAL NOT NULL, operations TEXT);
-CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS sequence (value INTEGER NOT NULL);
-INSERT INTO sequence SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sequence);
-"""
-
-_COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
-
-
-# Asked of each row in turn, so that a page costs what it holds; a list of all that have the tag would cost as much as
-# all pages together.
-_HAS_TAG = "EXISTS (SELECT 1 FROM {0} WHERE {0}.id = objects.id AND {0}.key = ? AND {0}.value = ?)"
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
-
-    `created_until`, `terminated_before`: times. `simulated`: machines of which something runs (False), or nothing does.
-    `machine_id` and `attachment_states`: volumes that are attached, or on the way, to that machine, in those states.
-    `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
-    """
-
-    ids: Sequence[str] | None = None
-    name: str | None = None
-    names: Sequence[str] | None = None
-    tags: Sequence[tuple[str, str]] = ()
-    any_tags: Sequence[tuple[str, str]] = ()
-    states: Sequence[str] | None = None
-    network_id: str | None = None
-    subnet_id: str | None = None
-    cluster_id: str | None = None
-    zone: str | None = None
-    created_until: str | None = None
-    simulated: bool | None = None
-    terminated_before: str | None = None
-    machine_id: str | None = None
-    attachment_states: Sequence[str] | None = None
-    changed_since: int | None = None
-
-
-def kind_of(type_: type[Any]) -> str:
-    """The word for a record type that messages and the database use."""
-    return _KINDS[type_][0]
-
-
-def new_id(type_: type[Any]) -> str:
-    """A fresh id of the type's form."""
-    return f"{_KINDS[type_][1]}-{secrets.token_hex(6)}"
+from local.mycloud.filters import Filter, where
+from local.mycloud.models.balancing import LoadBalancerRecord
+from local.mycloud.models.common import MAX_PAGE, Create, State, Update
+from local.mycloud.models.networking import Route
+from local.mycloud.schema import COLUMNS, SCHEMA, R, Record, kind_of
 
 
 class Session:
@@ -173,14 +56,14 @@ class Session:
 
     def query(self, type_: type[R], wanted: Filter | None = None) -> list[R]:
         """All objects that match, oldest first."""
-        clause, values = _where(type_, wanted or Filter())
+        clause, values = where(type_, wanted or Filter())
         # The plus keeps SQLite from going through all objects in order, where an index finds the few that match.
         rows = self._db.execute(f"SELECT body FROM objects WHERE {clause} ORDER BY +seq", values)
         return [type_.model_validate_json(row[0]) for row in rows]
 
     def exists(self, type_: type[R], wanted: Filter) -> bool:
         """Whether any object matches."""
-        clause, values = _where(type_, wanted)
+        clause, values = where(type_, wanted)
         return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
 
     def count(self, type_: type[R]) -> int:
@@ -202,11 +85,10 @@ class Session:
         self, type_: type[R], wanted: Filter, limit: int = MAX_PAGE, cursor: str | None = None
     ) -> tuple[list[R], str | None]:
         """At most `limit` objects after `cursor`, and the cursor of the next page or None."""
-        start = _position(cursor)
-        where: tuple[str, list[Any]] = _where(type_, wanted)
+        clause, values = where(type_, wanted)
+        values += [_position(cursor), limit + 1]
         rows = self._db.execute(
-            f"SELECT seq, body FROM objects WHERE {where[0]} AND seq > ? ORDER BY seq LIMIT ?",
-            [*where[1], start, limit + 1],
+            f"SELECT seq, body FROM objects WHERE {clause} AND seq > ? ORDER BY seq LIMIT ?", values
         ).fetchall()
         items = [type_.model_validate_json(row[1]) for row in rows[:limit]]
         return items, (str(rows[limit - 1][0]) if len(rows) > limit else None)
@@ -356,7 +238,7 @@ class Session:
 
     def _row(self, record: Record) -> tuple[Any, ...]:
         self._db.execute("UPDATE sequence SET value = value + 1")
-        columns = (getattr(record, column, None) for column in _COLUMNS)
+        columns = (getattr(record, column, None) for column in COLUMNS)
         return (record.name, record.state.value, *columns, self.version, record.model_dump_json())
 
     def _write_tags(self, record: Record) -> None:
@@ -375,7 +257,7 @@ class Store:
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute("PRAGMA busy_timeout = 5000")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(SCHEMA)
         self._lock = threading.Lock()
         self._observers: list[Callable[[], None]] = []
 
@@ -415,43 +297,6 @@ def update_object(session: Session, record: R, request: Update) -> R:
     if changed != record:
         session.save(changed)
     return changed
-
-
-def _where(type_: type[Record], wanted: Filter) -> tuple[str, list[Any]]:
-    clauses: list[str] = ["kind = ?"]
-    values: list[Any] = [kind_of(type_)]
-    for column, several in (("id", wanted.ids), ("name", wanted.names), ("state", wanted.states)):
-        if several is not None:
-            clauses.append(f"{column} IN ({','.join('?' * len(several))})")
-            values += several
-    for column in ("name", *_COLUMNS):
-        if (value := getattr(wanted, column)) is not None:
-            clauses.append(f"{column} = ?")
-            values.append(value)
-    if wanted.created_until is not None:
-        clauses.append("json_extract(body, '$.created_at') <= ?")
-        values.append(wanted.created_until)
-    if wanted.simulated is not None:
-        clauses.append(f"json_extract(body, '$.simulated') IS {'' if wanted.simulated else 'NOT '}1")
-    if wanted.terminated_before is not None:
-        clauses.append("json_extract(body, '$.terminated_at') < ?")
-        values.append(wanted.terminated_before)
-    if wanted.machine_id is not None:
-        clauses.append("json_extract(body, '$.attachment.machine_id') = ?")
-        values.append(wanted.machine_id)
-    if wanted.attachment_states is not None:
-        clauses.append(f"json_extract(body, '$.attachment.state') IN ({','.join('?' * len(wanted.attachment_states))})")
-        values += wanted.attachment_states
-    for key, value in wanted.tags:
-        clauses.append(_HAS_TAG.format("tags"))
-        values += [key, value]
-    for key, value in wanted.any_tags:
-        clauses.append(f"({_HAS_TAG.format('tags')} OR {_HAS_TAG.format('part_tags')})")
-        values += [key, value, key, value]
-    if wanted.changed_since is not None:
-        clauses.append("version > ?")
-        values.append(wanted.changed_since)
-    return " AND ".join(clauses), values
 
 
 def _position(cursor: str | None) -> int:

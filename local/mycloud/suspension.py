@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from local.mycloud.models import PROCESS_ENDED, Cluster, MachineRecord, State
+from local.mycloud.filters import Filter
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import PROCESS_ENDED, Cluster, MachineRecord
 from local.mycloud.state_folder import write_private
-from local.mycloud.store import Filter, Store
+from local.mycloud.store import Store
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from local.mycloud import quotas
 from local.mycloud.errors import Conflict, InvalidParameter
-from local.mycloud.models import Attachment, CreateVolume, MachineRecord, ResizeVolume, State, Volume, now
-from local.mycloud.store import Filter, Session, new_id
+from local.mycloud.filters import Filter
+from local.mycloud.models.common import State, now
+from local.mycloud.models.compute import MachineRecord
+from local.mycloud.models.volumes import Attachment, CreateVolume, ResizeVolume, Volume
+from local.mycloud.schema import new_id
+from local.mycloud.store import Session
 
 
 def create_volume(session: Session, request: CreateVolume) -> Volume:

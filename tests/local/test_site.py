@@ -21,7 +21,9 @@ from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry, NoBlockError
 from local.mycloud import compute, networking
 from local.mycloud.machine.processes import MARK
-from local.mycloud.models import PROCESS_ENDED, CreateCluster, CreateMachine, CreateNetwork, CreateSubnet, State
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import PROCESS_ENDED, CreateCluster, CreateMachine
+from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 from local.ports import require_free

@@ -10,7 +10,8 @@ from local.mycloud.balancer.health import HealthMonitor
 from local.mycloud.balancer.listener import ActiveListener, Pool
 from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport
-from local.mycloud.models import BackendHealth, BackendSet, HealthCheck, State
+from local.mycloud.models.balancing import BackendHealth, BackendSet, HealthCheck
+from local.mycloud.models.common import State
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from local.addresses import socket_address
 from local.mycloud.forwarding import Target, connect, socket_from
-from local.mycloud.models import Backend, HealthCheck
+from local.mycloud.models.balancing import Backend, HealthCheck
 
 BackendId = tuple[str, int]
 """A backend's address (10.x) and port."""

@@ -10,8 +10,10 @@ from local.mycloud.affinity import ClientAffinity
 from local.mycloud.balancer.schedulers import Candidate, Scheduler, scheduler
 from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer.token_bucket import TokenBucket
-from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
-from local.mycloud.models import Backend, BackendSet, Listener, ListenerCounters
+from local.mycloud.forwarding import Target
+from local.mycloud.models.balancing import Backend, BackendSet, Listener, ListenerCounters
+from local.mycloud.tcp_forwarder import TcpForwarder
+from local.mycloud.udp_forwarder import UdpForwarder
 
 
 class Pool:

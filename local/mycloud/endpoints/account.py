@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from local.mycloud import quotas
 from local.mycloud.access import Access
 from local.mycloud.context import Ctx
-from local.mycloud.models import AccessAnswer, CheckAccess, Quotas
+from local.mycloud.models.account import AccessAnswer, CheckAccess, Quotas
 
 router = APIRouter(tags=["account"])
 

@@ -6,18 +6,10 @@ from fastapi import APIRouter, Response
 
 from local.mycloud import access, compute, quotas
 from local.mycloud.context import Ctx
-from local.mycloud.models import (
-    Calls,
-    CreateToken,
-    Fault,
-    IssuedToken,
-    Items,
-    Lag,
-    MadeMachines,
-    Quotas,
-    SimulateMachines,
-    UpdateLimits,
-)
+from local.mycloud.models.account import CreateToken, IssuedToken, Quotas, UpdateLimits
+from local.mycloud.models.common import Items
+from local.mycloud.models.compute import MadeMachines, SimulateMachines
+from local.mycloud.models.staging import Calls, Fault, Lag
 
 router = APIRouter(tags=["admin"])
 

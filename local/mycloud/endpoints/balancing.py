@@ -8,22 +8,20 @@ from fastapi import APIRouter, Path
 
 from local.mycloud import balancing
 from local.mycloud.context import Ctx, Listing
-from local.mycloud.models import (
+from local.mycloud.models.balancing import (
     BackendHealth,
     BackendResults,
     CreateLoadBalancer,
     DeregisterBackends,
-    Items,
     ListenerCounters,
     LoadBalancer,
     LoadBalancerRecord,
-    Page,
-    Protocol,
     PutBackendSet,
     PutListener,
     RegisterBackends,
     UpdateLoadBalancer,
 )
+from local.mycloud.models.common import Items, Page, Protocol
 
 router = APIRouter(prefix="/load_balancers", tags=["load balancing"])
 

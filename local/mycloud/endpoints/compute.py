@@ -9,7 +9,8 @@ from fastapi import APIRouter
 from local.mycloud import compute
 from local.mycloud.context import Context, Ctx, Listing
 from local.mycloud.errors import Unavailable
-from local.mycloud.models import (
+from local.mycloud.models.common import Page, State, Update
+from local.mycloud.models.compute import (
     Cluster,
     CreateCluster,
     CreateMachine,
@@ -17,9 +18,6 @@ from local.mycloud.models import (
     Kubeconfig,
     Machine,
     MachineRecord,
-    Page,
-    State,
-    Update,
 )
 from local.mycloud.store import update_object
 

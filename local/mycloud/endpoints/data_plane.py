@@ -11,8 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from local.mycloud import balancing
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport, ConfigAnswer
 from local.mycloud.context import Context, Ctx
-from local.mycloud.models import LoadBalancerRecord
-from local.mycloud.store import Filter
+from local.mycloud.filters import Filter
+from local.mycloud.models.balancing import LoadBalancerRecord
 
 router = APIRouter(prefix="/internal/balancer", include_in_schema=False)
 

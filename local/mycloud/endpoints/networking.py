@@ -9,23 +9,19 @@ from fastapi import APIRouter, Query
 from local.mycloud import networking
 from local.mycloud.context import Ctx, Listing
 from local.mycloud.errors import NotFound
-from local.mycloud.models import (
-    MAX_PAGE,
-    REGION,
-    ZONES,
+from local.mycloud.models.common import MAX_PAGE, REGION, ZONES, Page, Update
+from local.mycloud.models.networking import (
     CreateNetwork,
     CreateRoutes,
     CreateSubnet,
     DeleteRoutes,
     Network,
     NetworkRecord,
-    Page,
     Route,
     RouteResults,
     RouteTable,
     Subnet,
     SubnetRecord,
-    Update,
     ZoneObject,
 )
 from local.mycloud.store import update_object

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 
 from local.mycloud import volumes
 from local.mycloud.context import Ctx, Listing
-from local.mycloud.models import AttachVolume, CreateVolume, Page, ResizeVolume, Update, Volume
+from local.mycloud.models.common import Page, Update
+from local.mycloud.models.volumes import AttachVolume, CreateVolume, ResizeVolume, Volume
 from local.mycloud.store import update_object
 
 router = APIRouter(tags=["volumes"])

@@ -14,10 +14,12 @@ from typing import Any
 from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, EventType, Informer, Kube, key
 from local.addresses import socket_address
 from local.mycloud.affinity import ClientAffinity
-from local.mycloud.forwarding import Target, TcpForwarder, UdpForwarder
+from local.mycloud.forwarding import Target
 from local.mycloud.machine.http_answers import Answer, serve
 from local.mycloud.machine.pod_status import timestamp
 from local.mycloud.machine.proxy_rules import Listener, Node, Route, ServiceHealth, ignored_fields, rules
+from local.mycloud.tcp_forwarder import TcpForwarder
+from local.mycloud.udp_forwarder import UdpForwarder
 
 Object = dict[str, Any]
 

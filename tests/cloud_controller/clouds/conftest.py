@@ -24,7 +24,9 @@ from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.gate import AbortableProtocol
-from local.mycloud.models import Cluster, LoadBalancerRecord, MachineRecord, State
+from local.mycloud.models.balancing import LoadBalancerRecord
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.store import Store
 
 TOKEN = "the-token-of-this-test"

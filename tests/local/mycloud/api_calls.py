@@ -8,7 +8,8 @@ from fastapi.testclient import TestClient
 
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.models import MachineRecord, State
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import MachineRecord
 
 TOKEN = "a-token-of-this-test"
 

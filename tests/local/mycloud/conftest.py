@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from local.addresses import AddressBlock
 from local.mycloud.context import Context
-from local.mycloud.models import Cluster
+from local.mycloud.models.compute import Cluster
 from local.mycloud.store import Store
 from tests.local.mycloud.api_calls import TOKEN, client
 

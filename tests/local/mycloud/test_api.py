@@ -10,7 +10,8 @@ from fastapi.testclient import TestClient
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.errors import QuotaExceeded
-from local.mycloud.models import Cluster, State
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster
 from local.mycloud.networking import free_host
 from tests.local.mycloud.api_calls import (
     TOKEN,

@@ -13,7 +13,8 @@ from fastapi.testclient import TestClient
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.models import Cluster, MachineRecord, State
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.store import Store
 

@@ -16,7 +16,8 @@ from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, LocalMachinery
-from local.mycloud.models import Cluster, MachineRecord, NetworkRecord
+from local.mycloud.models.compute import Cluster, MachineRecord
+from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from local.mycloud.faults import Faults
 from local.mycloud.gate import AnswerDropped
-from local.mycloud.models import Fault
+from local.mycloud.models.staging import Fault
 from tests.local.mycloud.api_calls import get, network, post, refused
 
 

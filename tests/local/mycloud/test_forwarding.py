@@ -10,7 +10,9 @@ from typing import cast
 
 import pytest
 
-from local.mycloud.forwarding import Chooser, Target, TcpForwarder, UdpForwarder
+from local.mycloud.forwarding import Chooser, Target
+from local.mycloud.tcp_forwarder import TcpForwarder
+from local.mycloud.udp_forwarder import UdpForwarder
 
 HOST = "127.2.200.1"
 DEADLINE = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi.testclient import TestClient
 
 from local.mycloud.context import Context
-from local.mycloud.models import NetworkRecord
+from local.mycloud.models.networking import NetworkRecord
 from tests.local.mycloud.api_calls import get, machine_body, network, place, post
 
 

@@ -15,21 +15,10 @@ from local.addresses import AddressBlock
 from local.mycloud import compute, networking, volumes
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, MachineryError
-from local.mycloud.models import (
-    Attachment,
-    Cluster,
-    CreateCluster,
-    CreateMachine,
-    CreateNetwork,
-    CreateSubnet,
-    CreateVolume,
-    MachineRecord,
-    NetworkRecord,
-    SimulateMachines,
-    State,
-    SubnetRecord,
-    Volume,
-)
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster, CreateCluster, CreateMachine, MachineRecord, SimulateMachines
+from local.mycloud.models.networking import CreateNetwork, CreateSubnet, NetworkRecord, SubnetRecord
+from local.mycloud.models.volumes import Attachment, CreateVolume, Volume
 from local.mycloud.store import Store
 
 DEADLINE = 10.0

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from local.mycloud import quotas
-from local.mycloud.models import UpdateLimits
+from local.mycloud.models.account import UpdateLimits
 from local.mycloud.store import Store
 from tests.local.mycloud.api_calls import Json, get, machine_body, network, place, post, refused
 

@@ -9,16 +9,9 @@ import pytest
 
 from local.addresses import AddressBlock
 from local.mycloud import compute, networking
-from local.mycloud.models import (
-    PROCESS_ENDED,
-    Cluster,
-    CreateCluster,
-    CreateMachine,
-    CreateNetwork,
-    CreateSubnet,
-    MachineRecord,
-    State,
-)
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import PROCESS_ENDED, Cluster, CreateCluster, CreateMachine, MachineRecord
+from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.store import Session, Store
 from local.mycloud.suspension import notice_restart, suspend
 

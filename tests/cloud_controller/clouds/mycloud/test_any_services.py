@@ -26,7 +26,7 @@ from cloud_controller.controllers.service import RESYNC, ServiceController, Serv
 from cloud_controller.controllers.service_timing import NodeStorm, Polling
 from cloud_controller.kube import key
 from cloud_controller.metrics import Metrics
-from local.mycloud.models import State
+from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud import service_model as model
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     ApiServer,

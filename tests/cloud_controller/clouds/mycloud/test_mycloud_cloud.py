@@ -23,7 +23,8 @@ from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.route import observe_table
 from cloud_controller.load_balancer import CLUSTER_TAG
-from local.mycloud.models import Cluster, State
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite

@@ -17,7 +17,8 @@ from cloud_controller.volumes import (
     VolumeRequest,
     VolumeState,
 )
-from local.mycloud import models
+from local.mycloud.models.common import State
+from local.mycloud.models.volumes import Volume as CloudVolume
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -31,8 +32,8 @@ def request(site: MyCloudSite, uid: str = "uid-1", *, zone: str = "zone-b", size
 def available(site: MyCloudSite, made: Volume) -> str:
     """What mycloud does soon after a volume was asked for."""
     with site.context.store.write() as session:
-        volume = session.get(models.Volume, made.id)
-        volume.state = models.State.AVAILABLE
+        volume = session.get(CloudVolume, made.id)
+        volume.state = State.AVAILABLE
         session.save(volume)
     return made.id
 

@@ -48,7 +48,8 @@ from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
 from local.control_plane.binaries import ensure
 from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
-from local.mycloud.models import Attachment, State, Volume
+from local.mycloud.models.common import State
+from local.mycloud.models.volumes import Attachment, Volume
 from local.ports import unused_address
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import Any
 from local.addresses import socket_address
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport
-from local.mycloud.models import BackendHealth, ListenerCounters, State
+from local.mycloud.models.balancing import BackendHealth, ListenerCounters
+from local.mycloud.models.common import State
 
 DEADLINE = 20
 _hosts = (f"10.252.{random.randrange(256)}.{number}" for number in itertools.cycle(range(1, 255)))

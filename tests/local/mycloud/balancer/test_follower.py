@@ -21,18 +21,10 @@ from local.mycloud.api import create_app
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer.follower import Follower
 from local.mycloud.context import Context
-from local.mycloud.models import (
-    Backend,
-    Cluster,
-    CreateCluster,
-    CreateLoadBalancer,
-    CreateMachine,
-    CreateNetwork,
-    CreateSubnet,
-    LoadBalancerRecord,
-    PutListener,
-    State,
-)
+from local.mycloud.models.balancing import Backend, CreateLoadBalancer, LoadBalancerRecord, PutListener
+from local.mycloud.models.common import State
+from local.mycloud.models.compute import Cluster, CreateCluster, CreateMachine
+from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.store import Store
 
 DEADLINE = 30
