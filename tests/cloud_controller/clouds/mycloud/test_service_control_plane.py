@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,34 +13,29 @@ from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import service
-from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service import RESYNC, ServiceOptions
 from cloud_controller.controllers.service_rules import FINALIZER
-from cloud_controller.events import EventRecorder
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
-    ENDPOINT_SLICES,
     EVENTS,
     NODES,
     SERVICES,
-    Informer,
     Kube,
     NotFoundError,
     Object,
     PatchType,
 )
-from cloud_controller.metrics import Metrics
 from local.control_plane.binaries import ensure
 from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
 from local.ports import unused_address
+from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
 pytestmark = pytest.mark.control_plane
-
-T = TypeVar("T")
 
 MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 
@@ -102,53 +95,6 @@ def node(kube: Kube, site: MyCloudSite) -> Iterator[Object]:
         NODES, machine["name"], {"status": {"addresses": addresses}}, type=PatchType.STRATEGIC, subresource="status"
     )
     kube.delete(NODES, made["metadata"]["name"])
-
-
-class Running:
-    """A controller at work, which can be stopped and started as a process would be."""
-
-    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2) -> None:
-        self._kube = kube
-        self._workers = workers
-        self._site = site
-
-    def __enter__(self) -> Running:
-        self._stop = threading.Event()
-        self._informers = [Informer(self._kube, kind) for kind in (SERVICES, NODES, ENDPOINT_SLICES)]
-        self._events = EventRecorder(self._kube, "service-controller")
-        self.controller = ServiceController(
-            self._kube,
-            self._site.cloud,
-            self._informers[0],
-            self._informers[1],
-            self._informers[2],
-            self._events,
-            Metrics(),
-            ServiceOptions(workers=self._workers),
-        )
-        for informer in self._informers:
-            informer.start()
-        for informer in self._informers:
-            informer.wait_synced(30)
-        self.controller.start(self._stop)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        assert self.controller.join(10)
-        for informer in self._informers:
-            informer.stop()
-        assert self._events.close()
-
-
-def eventually(site: MyCloudSite, what: Callable[[], T]) -> T:
-    """The first true value, with mycloud's data plane at work meanwhile."""
-    deadline = time.monotonic() + 30
-    while not (value := what()):
-        assert time.monotonic() < deadline, f"not in time; last: {value!r}"
-        site.settle()
-        time.sleep(0.02)
-    return value
 
 
 def web(kube: Kube) -> dict[str, Any]:

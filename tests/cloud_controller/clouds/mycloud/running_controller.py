@@ -1,0 +1,65 @@
+"""The service controller at work with a real API server, and how its tests wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from cloud_controller.controllers.service import ServiceController, ServiceOptions
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
+from cloud_controller.metrics import Metrics
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+T = TypeVar("T")
+
+
+class Running:
+    """A controller at work, which can be stopped and started as a process would be."""
+
+    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2) -> None:
+        self._kube = kube
+        self._workers = workers
+        self._site = site
+
+    def __enter__(self) -> Running:
+        self._stop = threading.Event()
+        self._informers = [Informer(self._kube, kind) for kind in (SERVICES, NODES, ENDPOINT_SLICES)]
+        self._events = EventRecorder(self._kube, "service-controller")
+        self.controller = ServiceController(
+            self._kube,
+            self._site.cloud,
+            self._informers[0],
+            self._informers[1],
+            self._informers[2],
+            self._events,
+            Metrics(),
+            ServiceOptions(workers=self._workers),
+        )
+        for informer in self._informers:
+            informer.start()
+        for informer in self._informers:
+            informer.wait_synced(30)
+        self.controller.start(self._stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self.controller.join(10)
+        for informer in self._informers:
+            informer.stop()
+        assert self._events.close()
+
+
+def eventually(site: MyCloudSite, what: Callable[[], T], seconds: float = 30) -> T:
+    """The first true value, with mycloud's data plane at work meanwhile."""
+    deadline = time.monotonic() + seconds
+    while not (value := what()):
+        assert time.monotonic() < deadline, f"not in time; last: {value!r}"
+        site.settle()
+        time.sleep(0.02)
+    return value
