@@ -129,9 +129,8 @@ def rule_about_a_service(**drawn: st.SearchStrategy[Any]) -> Callable[[Callable[
             changeable = self.changeable()
             body(self, changeable[which % len(changeable)], **values)
 
-        values: Any = {"which": which, **drawn}
-        only_with_one: Any = precondition(lambda self: bool(self.changeable()))
-        return only_with_one(rule(**values)(about_one))
+        make_rule: Any = rule
+        return precondition(lambda self: bool(self.changeable()))(make_rule(which=which, **drawn)(about_one))
 
     return decorate
 
