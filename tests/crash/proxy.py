@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -39,11 +39,14 @@ class Call:
     @property
     def mutating(self) -> bool:
         """Whether it is one of those that are counted: it has changed something, which a refused one has not."""
-        changes = self.method in MUTATING and not any(part in self.path for part in _NO_CHANGE)
-        return changes and self.status < 400
+        return _may_change(self.method, self.path) and self.status < 400
 
     def __str__(self) -> str:
         return f"{self.server} {self.method} {self.path} -> {self.status}"
+
+
+def _may_change(method: str, path: str) -> bool:
+    return method in MUTATING and not any(part in path for part in _NO_CHANGE)
 
 
 class Recorder:
@@ -53,6 +56,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._calls: list[Call] = []
         self._counted = 0
+        self._under_way = 0
         self._trap: tuple[int, Callable[[], None]] | None = None
         self._sprung: Call | None = None
 
@@ -85,8 +89,23 @@ class Recorder:
         return [call for call in self.calls(since) if call.mutating]
 
     def quiet_for(self, seconds: float) -> bool:
-        """Whether no mutating call was answered for so long."""
+        """Whether no mutating call was answered for so long, and none is under way: it may have had its effect."""
+        with self._lock:
+            if self._under_way:
+                return False
         return not self.writes(time.monotonic() - seconds)
+
+    @contextlib.contextmanager
+    def under_way(self, method: str, path: str) -> Iterator[None]:
+        """The call is with the server until the block ends."""
+        counts = int(_may_change(method, path))
+        with self._lock:
+            self._under_way += counts
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= counts
 
     def take(self, call: Call) -> bool:
         """Record a call that the server has answered; whether the manager may have the answer."""
@@ -252,6 +271,10 @@ class _Handler(BaseHTTPRequestHandler):
         """The recorder has it all."""
 
     def _relay(self) -> None:
+        with self.server.proxy.recorder.under_way(self.command, self.path):
+            self._relay_one()
+
+    def _relay_one(self) -> None:
         proxy = self.server.proxy
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self._lost():
