@@ -46,7 +46,7 @@ _CONTROLLERS: Mapping[str, _Table] = {
     "volume": {
         (_CORE, "persistentvolumeclaims"): ("get", *_FOLLOW, "patch"),
         (_CORE, "persistentvolumeclaims/status"): ("patch",),
-        (_CORE, "persistentvolumes"): (*_FOLLOW, "create", "patch", "delete"),
+        (_CORE, "persistentvolumes"): ("get", *_FOLLOW, "create", "patch", "delete"),
         (_STORAGE, "storageclasses"): _FOLLOW,
         (_STORAGE, "volumeattachments"): (*_FOLLOW, "patch"),
         (_STORAGE, "volumeattachments/status"): ("patch",),

@@ -28,6 +28,7 @@ from cloud_controller.controllers.volume_operations import (
     CreateVolume,
     DeleteVolume,
     DetachVolume,
+    DiscardVolume,
     HandOver,
     Refuse,
     ResizeVolume,
@@ -65,7 +66,7 @@ POLL = 0.5
 ORPHAN_DELAY = 10.0
 """Seconds between the two looks after which a volume that nobody needs is deleted."""
 
-_CLOUD_WORK = (CreateVolume, AttachVolume, DetachVolume, DeleteVolume, ResizeVolume, HandOver)
+_CLOUD_WORK = (CreateVolume, AttachVolume, DetachVolume, DeleteVolume, DiscardVolume, ResizeVolume, HandOver)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from cloud_controller.controllers.volume_operations import (
     DeletePersistentVolume,
     DeleteVolume,
     DetachVolume,
+    DiscardVolume,
     HandOver,
     ReleaseAttachment,
     ResizeVolume,
@@ -44,7 +45,7 @@ from cloud_controller.kube import (
     namespace,
     uid,
 )
-from cloud_controller.volumes import PV_TAG, Volume, Volumes
+from cloud_controller.volumes import CLAIM_UID_TAG, PV_TAG, Volume, Volumes
 
 
 def volumes_of(cloud: Cloud) -> Volumes:
@@ -132,12 +133,27 @@ def set_capacity(operation: SetCapacity, run: apply.Run) -> None:
 
 @apply.performs(DeleteVolume)
 def delete_volume(operation: DeleteVolume, run: apply.Run) -> None:
-    """The PersistentVolume stays until the cloud says that its volume is gone."""
-    if operation.of is None:
+    """The PersistentVolume stays until the cloud says that its volume is gone.
+
+    The API server itself is asked before data is lost: with a cache that is behind, the policy may be Retain by now.
+    """
+    pv = operation.pv
+    present = _present_pv(run, name(pv))
+    if present is None or present["metadata"]["resourceVersion"] != pv["metadata"]["resourceVersion"]:
+        raise _changed(f"PersistentVolume {name(pv)} is another one by now; volume {operation.volume.id} stays")
+    with _told(run.events, pv, "VolumeFailedDelete"):
         volumes_of(run.cloud).delete(operation.volume.id)
-        return
-    with _told(run.events, operation.of, "VolumeFailedDelete"):
-        volumes_of(run.cloud).delete(operation.volume.id)
+
+
+@apply.performs(DiscardVolume)
+def discard_volume(operation: DiscardVolume, run: apply.Run) -> None:
+    """Unless a PersistentVolume does stand for it, which the cache did not show yet."""
+    volume = operation.volume
+    present = _present_pv(run, view.pv_name(volume.tags[CLAIM_UID_TAG]))
+    if present and (present["spec"].get("csi") or {}).get("volumeHandle") == volume.id:
+        raise _changed(f"PersistentVolume {name(present)} has volume {volume.id} by now; it stays")
+    with _told(run.events, operation.claim, "VolumeFailedDelete"):
+        volumes_of(run.cloud).delete(volume.id)
 
 
 @apply.performs(DeletePersistentVolume)
@@ -213,15 +229,28 @@ def release_attachment(operation: ReleaseAttachment, run: apply.Run) -> None:
 # --------------------------------------------------------------------------------------------------------- helpers
 
 
+def _present_pv(run: apply.Run, pv_name: str) -> Object | None:
+    """As the API server itself has it."""
+    try:
+        return run.kube.get(PERSISTENT_VOLUMES, pv_name)
+    except NotFoundError:
+        return None
+
+
+def _changed(message: str) -> ConflictError:
+    return ConflictError(409, "Conflict", message)
+
+
 @contextmanager
-def _told(events: Events, obj: Object, reason: str) -> Iterator[None]:
-    """An error of the cloud is told at the object; one that only asks for patience is not."""
+def _told(events: Events, obj: Object | None, reason: str) -> Iterator[None]:
+    """An error of the cloud is told at the object, if there is one; one that only asks for patience is not."""
     try:
         yield
     except Throttled:
         raise
     except CloudError as error:
-        events.warning(obj, reason, str(error))
+        if obj is not None:
+            events.warning(obj, reason, str(error))
         raise
 
 

@@ -37,10 +37,18 @@ class SelectNodeAnew:
 
 @dataclass(frozen=True, slots=True)
 class DeleteVolume:
-    """Delete the volume in the cloud; `of` is the object at which a failure is told, if there is one."""
+    """Delete the volume of a PersistentVolume that is released and keeps nothing."""
 
     volume: Volume
-    of: Object | None = None
+    pv: Object
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardVolume:
+    """Delete a volume that no PersistentVolume stands for; `claim` is the one that gets another, if it still waits."""
+
+    volume: Volume
+    claim: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from cloud_controller.controllers.volume_operations import (
     DeletePersistentVolume,
     DeleteVolume,
     DetachVolume,
+    DiscardVolume,
     HandOver,
     Refuse,
     ReleaseAttachment,
@@ -103,7 +104,7 @@ def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action
     elif made is not None:
         why = made.state_reason or f"it is {made.state} in {made.zone}"
         summary = f"remove volume {made.id}, which can't be used"
-        yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DeleteVolume(made, claim))
+        yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DiscardVolume(made, claim))
     elif (zone := _zone(observation, claim, storage_class)) is None:
         yield from _without_zone(observation, claim, storage_class)
     else:
@@ -346,7 +347,7 @@ def _stray(observation: VolumeObservation, volume: Volume) -> Iterator[Action]:
         yield _idle(target, why)
     elif volume.id in observation.confirmed:
         why = f"claim {claim} is gone, and it never had a PersistentVolume"
-        yield Action(ActionKind.DELETE, target, "delete it", reason=why, operation=DeleteVolume(volume))
+        yield Action(ActionKind.DELETE, target, "delete it", reason=why, operation=DiscardVolume(volume))
     else:
         yield _idle(target, f"claim {claim} seems to be gone; it is deleted when that is confirmed twice")
 
@@ -383,6 +384,7 @@ _ORDER = (
     SetCapacity,
     SetClaimCapacity,
     DeleteVolume,
+    DiscardVolume,
     DeletePersistentVolume,
     Refuse,
     Wait,

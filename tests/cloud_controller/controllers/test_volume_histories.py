@@ -23,6 +23,7 @@ from cloud_controller.controllers.volume_operations import (
     DeletePersistentVolume,
     DeleteVolume,
     DetachVolume,
+    DiscardVolume,
     HandOver,
     ReleaseAttachment,
     ResizeVolume,
@@ -180,7 +181,7 @@ class World:
                 self._change(id, attachments=())
             case ReleaseAttachment(attachment=attachment):
                 self.attachments[attachment["metadata"]["name"]]["metadata"]["finalizers"] = []
-            case DeleteVolume(volume=volume):
+            case DeleteVolume(volume=volume) | DiscardVolume(volume=volume):
                 assert volume.id not in self.retained, "data that somebody wanted to keep is lost"
                 assert not self.volumes[volume.id].attachments, "it is in use"
                 holders = [claim["spec"].get("volumeName") for claim in self.claims.values()]

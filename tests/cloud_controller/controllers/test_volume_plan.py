@@ -25,6 +25,7 @@ from cloud_controller.controllers.volume_operations import (
     DeletePersistentVolume,
     DeleteVolume,
     DetachVolume,
+    DiscardVolume,
     HandOver,
     Refuse,
     ReleaseAttachment,
@@ -325,7 +326,7 @@ def test_a_volume_that_is_there_is_handed_to_its_claim_and_never_made_twice() ->
     ids=["failed", "left from a node in another zone"],
 )
 def test_a_volume_that_the_claim_cannot_use_is_removed_for_a_new_one(useless: Volume) -> None:
-    assert isinstance(operation(world(claim(), useless)), DeleteVolume)
+    assert isinstance(operation(world(claim(), useless)), DiscardVolume)
 
 
 def test_a_volume_that_had_a_persistent_volume_is_the_claims_wherever_it_lies() -> None:
@@ -580,7 +581,7 @@ def test_a_volume_without_our_tags_is_none_of_ours() -> None:
 def test_the_volume_of_a_claim_that_was_bound_to_another_one_is_an_orphan() -> None:
     observation = world(volume(), claim(volumeName="other"), confirmed=frozenset({"vol-1"}))
 
-    assert isinstance(operation(observation), DeleteVolume)
+    assert isinstance(operation(observation), DiscardVolume)
 
 
 # ------------------------------------------------------------------------------------------- what is read, and when
