@@ -59,6 +59,8 @@ class ApiServer:
     informers: list[InMemoryInformer] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     writes: int = 0
+    deleted: list[Object] = field(default_factory=list)
+    """What the process deleted."""
     refusals: int = 0
     """So many of the next writes of the process are refused: the API server is just then starting again."""
     _versions: int = 0
@@ -85,6 +87,8 @@ class ApiServer:
         type: PatchType,
         subresource: str = "",
     ) -> Object:
+        if resource.plural == "events":
+            raise NotFoundError(404, "NotFound", "events are told anew each time")
         self._refuse()
         present = self.get(resource, name, namespace)
         changed = copy.deepcopy(present)
@@ -105,6 +109,7 @@ class ApiServer:
         if uid is not None and present["metadata"]["uid"] != uid:
             raise ConflictError(409, "Conflict", f"{name} has another UID")
         self.writes += 1
+        self.deleted.append(present)
         self.remove(resource.plural, key(present))
         self.writes_left.written()
 
