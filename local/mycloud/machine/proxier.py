@@ -17,7 +17,15 @@ from local.mycloud.affinity import ClientAffinity
 from local.mycloud.forwarding import Target
 from local.mycloud.machine.http_answers import Answer, serve
 from local.mycloud.machine.pod_status import timestamp
-from local.mycloud.machine.proxy_rules import Listener, Node, Route, ServiceHealth, ignored_fields, rules
+from local.mycloud.machine.proxy_rules import (
+    Listener,
+    Node,
+    Route,
+    ServiceHealth,
+    ignored_addresses,
+    ignored_fields,
+    rules,
+)
 from local.mycloud.tcp_forwarder import TcpForwarder
 from local.mycloud.udp_forwarder import UdpForwarder
 
@@ -162,9 +170,9 @@ class Proxier:
 
     async def sync(self) -> None:
         """Bring the listeners in line with the caches."""
-        services = self._services.items()
-        self._say_what_is_ignored(services)
-        wanted = rules(services, self._slices.items(), self._node)
+        services, slices = self._services.items(), self._slices.items()
+        self._say_what_is_ignored(services, slices)
+        wanted = rules(services, slices, self._node)
         for listener in [listener for listener in self._active if listener not in wanted.routes]:
             forwarding = self._active.pop(listener)
             forwarding.lead(Route(()))
@@ -200,12 +208,13 @@ class Proxier:
         _log.warning("%s; tried again in %g s", failure, _RETRY_SECONDS)
         self._loop.call_later(_RETRY_SECONDS, self._dirty.set)
 
-    def _say_what_is_ignored(self, services: list[Object]) -> None:
-        """Once for each Service, and again when it changes."""
-        found = {key(service): ignored_fields(service) for service in services}
+    def _say_what_is_ignored(self, services: list[Object], slices: list[Object]) -> None:
+        """Once for each object, and again when it changes."""
+        found = {f"service {key(each)}": ignored_fields(each) for each in services}
+        found |= {f"endpoint slice {key(each)}": ignored_addresses(each) for each in slices}
         for name, ignored in found.items():
             if ignored and ignored != self._ignored.get(name):
-                _log.warning("service %s: ignored: %s", name, ", ".join(ignored))
+                _log.warning("%s: ignored: %s", name, ", ".join(ignored))
         self._ignored = found
 
     def _changed(self, _type: EventType, _old: Object | None, _new: Object | None) -> None:

@@ -102,6 +102,18 @@ def ignored_fields(service: Object) -> list[str]:
     return ignored + [f"ports of protocol {protocol}" for protocol in others]
 
 
+def ignored_addresses(endpoint_slice: Object) -> list[str]:
+    """The endpoints to which the node-proxier does not forward: only loopback can be dialled here."""
+    if endpoint_slice.get("addressType") != "IPv4":
+        return []
+    addresses = [endpoint["addresses"][0] for endpoint in endpoint_slice.get("endpoints") or []]
+    return [f"endpoint {address}" for address in addresses if not _is_ours(address)]
+
+
+def _is_ours(address: str) -> bool:
+    return address.startswith("10.")
+
+
 def _routes(spec: Object, port: Object, slices: list[Object], node: Node) -> dict[Listener, Route]:
     protocol = port.get("protocol", "TCP")
     affinity = _affinity_seconds(spec)
@@ -130,7 +142,7 @@ def _endpoints(slices: Iterable[Object], port: Object, node_name: str | None) ->
             if node_name is not None and endpoint.get("nodeName") != node_name:
                 continue
             conditions = endpoint.get("conditions") or {}
-            targets = {(socket_address(address), number) for address in endpoint["addresses"][:1]}
+            targets = {(socket_address(address), number) for address in endpoint["addresses"][:1] if _is_ours(address)}
             if _is_ready(endpoint):
                 ready |= targets
             elif conditions.get("serving") and conditions.get("terminating"):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.mycloud.machine.proxy_rules import Listener, Node, Route, Rules, ServiceHealth, ignored_fields, rules
+from local.mycloud.machine.proxy_rules import (
+    Listener,
+    Node,
+    Route,
+    Rules,
+    ServiceHealth,
+    ignored_addresses,
+    ignored_fields,
+    rules,
+)
 
 NODE = Node("here", "10.17.0.5")
 NODE_PORT = Listener("TCP", "127.17.0.5", 30080, shared=False)
@@ -141,6 +150,13 @@ def test_what_the_proxier_does_not_do_is_named() -> None:
         "trafficDistribution: PreferClose",
         "ports of protocol SCTP",
     ]
+
+
+def test_an_endpoint_outside_the_clusters_ranges_is_passed_over_and_named() -> None:
+    by_hand = endpoint_slice(endpoint("192.0.2.1"), endpoint("10.20.0.3"))
+
+    assert targets(by_hand) == {NODE_PORT: ["127.20.0.3"], CLUSTER_IP: ["127.20.0.3"]}
+    assert ignored_addresses(by_hand) == ["endpoint 192.0.2.1"]
 
 
 def test_a_slice_of_another_namespace_is_not_mistaken() -> None:
