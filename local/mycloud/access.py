@@ -20,6 +20,9 @@ from local.mycloud.store import Session, Store
 
 _SITES_OWN = ("/v1/admin/", "/internal/")
 
+EXPIRED_STAY_SECONDS = 24 * 60 * 60.0
+"""For how long an expired token is told that it has expired; then it is a wrong one like any other."""
+
 _ALWAYS = "POST /v1/access:check"
 """Whoever is known may ask what he may do."""
 
@@ -68,7 +71,9 @@ def access_of(store: Store, token: str) -> Access:
 def issue(session: Session, request: CreateToken) -> IssuedToken:
     """A further token; the answer is the only place where it ever stands."""
     token = secrets.token_urlsafe(32)
-    expires_at = time.time() + request.ttl_seconds
+    now = time.time()
+    expires_at = now + request.ttl_seconds
+    session.forget_access_tokens(now - EXPIRED_STAY_SECONDS)
     session.add_access_token(_digest(token), expires_at, request.operations)
     return IssuedToken(token=token, expires_at=rfc3339(expires_at))
 

@@ -95,7 +95,7 @@ async def _refuse_parameters(_: Request, error: Exception) -> Response:
     """The first thing that is wrong, named by its path in the body or query."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    where = [str(part) for part in first["loc"][1:]]  # without the word whether it is in the body, query or path
     message = str(first["msg"]).removeprefix("Value error, ")
     allowed = first.get("ctx", {}).get("expected")
     field = ".".join(where) or None

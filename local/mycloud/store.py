@@ -165,6 +165,10 @@ class Session:
         ).fetchone()
         return None if row is None else (row[0], None if row[1] is None else json.loads(row[1]))
 
+    def forget_access_tokens(self, expired_before: float) -> None:
+        """Remove the tokens that expired before then (seconds since 1970)."""
+        self._db.execute("DELETE FROM access_tokens WHERE expires_at < ?", (expired_before,))
+
     def add_access_token(self, digest: str, expires_at: float, operations: Sequence[str] | None) -> None:
         """Write a new token."""
         values = (digest, expires_at, None if operations is None else json.dumps(operations))

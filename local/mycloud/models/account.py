@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from local.mycloud.models.common import Strict
 
-Limit = Annotated[int, Field(ge=0)]
+Limit = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Limits(Strict):

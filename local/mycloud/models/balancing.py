@@ -26,7 +26,7 @@ class ListenerSettings(Strict):
     """What may change of a listener. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
 
     backend_set: Name
-    max_qps: Annotated[int, Field(ge=1)] | None = None
+    max_qps: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     idle_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
     tags: dict[str, str] = {}
 
@@ -43,7 +43,7 @@ class HealthCheck(Strict):
 
     protocol: Literal["TCP", "HTTP", "NONE"] = "TCP"
     port: Port | None = None
-    path: Annotated[str, Field(pattern="^/", max_length=1024)] = "/"
+    path: Annotated[str, Field(pattern="^/[!-~]*$", max_length=1024)] = "/"
     interval_seconds: Annotated[int, Field(ge=1, le=300)] = 2
     timeout_seconds: Annotated[int, Field(ge=1, le=60)] = 1
     healthy_threshold: Annotated[int, Field(ge=1, le=10)] = 2

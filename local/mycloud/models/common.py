@@ -75,9 +75,12 @@ class State(StrEnum):
 
 
 class Strict(BaseModel):
-    """A request's base: an unknown field is an error, not a silently lost wish."""
+    """A request's base: an unknown field is an error, not a silently lost wish.
 
-    model_config = ConfigDict(extra="forbid")
+    A text has its limit also because pydantic then refuses what is none: half of a surrogate pair, which JSON can say.
+    """
+
+    model_config = ConfigDict(extra="forbid", str_max_length=4096)
 
 
 class CloudObject(BaseModel):

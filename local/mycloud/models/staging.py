@@ -28,7 +28,7 @@ class Fault(Strict):
     count: Annotated[int, Field(ge=1)] | None = 1
     probability: Annotated[float, Field(ge=0, le=1)] = 1
     after: Annotated[int, Field(ge=0)] = 0
-    retry_after: Annotated[float, Field(ge=0)] = 1
+    retry_after: Annotated[float, Field(ge=0, le=3600)] = 1
     seconds: Annotated[float, Field(ge=0, le=3600)] = 1
     status: Annotated[int, Field(ge=400, le=599)] = 503
     code: Annotated[str, Field(min_length=1)] | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from local.mycloud.access import EXPIRED_STAY_SECONDS
 from local.mycloud.context import Context
 from tests.local.mycloud.api_calls import client, get, network, post, refused
 
@@ -52,6 +53,19 @@ def test_an_expired_token_says_so(api: TestClient, context: Context, monkeypatch
     error = refused(client(context, token).get("/v1/networks"), 401, "Unauthorized")
 
     assert error["message"] == "the token has expired"
+
+
+def test_a_token_that_expired_long_ago_is_forgotten_when_the_next_is_made(
+    api: TestClient, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = expired_token(api, monkeypatch)
+    tomorrow = time.time() + EXPIRED_STAY_SECONDS
+    monkeypatch.setattr(time, "time", lambda: tomorrow)
+
+    post(api, "admin/tokens", {"ttl_seconds": 60})
+
+    error = refused(client(context, token).get("/v1/networks"), 401, "Unauthorized")
+    assert error["message"] == "the bearer token is missing or wrong"
 
 
 def test_what_a_token_does_not_allow_is_refused_by_name(api: TestClient, context: Context) -> None:

@@ -326,6 +326,14 @@ def test_a_bad_destination_is_refused_with_its_place(api: TestClient, cidr: str)
     assert error["field"] == "routes.0.destination_cidr"
 
 
+def test_a_text_that_no_database_could_hold_is_refused(api: TestClient) -> None:
+    half = rb'{"name": "n", "tags": {"k": "\ud800"}}'
+
+    answer = api.post("/v1/networks", content=half, headers={"Content-Type": "application/json"})
+
+    assert refused(answer, 400, "InvalidParameter")["field"] == "tags.k"
+
+
 # --------------------------------------------------------------------------------------------------------- addresses
 
 

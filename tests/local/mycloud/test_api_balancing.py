@@ -324,9 +324,19 @@ def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api)
         ({"listeners": [{"protocol": "TCP", "port": 80, "backend_set": "web"}]}, "port"),
         ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "nope"}]}, "listeners.0.backend_set"),
         ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}] * 2}, "listeners"),
+        # A number that a data plane could not reckon with, and would end of.
+        (
+            {"listeners": [{"protocol": "TCP", "port": 80, "backend_set": "web", "max_qps": 10**400}]},
+            "listeners.0.max_qps",
+        ),
         ({"listeners": [{"protocol": "SCTP", "port": 8080, "backend_set": "web"}]}, "listeners.0.protocol"),
         ({"backend_sets": [{"name": "web"}] * 2}, "backend_sets"),
         ({"backend_sets": [{"name": "web", "session_affinity": "COOKIE"}]}, "backend_sets.0.session_affinity"),
+        ({"backend_sets": [{"name": "web", "health_check": {"path": "/a b"}}]}, "backend_sets.0.health_check.path"),
+        (
+            {"backend_sets": [{"name": "web", "health_check": {"path": "/\r\nX: y"}}]},
+            "backend_sets.0.health_check.path",
+        ),
         ({"source_ranges": ["10.0.0.1/8"]}, "source_ranges.0"),
         ({"name": ""}, "name"),
         ({"name": "x" * 256}, "name"),

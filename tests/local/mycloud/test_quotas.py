@@ -43,6 +43,12 @@ def test_the_limits_are_told_and_those_that_are_not_changed_stay(api: TestClient
     assert get(api, "quotas")["quotas"] == {**before, "volumes": 3}
 
 
+def test_a_limit_that_nothing_could_hold_is_refused(api: TestClient) -> None:
+    answer = api.put("/v1/admin/quotas", json={"volumes": 10**30})
+
+    assert refused(answer, 400, "InvalidParameter")["field"] == "volumes"
+
+
 def test_limits_outlast_the_api(tmp_path: Path) -> None:
     first = Store(tmp_path / "mycloud.db")
     with first.write() as session:
