@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from local.mycloud.forwarding import Chooser, Counters, Target, socket_from
+
+_log = logging.getLogger(__name__)
 
 MAX_UDP_SESSIONS = 4096
 _DATAGRAM_BYTES = 65_536
@@ -112,8 +115,12 @@ class UdpForwarder:
             self.counters.refused += 1
             return None
         loop = asyncio.get_running_loop()
-        sock = socket_from(None if self.masquerade else client[0], socket.SOCK_DGRAM)
-        sock.connect(target)
+        try:
+            sock = self._socket_to(client, target)
+        except OSError as error:  # too many open files, say: this datagram is lost, as UDP may
+            _log.error("cannot forward datagrams to %s:%d: %s", *target, error)
+            self.counters.refused += 1
+            return None
         session = _Session(client, target, sock, loop.time())
         self._sessions[client] = session
         self.counters.connections += 1
@@ -122,6 +129,15 @@ class UdpForwarder:
         if self._sweeper is None:
             self._sweeper = loop.call_later(self.idle_timeout, self._sweep)
         return session
+
+    def _socket_to(self, client: Target, target: Target) -> socket.socket:
+        sock = socket_from(None if self.masquerade else client[0], socket.SOCK_DGRAM)
+        try:
+            sock.connect(target)
+        except OSError:
+            sock.close()
+            raise
+        return sock
 
     def _from_backend(self, session: _Session) -> None:
         for _ in range(_DATAGRAMS_A_WAKE):

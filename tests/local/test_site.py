@@ -224,6 +224,18 @@ def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None
     assert not site.folder.root.exists()
 
 
+def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site) -> None:
+    site.up()
+    assert balancer_runs(site)
+    balancer = processes.find(site.folder.process_record(BALANCER))
+    assert balancer is not None
+    kill(site, API)
+
+    shutil.rmtree(site.folder.root)
+
+    assert balancer.wait(20)
+
+
 def bind_a_free_block(sock: socket.socket, site: Site) -> int:
     """Of the blocks that no site has: one whose API is just down is not to be robbed by a test that runs beside."""
     for block in site.registry.free_blocks(site.folder.root):

@@ -1,4 +1,4 @@
-"""`python -m local.mycloud.balancer STATE_DIR`: the load balancers' data plane, until SIGTERM."""
+"""`python -m local.mycloud.balancer STATE_DIR`: the load balancers' data plane, until SIGTERM or its folder is gone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from local.addresses import API_PORT
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer.follower import Follower
 from local.mycloud.state_folder import StateFolder
+
+LOOK_SECONDS = 2.0
+"""How often it looks whether the site's folder is there still: without it nobody would find this process again."""
+
+log = logging.getLogger(__name__)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -29,15 +34,24 @@ async def _run(folder: StateFolder) -> None:
     data_plane = DataPlane()
     follower = Follower(data_plane, (folder.block().api_address, API_PORT), folder.token())
     work = asyncio.create_task(follower.run())
+    guard = asyncio.create_task(_end_with(folder, folder.fingerprint(), work))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)
     try:
         await work
     except asyncio.CancelledError:
-        logging.getLogger(__name__).info("asked to stop")
+        log.info("stopping")
     finally:
+        guard.cancel()
         await data_plane.close()
+
+
+async def _end_with(folder: StateFolder, site: str, work: asyncio.Task[None]) -> None:
+    while folder.still_holds(site):
+        await asyncio.sleep(LOOK_SECONDS)
+    log.error("%s is gone", folder.root)
+    work.cancel()
 
 
 if __name__ == "__main__":

@@ -287,6 +287,21 @@ def test_a_udp_client_whose_backend_refuses_gets_another() -> None:
     run(scenario)
 
 
+def test_a_datagram_for_a_backend_that_cannot_be_dialled_is_counted_as_refused() -> None:
+    async def scenario() -> None:
+        forwarder = UdpForwarder(to(("255.255.255.255", 9)))  # a broadcast, which the kernel forbids
+        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+
+        client_transport.sendto(b"hi")
+        await until(lambda: forwarder.counters.refused == 1)
+
+        assert (forwarder.open_sessions, dict(forwarder.counters.active)) == (0, {})
+        forwarder.close()
+        client_transport.close()
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("turns_of_the_loop", range(6))
 def test_a_connection_that_comes_just_before_the_end_is_ended_too(turns_of_the_loop: int) -> None:
     async def scenario() -> None:
