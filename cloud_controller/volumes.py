@@ -121,6 +121,11 @@ class Volumes(Protocol):
         """The parameters that a StorageClass may give, and the values of each."""
         ...
 
+    @property
+    def largest_gib(self) -> int:
+        """The size of the largest volume."""
+        ...
+
     def list(self, ids: Collection[str] | None = None) -> Sequence[Volume]:
         """Those with this cluster's tag; or exactly these, whoever made them.
 

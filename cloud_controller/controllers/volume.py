@@ -251,6 +251,7 @@ def _observation(
         provisioner=offered.provisioner,
         driver=offered.driver,
         parameters=offered.parameters,
+        largest_gib=offered.largest_gib,
         claims=tuple(claims),
         pvs=tuple(pvs),
         classes=tuple(classes),

@@ -26,7 +26,8 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 PV_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
 """external-provisioner's: a PersistentVolume that is deleted before its claim stays until its volume is seen to."""
 
-ACCESS_MODES = ("ReadWriteOnce",)
+ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod")
+"""That only one pod has it is the scheduler's care."""
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _GIB = 1024**3
 _UNITS = {unit: 1024 ** (power + 1) for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))} | {
@@ -92,6 +93,14 @@ def pv_name(claim_uid: str) -> str:
 def is_deleting(obj: Object) -> bool:
     """Whether the object has been deleted and waits for its finalizers."""
     return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def wanted_gib(claim: Object, largest: int) -> int:
+    """The size of a volume for this claim. Raises InvalidConfiguration where the cloud has none so large."""
+    if (size := size_gib(requested(claim))) > largest:
+        why = f"{requested(claim)} is asked for, more than the largest volume has"
+        raise InvalidConfiguration("spec.resources.requests.storage", why, f"up to {quantity(largest)}")
+    return size
 
 
 def check_claim(claim: Object) -> None:
@@ -187,7 +196,7 @@ def persistent_volume(claim: Object, storage_class: Object, volume: Volume, *, d
     """The PersistentVolume of a volume that was made for this claim, bound to it from the start."""
     spec: Object = {
         "capacity": {"storage": quantity(volume.size_gib)},
-        "accessModes": [*ACCESS_MODES],
+        "accessModes": [*claim["spec"]["accessModes"]],
         "volumeMode": "Filesystem",
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
         "storageClassName": name(storage_class),

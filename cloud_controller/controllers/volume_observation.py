@@ -41,6 +41,7 @@ class VolumeObservation:
     provisioner: str
     driver: str
     parameters: Mapping[str, Collection[str]]
+    largest_gib: int
     claims: tuple[Object, ...] = ()
     pvs: tuple[Object, ...] = ()
     classes: tuple[Object, ...] = ()

@@ -78,7 +78,10 @@ def _claim(observation: VolumeObservation, claim: Object) -> Iterator[Action]:
         except InvalidConfiguration as error:
             yield _refused("claim", claim, "gets no volume", "ProvisioningFailed", str(error))
     elif bound := observation.bound_pv(claim):
-        yield from _resize(observation, claim, bound)
+        try:
+            yield from _resize(observation, claim, bound)
+        except InvalidConfiguration as error:
+            yield _refused("claim", claim, "is not resized", "VolumeResizeFailed", str(error))
 
 
 def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action]:
@@ -117,7 +120,7 @@ def _create(observation: VolumeObservation, claim: Object, storage_class: Object
     request = VolumeRequest(
         name=view.pv_name(uid(claim)),
         zone=zone,
-        size_gib=view.size_gib(view.requested(claim)),
+        size_gib=view.wanted_gib(claim, observation.largest_gib),
         parameters=view.check_parameters(storage_class, observation.parameters),
         tags=owner.tags,
         client_token=owner.client_token,
@@ -175,14 +178,12 @@ def _resize(observation: VolumeObservation, claim: Object, pv: Object) -> Iterat
     if wants_growth(claim, pv):
         storage_class = observation.class_by_name.get(claim["spec"].get("storageClassName") or "", {})
         volume = observation.volumes.get(view.handle(pv))
-        wanted = view.size_gib(view.requested(claim))
         if not storage_class.get("allowVolumeExpansion"):
-            why = "its StorageClass does not allow volume expansion"
-            yield _refused("claim", claim, "is not resized", "VolumeResizeFailed", why)
-        elif volume is None:
-            why = f"volume {view.handle(pv)} does not exist"
-            yield _refused("claim", claim, "is not resized", "VolumeResizeFailed", why)
-        elif volume.size_gib < wanted:
+            raise InvalidConfiguration("spec.storageClassName", "its StorageClass does not allow volume expansion")
+        if volume is None:
+            raise InvalidConfiguration("spec.volumeName", f"volume {view.handle(pv)} does not exist")
+        wanted = view.wanted_gib(claim, observation.largest_gib)
+        if volume.size_gib < wanted:
             change = FieldChange("size_gib", volume.size_gib, wanted)
             summary = f"let volume {volume.id} grow to {wanted} GiB"
             operation = ResizeVolume(claim, volume, wanted)

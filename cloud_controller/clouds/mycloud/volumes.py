@@ -14,6 +14,7 @@ from cloud_controller.volumes import Attachment, AttachmentState, Volume, Volume
 PROVISIONER = "mycloud.io/volume"
 DRIVER = "mycloud.io"
 PARAMETERS = {"type": ("standard",)}
+LARGEST_GIB = 1024
 
 _REGION = "local"
 """mycloud's only one, which its volumes do not name."""
@@ -31,6 +32,7 @@ class MyCloudVolumes:
     provisioner = PROVISIONER
     driver = DRIVER
     parameters: Mapping[str, Collection[str]] = PARAMETERS
+    largest_gib = LARGEST_GIB
 
     def __init__(self, client: Client, scope: Scope) -> None:
         self._client = client

@@ -68,7 +68,11 @@ class World:
         self.made += 1
         annotations = {view.PROVISIONER_ANNOTATIONS[0]: PROVISIONER, view.SELECTED_NODE: f"n{number % 2}"}
         metadata = {"name": f"d{number}", "namespace": "s", "uid": f"u{self.made}", "annotations": annotations}
-        spec = {"storageClassName": "disks", "resources": {"requests": {"storage": "1Gi"}}}
+        spec = {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "disks",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
         self.claims.setdefault(f"d{number}", {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
 
     def withdraw(self, number: int) -> None:
@@ -141,6 +145,7 @@ class World:
             PROVISIONER,
             DRIVER,
             {},
+            1024,
             tuple(seen.claims.values()),
             tuple(seen.pvs.values()),
             (CLASS,),

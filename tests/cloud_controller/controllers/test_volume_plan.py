@@ -175,6 +175,7 @@ def world(*objects: Object | Volume, confirmed: frozenset[str] = frozenset()) ->
         provisioner=PROVISIONER,
         driver=DRIVER,
         parameters={"type": ("standard",)},
+        largest_gib=100,
         claims=tuple(found["claims"]),
         pvs=tuple(found["pvs"]),
         classes=tuple(found["classes"]),
@@ -270,7 +271,7 @@ def test_a_claim_whose_node_is_not_initialised_waits() -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"accessModes": ["ReadWriteMany"]}, "spec.accessModes: ReadWriteMany .* \\(allowed: ReadWriteOnce\\)"),
+        ({"accessModes": ["ReadWriteMany"]}, "spec.accessModes: ReadWriteMany .*: ReadWriteOnce, ReadWriteOncePod\\)"),
         ({"volumeMode": "Block"}, "spec.volumeMode: Block .* \\(allowed: Filesystem\\)"),
         ({"selector": {"matchLabels": {"a": "b"}}}, "spec.selector: .*"),
         ({"dataSource": {"kind": "VolumeSnapshot", "name": "x"}}, "spec.dataSource: .*"),
@@ -278,6 +279,18 @@ def test_a_claim_whose_node_is_not_initialised_waits() -> None:
 )
 def test_what_a_volume_cannot_be_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
     assert re.fullmatch(told, refusal(world(claim(**spec))))
+
+
+def test_a_volume_that_only_one_pod_may_have_is_made_like_others_and_says_so() -> None:
+    made = operation(world(claim(accessModes=["ReadWriteOncePod"]), volume()))
+
+    assert made.pv["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+def test_a_claim_for_more_than_the_largest_volume_has_is_refused() -> None:
+    told = "spec.resources.requests.storage: 5Ti is asked for, more than the largest volume has (allowed: up to 100Gi)"
+
+    assert refusal(world(claim(size="5Ti"))) == told
 
 
 @pytest.mark.parametrize(
@@ -384,6 +397,12 @@ def test_a_wish_to_shrink_is_told_and_the_size_is_kept() -> None:
     kinds = {type(action.operation): action for action in found}
     assert "volumes only grow" in str(kinds[Refuse].reason)
     assert kinds[SetClaimCapacity].changes[0].after == "9Gi"
+
+
+def test_a_claim_that_asks_for_more_than_there_is_stays_as_it_is() -> None:
+    told = refusal(world(bound(claim(size="2000Ti"), has="5Gi"), pv(), handed_over()))
+
+    assert told.startswith("spec.resources.requests.storage: 2000Ti is asked for")
 
 
 def test_a_class_that_allows_no_expansion_is_heeded() -> None:
