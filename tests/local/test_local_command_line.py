@@ -96,8 +96,11 @@ STATUS: dict[str, Any] = {
 
 
 @pytest.fixture
-def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    return Fakes(tmp_path, monkeypatch)
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fakes]:
+    """The command line changes the umask of its process, which is the other tests' too."""
+    before = os.umask(0o022)
+    yield Fakes(tmp_path, monkeypatch)
+    os.umask(before)
 
 
 @pytest.fixture(autouse=True)
@@ -169,11 +172,9 @@ def test_a_folder_of_somebody_elses_is_one_line(fakes: Fakes, capsys: pytest.Cap
 
 
 def test_no_other_user_may_change_the_state_whatever_the_umask(fakes: Fakes) -> None:
-    before = os.umask(0)
-    try:
-        assert fakes.run("up") == 0
-    finally:
-        os.umask(before)
+    os.umask(0)
+
+    assert fakes.run("up") == 0
 
     assert [each for each in (fakes.state, *fakes.state.rglob("*")) if each.stat().st_mode & 0o077] == []
 
