@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast crash-test preview refresh down stop status docs check format bench lock image set-up binaries clean
+.PHONY: help up test test-fast crash-test properties preview refresh down stop status docs check format bench lock image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -42,6 +42,10 @@ test-fast: set-up ## Run the tests that need no control plane (no Go build)
 
 crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py
+
+properties: set-up ## Try the controllers' stateful properties with many more sequences than the tests do (minutes)
+	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_any_*.py \
+		tests/cloud_controller/controllers/test_nodes_stateful.py
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check
