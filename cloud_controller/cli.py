@@ -7,11 +7,13 @@ found something to do.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version as package_version
 from pathlib import Path
 
@@ -37,7 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = cli_options.parse(*_parsers(), arguments)
         command: Callable[[argparse.Namespace], int] = options.command
-        return command(options)
+        code = command(options)
+        print(end="", flush=True)
+        return code
+    except BrokenPipeError:
+        # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
+        return 1
     except (CloudError, ApiError, KubeconfigError, OSError, Refused) as error:
         print(f"cloud-controller: {logs.redacted(str(error))}", file=sys.stderr)
         return 1
@@ -56,12 +67,8 @@ def run(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs rights to read alone."""
-    logs.configure(cli_options.log_level(options), options.logging_format)
-    names = cli_options.chosen(options)
-    cloud = _cloud(options)
-    kube = kubernetes(options)
-    settings = _settings(options, names)  # What is wrong with them is told before anything is asked.
-    found = {name: find(name, kube, cloud, settings) for name in names}
+    _, _, finders = _opened(options)
+    found = {name: find() for name, find in finders.items()}
     if options.output == "json":
         _print_json({name: each.plan.to_json() for name, each in found.items()})
     else:
@@ -73,12 +80,8 @@ def plan(options: argparse.Namespace) -> int:
 
 def apply(options: argparse.Namespace) -> int:
     """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
-    logs.configure(cli_options.log_level(options), options.logging_format)
-    names = cli_options.chosen(options)
-    cloud = _cloud(options)
-    kube = kubernetes(options)
-    settings = _settings(options, names)  # What is wrong with them is told before anything is asked.
-    cloud.check_access(names)
+    kube, cloud, finders = _opened(options)
+    cloud.check_access([*finders])
     elector = None
     if options.leader_elect:
         times = cli_options.lease_times(options)
@@ -88,12 +91,12 @@ def apply(options: argparse.Namespace) -> int:
     work = Converge(
         kube,
         cloud,
-        {name: lambda name=name: find(name, kube, cloud, settings) for name in names},  # type: ignore[misc]
+        finders,
         show=_show if text else lambda *_: None,
         approve=(lambda _: True) if options.yes else _ask,
         done=(lambda result: print(f"  {result}")) if text else lambda _: None,
     )
-    report = work.run(elector, options.deadline, _stop_on_signals())
+    report = work.run(elector, options.deadline, _stop_on_signals)
     if text:
         print("\n".join(_told(report)))
     else:
@@ -132,25 +135,32 @@ def _told(report: Report) -> list[str]:
 
 
 def _print_json(document: object) -> None:
-    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+    print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
 
 
 def _ask(changes: int) -> bool:
     """Raises Refused where nobody can answer."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise Refused("nobody can be asked (no terminal): give --yes, or see what it would do with `plan`")
-    print(f"Apply these {changes} changes, and what follows from them? Only 'yes' does: ", end="", flush=True)
+    which = "this change" if changes == 1 else f"these {changes} changes"
+    print(f"Apply {which}, and what follows? Only 'yes' does: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() == "yes"
 
 
 # ----------------------------------------------------------------------------------------------------- what is used
 
 
-def _settings(options: argparse.Namespace, controllers: Collection[str]) -> PlanSettings:
-    return PlanSettings(
-        route=cli_options.route_options(options) if "route" in controllers else None,
+def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]]]:
+    """Cluster, cloud, and by controller what plans for it; whatever is wrong with the options is told here."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    names = cli_options.chosen(options)
+    cloud = _cloud(options)
+    kube = kubernetes(options)
+    settings = PlanSettings(
+        route=cli_options.route_options(options) if "route" in names else None,
         service=cli_options.service_options(options),
     )
+    return kube, cloud, {name: partial(find, name, kube, cloud, settings) for name in names}
 
 
 def _stop_on_signals() -> threading.Event:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 def _mapping(path: Path) -> dict[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text())
+        text = path.read_text()
+        document: Any = yaml.safe_load(text)
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError:
         raise InvalidConfiguration(str(path), "it is no text") from None
     except yaml.YAMLError as error:
@@ -68,11 +71,14 @@ def _mapping(path: Path) -> dict[str, Any]:
         raise InvalidConfiguration(str(path), "not valid YAML" + (f" (line {mark.line + 1})" if mark else "")) from None
     if document is None:
         return {}
-    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+    if not isinstance(tree, yaml.MappingNode) or not all(isinstance(key, str) for key in document):
         raise InvalidConfiguration(
             str(path), "no mapping of option names to values", "for example `secure-port: 10258`"
         )
-    return document
+    for key, count in Counter(key.value for key, _ in tree.value).items():
+        if count > 1:  # YAML itself takes the last one without a word.
+            raise InvalidConfiguration(f"{path}: {key}", f"stands there {count} times")
+    return {**document}
 
 
 def _parsed(where: str, value: Any, action: argparse.Action) -> Any:

@@ -309,6 +309,8 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         raise InvalidConfiguration("v", "given beside --log-level; both say how much is logged")
     if options.delete_foreign_routes and "route" not in chosen(options):
         raise InvalidConfiguration("delete-foreign-routes", "given, but controller route does not run")
+    if given.get("yes") is False and options.output == "json":
+        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
     cert, key = given.get("tls_cert_file"), given.get("tls_private_key_file")
     if bool(cert) != bool(key):
         have, lacks = ("tls-cert-file", "tls-private-key-file") if cert else ("tls-private-key-file", "tls-cert-file")

@@ -10,6 +10,7 @@ import re
 from ipaddress import ip_address
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SHORTEST, _LONGEST = 0.01, 8760 * 3600.0
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -21,20 +22,24 @@ def boolean(text: str) -> bool:
 
 
 def duration(text: str) -> float:
-    """Seconds, more than none, of a time such as `500ms` or `1h30m`."""
+    """Seconds of a time such as `500ms` or `1h30m`, from 10ms to a year."""
     seconds = duration_or_none(text)
-    if seconds <= 0:
+    if seconds == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
     return seconds
 
 
 def duration_or_none(text: str) -> float:
-    """Seconds of a time such as `500ms` or `1h30m`; `0` stands for none."""
+    """Seconds of a time such as `500ms` or `1h30m`, from 10ms to a year; `0` stands for none."""
     if text == "0":
         return 0.0
     if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no time; write for example 500ms, 10s, 5m or 1h30m")
-    return sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
+    seconds = sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
+    # Shorter ones would keep a processor busy; longer ones no clock can wait for.
+    if seconds and not _SHORTEST <= seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not from 10ms to 8760h")
+    return seconds
 
 
 def address(text: str) -> str:

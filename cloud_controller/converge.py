@@ -73,9 +73,11 @@ class Converge:
     done: Callable[[apply.ActionResult], None]
     _told: set[str] = field(default_factory=set)
 
-    def run(self, elector: LeaderElector | None, deadline: float, stop: threading.Event) -> Report:
-        """At most `deadline` seconds, or until `stop` is set. Raises Refused, and the errors of the first plans."""
-        end = time.monotonic() + deadline
+    def run(self, elector: LeaderElector | None, deadline: float, begin: Callable[[], threading.Event]) -> Report:
+        """Once agreed to, at most `deadline` seconds, or until the event is set that `begin` answers then.
+
+        Raises Refused, and the errors of the first plans.
+        """
         first = {name: find() for name, find in self.finders.items()}
         for name, found in first.items():
             self.show(name, found)
@@ -84,6 +86,7 @@ class Converge:
             return Report()
         if changes and not self.approve(changes):
             raise Refused("nothing was changed")
+        end, stop = time.monotonic() + deadline, begin()
         events = EventRecorder(self.kube, COMPONENT)
         try:
             with _lease(elector, stop):
@@ -155,6 +158,8 @@ def _lease(elector: LeaderElector | None, stop: threading.Event) -> Iterator[Non
         yield
         return
     if not elector.acquire(stop, within=elector.patience):
+        if stop.is_set():
+            raise Refused("interrupted; nothing was changed")
         raise Refused(
             f"the lease is held by {elector.holder or 'another process'}: stop that daemon, or, where none works on "
             "this cluster, give --leader-elect=false"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +13,7 @@ import pytest
 from cloud_controller import cli
 from cloud_controller.cli import main
 from cloud_controller.controllers import service
+from cloud_controller.converge import Refused
 from cloud_controller.plan import Plan
 
 KUBECONFIG = """
@@ -192,4 +196,37 @@ def test_only_a_whole_yes_agrees_to_an_apply(
     monkeypatch.setattr("sys.stdin", Terminal(line))
 
     assert cli._ask(2) is agreed
-    assert "Apply these 2 changes" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "Apply these 2 changes" in err
+    assert out == ""
+
+
+def test_an_apply_without_any_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    with pytest.raises(Refused, match="nobody can be asked"):
+        cli._ask(2)
+
+
+def test_whoever_interrupts_a_plan_gets_one_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "find", interrupted)
+
+    assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, output: str) -> None:
+    arguments = command(files, "--controllers=service", f"--output={output}")
+    nothing = "cli.find = lambda *_: cli.Found(cli.Plan())"
+    program = f"import sys; from cloud_controller import cli; {nothing}; sys.exit(cli.main({arguments!r}))"
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        ended = subprocess.run([sys.executable, "-c", program], stdout=closed, stderr=subprocess.PIPE, check=False)
+
+    assert (ended.returncode, ended.stderr) == (1, b"")

@@ -90,6 +90,8 @@ def test_an_empty_file_sets_nothing(file: Path) -> None:
         ("- a list", "no mapping of option names"),
         ("5: five", "no mapping of option names"),
         ("a: [", "not valid YAML"),
+        ("secure-port: 1\nsecure-port: 2", "secure-port: stands there 2 times"),
+        ("node-monitor-period: 1ms", "'1ms' is not from 10ms to 8760h"),
     ],
 )
 def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str) -> None:

@@ -157,6 +157,23 @@ def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told
         options("--cloud=mycloud", *arguments)
 
 
+def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
+    with pytest.raises(
+        InvalidConfiguration, match=r"output: json, which shows no plan to agree to \(.*json with --yes"
+    ):
+        options("--cloud=mycloud", "--output=json", command="apply")
+
+    assert options("--cloud=mycloud", "--output=json", "--yes", command="apply").yes
+
+
+@pytest.mark.parametrize("time", ["0.001ms", "9ms", "8761h", "99999999999999999h"])
+@pytest.mark.parametrize("flag", ["node-monitor-period", "service-resync-period"])
+def test_a_time_that_would_keep_a_processor_busy_or_that_no_clock_can_wait_for_is_refused(
+    capsys: pytest.CaptureFixture[str], flag: str, time: str
+) -> None:
+    assert f"argument --{flag}: '{time}' is not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
+
+
 def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         options()

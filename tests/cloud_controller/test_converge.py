@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,7 +39,13 @@ class World:
     told: list[str] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     agrees: bool = True
+    begun_after: list[int] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self) -> threading.Event:
+        """From now on a signal does not end the process in the middle."""
+        self.begun_after = [*self.asked]
+        return self.stop
 
     def find(self) -> Found:
         if self.errors:
@@ -68,7 +75,7 @@ class World:
             show=lambda _, found: self.shown.append(len(found.plan)),
             approve=self.approve,
             done=lambda result: self.told.append(str(result)),
-        ).run(None, deadline, self.stop)
+        ).run(None, deadline, self.begin)
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +107,30 @@ def test_without_consent_nothing_is_done() -> None:
     with pytest.raises(Refused, match="nothing was changed"):
         world.run()
     assert world.tasks == {"a": []}
+    assert world.begun_after is None
+
+
+def test_the_time_in_which_somebody_reads_the_plan_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(converge, "time", SimpleNamespace(monotonic=lambda: now))
+    world = World({"a": []})
+
+    def approve(changes: int) -> bool:
+        nonlocal now
+        now += 1000
+        return changes > 0
+
+    world.approve = approve  # type: ignore[method-assign]
+
+    assert world.run(deadline=300).complete
+
+
+def test_a_signal_before_anybody_has_agreed_ends_the_process_as_ever() -> None:
+    world = World({"a": []})
+
+    world.run()
+
+    assert world.begun_after == [1]
 
 
 def test_what_may_go_better_the_next_time_is_tried_again_and_told_once() -> None:
