@@ -58,6 +58,7 @@ class LeaderElector:
         self._kube = kube
         self._namespace = namespace
         self._name = name
+        self._lease = f"{namespace}/{name}"
         self._times = times or LeaseTimes()
         self._clock = clock
         self.holder = ""
@@ -69,12 +70,12 @@ class LeaderElector:
     def acquire(self, stop: threading.Event, within: float = math.inf) -> bool:
         """Wait until the lease is ours; False if `stop` was set before, or so many seconds have passed."""
         end = self._clock() + within
-        _log.info("waiting for lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
+        _log.info("waiting for lease=%s identity=%s", self._lease, self.identity)
         while not stop.is_set() and self._clock() < end:
             self._renewed_at = self._clock()
             try:
                 if self.try_once():
-                    _log.info("leading lease=%s/%s identity=%s", self._namespace, self._name, self.identity)
+                    _log.info("leading lease=%s identity=%s", self._lease, self.identity)
                     return True
             except ApiError as error:
                 _log.warning("lease not reached error=%r", str(error))
@@ -88,18 +89,17 @@ class LeaderElector:
 
     def hold(self, stop: threading.Event) -> bool:
         """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
-        self._renewed_at = self._clock()
         while not stop.wait(self._times.retry_period):
             began = self._clock()
             try:
                 if not self.try_once():
-                    _log.error("lease lost lease=%s/%s holder is another", self._namespace, self._name)
+                    _log.error("lease lost lease=%s why=%r", self._lease, "another holds it")
                     return False
                 self._renewed_at = began  # Others count from the write, which the answer may follow late.
             except ApiError as error:
                 _log.warning("lease not renewed error=%r", str(error))
                 if self.overdue():
-                    _log.error("lease lost lease=%s/%s not renewed in time", self._namespace, self._name)
+                    _log.error("lease lost lease=%s why=%r", self._lease, "not renewed in time")
                     return False
         return True
 
@@ -115,7 +115,7 @@ class LeaderElector:
                 self._kube.replace(
                     LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
                 )
-                _log.info("released lease=%s/%s", self._namespace, self._name)
+                _log.info("released lease=%s", self._lease)
         except ApiError as error:
             _log.warning("lease not released error=%r", str(error))
 

@@ -72,6 +72,7 @@ class Manager:
             if elector is None:
                 self._work(stop)
                 return int(died.is_set())
+            self._lead(False)
             self._state = None  # Standing by is all that is asked of it.
             if not elector.acquire(stop):
                 return int(died.is_set())

@@ -71,7 +71,7 @@ class Metrics:
         )
         self.actions = Counter(
             "cloud_controller_actions",
-            "Actions of plans that were carried out, by kind; result is done or failed.",
+            "Actions of plans that were carried out, by kind; result is done, failed or postponed.",
             ["controller", "kind", "result"],
             registry=self.registry,
         )

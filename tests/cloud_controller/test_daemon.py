@@ -379,16 +379,24 @@ def test_it_is_ready_while_it_leads_and_while_it_stands_by_and_not_while_the_clo
 ) -> None:
     address = str(urlsplit(control_plane.endpoint).hostname)
 
-    def ready(port: int) -> str:
+    def answer(port: int, path: str) -> str:
         try:
-            return HTTP.request("GET", f"https://{address}:{port}/readyz").data.decode()
+            return HTTP.request("GET", f"https://{address}:{port}{path}").data.decode()
         except urllib3.exceptions.HTTPError:
             return "no answer"
+
+    def ready(port: int) -> str:
+        return answer(port, "/readyz")
+
+    def leads(port: int) -> str:
+        (line,) = (each for each in answer(port, "/metrics").splitlines() if each.startswith("leader_election"))
+        return line.rpartition(" ")[2]
 
     start(serving=Serving(address, 18001, protected=False))
     until(lambda: ready(18001) == "ok", "the leader is ready")
     start(serving=Serving(address, 18002, protected=False))
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
+    assert (leads(18001), leads(18002)) == ("1.0", "0.0")
 
     cloud.error = Unavailable("the cloud is down")
 

@@ -21,6 +21,7 @@ class Leases:
         self.lease: Object | None = None
         self.down = False
         self.before_write: Any = None
+        self.before_create: Any = lambda: None
 
     def get(self, *_: object) -> Object:
         if self.down:
@@ -30,6 +31,7 @@ class Leases:
         return copy.deepcopy(self.lease)
 
     def create(self, _: object, lease: Object) -> None:
+        self.before_create()
         if self.lease is not None:
             raise AlreadyExistsError(409, "AlreadyExists", "exists")
         self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": 1}}
@@ -163,6 +165,19 @@ def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: 
     clock.now = TIMES.renew_deadline
 
     assert a.overdue()
+
+
+def test_a_lease_runs_from_when_it_was_asked_for_not_from_when_its_holder_learnt_of_it(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    assert a.acquire(threading.Event())
+    leases.down = True
+
+    assert a.hold(Stop(clock)) is False
+
+    assert clock.now < TIMES.renew_deadline + TIMES.retry_period
 
 
 def test_a_lease_that_is_renewed_is_never_overdue(leases: Leases, clock: Clock) -> None:
