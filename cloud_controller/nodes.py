@@ -71,18 +71,18 @@ def addresses(node: Object) -> tuple[NodeAddress, ...]:
 
 
 def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...]:
-    """What the node's addresses shall be; empty where the cloud knows none, which never empties a node.
+    """What the node's addresses shall be; nothing where the cloud tells none, which never empties a node.
 
     With `alpha.kubernetes.io/provided-node-ip` (one IP, or two with a comma), each cloud address that equals one of
     them comes first and is the only one of its type; the others follow in the cloud's order. Where the cloud tells no
     hostname, the node keeps its own. Raises `InvalidConfiguration` where a provided IP is none of the machine's.
     """
-    if not instance.addresses:
+    provided = node["metadata"].get("annotations", {}).get(PROVIDED_IP, "")
+    if not instance.addresses and not provided:
         return ()
     known = list(instance.addresses)
     if all(address.type != "Hostname" for address in known):
         known += [address for address in addresses(node) if address.type == "Hostname"]
-    provided = node["metadata"].get("annotations", {}).get(PROVIDED_IP, "")
     first: list[NodeAddress] = []
     for wanted in filter(None, (part.strip() for part in provided.split(","))):
         matches = [address for address in known if _same_ip(address.address, wanted)]
@@ -91,7 +91,7 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
             raise InvalidConfiguration(
                 f"node {name(node)}: annotation {PROVIDED_IP}",
                 f"{wanted!r} is no address of machine {instance.id}",
-                has,
+                has or "none: the cloud tells no address",
             )
         first += matches
     claimed = {address.type for address in first}

@@ -34,7 +34,7 @@ class RetryPolicy:
         """Seconds to wait before the next attempt after this error (`attempt` counts from 0), or None to give up."""
         if isinstance(error, Throttled):
             # The cloud names the time; the jitter keeps many throttled callers from returning together.
-            wait = error.retry_after * (1 + random.random() / 10)
+            wait = max(error.retry_after, self.first_delay) * (1 + random.random() / 10)
         elif isinstance(error, NeverReached) or (isinstance(error, Unavailable) and idempotent):
             wait = random.uniform(0.5, 1.0) * min(self.longest_delay, self.first_delay * 2**attempt)
         else:

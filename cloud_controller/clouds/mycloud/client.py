@@ -45,6 +45,7 @@ PAGE = 100
 
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 _DEFAULT_RETRY_AFTER = 1.0
+_LONGEST_RETRY_AFTER = 3600.0
 _COLLECTION = re.compile("[a-z_]+")
 
 
@@ -362,7 +363,7 @@ def _object(answer: Any) -> Object:
 
 def _seconds(retry_after: str | None) -> float:
     try:
-        return max(0.0, float(retry_after or _DEFAULT_RETRY_AFTER))
+        return min(_LONGEST_RETRY_AFTER, max(0.0, float(retry_after or _DEFAULT_RETRY_AFTER)))
     except ValueError:
         return _DEFAULT_RETRY_AFTER
 

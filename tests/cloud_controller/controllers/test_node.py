@@ -147,6 +147,15 @@ def test_a_machine_without_addresses_never_empties_a_node() -> None:
     assert len(planned(initialised_node(), replace(MACHINE, addresses=()))) == 0
 
 
+def test_a_provided_ip_that_a_machine_without_addresses_can_not_have_keeps_the_taint() -> None:
+    node = new_node(annotations={PROVIDED_IP: "10.0.0.1"})
+
+    (action,) = planned(node, replace(MACHINE, addresses=()))
+
+    assert action.kind is ActionKind.IGNORE
+    assert "the cloud tells no address" in (action.reason or "")
+
+
 def test_a_node_keeps_its_own_hostname_where_the_cloud_tells_none() -> None:
     assert operation(planned(new_node(), replace(MACHINE, addresses=(INTERNAL,)))).addresses == (INTERNAL, HOSTNAME)
 

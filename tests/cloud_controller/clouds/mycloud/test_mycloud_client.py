@@ -17,7 +17,7 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.mycloud.client import Client, operation_of
+from cloud_controller.clouds.mycloud.client import Client, operation_of, typed_error
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -164,6 +164,26 @@ def test_a_throttled_call_waits_as_long_as_the_cloud_says(site: MyCloudSite) -> 
 
     assert [3 <= pause <= 3.3 for pause in pauses] == [True, True]
     assert len(site.load_balancers()) == 1
+
+
+def test_a_cloud_that_names_no_time_to_wait_is_not_called_without_a_pause(site: MyCloudSite) -> None:
+    pauses: list[float] = []
+    client = Client(site.endpoint, site.token, sleep=pauses.append)
+    site.fault("GET /v1/machines", "throttle", count=None, retry_after=0)
+
+    with pytest.raises(Throttled):
+        client.list("machines")
+
+    assert len(pauses) > 1
+    assert min(pauses) >= 0.2
+
+
+@pytest.mark.parametrize(("told", "seconds"), [("inf", 3600), ("1e300", 3600), ("-5", 0), ("nan", 0), ("soon", 1)])
+def test_a_time_to_wait_that_makes_no_sense_is_bounded(told: str, seconds: float) -> None:
+    error = typed_error({"code": "Throttled", "message": "slow down"}, "GET /v1/machines", retry_after=told)
+
+    assert isinstance(error, Throttled)
+    assert error.retry_after == seconds
 
 
 def test_a_throttled_call_is_given_back_when_the_wait_would_be_too_long(site: MyCloudSite) -> None:
