@@ -18,18 +18,20 @@ class ServiceEvents:
         self._said: set[tuple[str, str]] = set()
         self._at_rest: tuple[str, str] | None = None
         self._hosts_only = False
+        self._preserved = False
 
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be carried out."""
         operations = [action.operation for action in found.plan.changes]
         in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
-        self._hosts_only = bool(in_cloud) and all(isinstance(op, AddMembers | RemoveMembers) for op in in_cloud)
+        self._hosts_only = all(isinstance(operation, AddMembers | RemoveMembers) for operation in operations)
         if not self._wanted:
             if found.preserves:
                 self._normal("PreservedOnDelete", f"Load balancer {found.preserves} stays, and belongs to nobody now")
+                self._preserved = True
             elif in_cloud:
                 self._normal("DeletingLoadBalancer", "Deleting load balancer")
-            if any(isinstance(operation, RemoveFinalizer) for operation in operations):
+            if any(isinstance(operation, RemoveFinalizer) for operation in operations) and not self._preserved:
                 self._at_rest = ("DeletedLoadBalancer", "Deleted load balancer")
             return
         if self._hosts_only:
@@ -44,6 +46,10 @@ class ServiceEvents:
         if in_cloud:
             for reason, message in found.warnings:
                 self._warning(reason, message)
+
+    def postponed(self, why: str) -> None:
+        """Members that should go still serve."""
+        self._normal("HandingOver", f"Old members serve on for a while: {why}")
 
     def carried_out(self) -> None:
         """That plan is done."""

@@ -78,7 +78,8 @@ class ServicePlan:
     """The plan for one Service. `warnings` are for its owner, by event reason.
 
     `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
-    what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose.
+    what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose. `waits`: the
+    Service gets its address only when the cloud has gone on.
     """
 
     plan: Plan
@@ -86,6 +87,7 @@ class ServicePlan:
     failure: str | None = None
     fault: InvalidConfiguration | None = None
     preserves: str | None = None
+    waits: bool = False
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -212,15 +214,18 @@ def _ensure(
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
     # Clients are told of a new address before the old one goes.
     actions += [action for action in changes if not isinstance(action.operation, DeleteLoadBalancer)]
-    if keeper is not None and serves:
-        actions += _status(service, [ingress.to_json() for ingress in keeper.ingress])
+    status = _status(service, [ingress.to_json() for ingress in keeper.ingress]) if keeper is not None else []
+    if serves:
+        actions += status
     actions += [action for action in changes if isinstance(action.operation, DeleteLoadBalancer)]
     if keeper is not None and serves:
         actions += _left_behind(built, observed, keeper, owner, builder.catalogue, target)
     warnings = [("NoIngressNodes", warning) for warning in built.warnings]
     if not any(pool.members for pool in built.model.pools):
-        warnings.append((NO_NODES, "There are no available nodes for LoadBalancer"))
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper))
+        missing = "ready pods" if backends.nodes else "available nodes"
+        warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
+    waits = not serves and (keeper is None or bool(status))
+    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper), waits=waits)
 
 
 def _wanted(

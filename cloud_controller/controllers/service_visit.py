@@ -24,18 +24,21 @@ from cloud_controller.controllers.service_rules import Rules
 from cloud_controller.controllers.service_timing import Locks, Polling
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
-from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends
 from cloud_controller.load_balancer_operations import (
     AddMembers,
     CreateLoadBalancer,
     DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
     LoadBalancers,
     Operation,
     PutListener,
     PutPool,
     RemoveMembers,
+    UpdateLoadBalancer,
 )
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
@@ -94,6 +97,8 @@ class ServiceVisits:
                 self._remove_orphans(key, orphans)
             if service is not None:
                 self._converge(key, service, named, backends)
+            else:
+                self._handovers.over(key)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.suspect(key)  # It has no part there yet, so no poll tells.
@@ -121,8 +126,11 @@ class ServiceVisits:
         for owner in owners:
             if owner.uid == present:
                 continue
-            plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
             try:
+                plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
+                if at_stake := self._at_stake(plan):
+                    self._cache.refresh((), at_stake)
+                    plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
                 self._carry_out(key, owner.uid, plan)
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
@@ -133,21 +141,23 @@ class ServiceVisits:
         """Plan and apply until nothing is left to do now."""
         wanted = service_rules.wants_load_balancer(service, self._rules.classes)
         told = ServiceEvents(self._events, service, wanted=wanted)
-        fresh = False
+        read_again: set[str] = set()
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
+                # Others may have written there since, another cluster's controller or a person; no lock holds them.
+                while at_stake := self._at_stake(found.plan) - read_again:
+                    self._cache.refresh((), at_stake)
+                    read_again |= at_stake
+                    found = self._plan(key, service, named, backends)
                 if not found.plan.changes:
-                    self._rest(key, service, named, found, told)
+                    self._rest(key, named, found, told)
                     return
-                if named and not fresh and _makes_parts(found.plan, named):
-                    # Another cluster's controller may have taken the port since; it can't be asked for a lock.
-                    self._cache.refresh((), [named])
-                    fresh = True
-                    continue
                 told.before(found)
                 service, postponed = self._carry_out(key, service["metadata"]["uid"], found.plan, service)
                 if postponed:
+                    if not self._handovers.waits_for(key):
+                        told.postponed(postponed)
                     self._come_back(key, self._handovers.pause_of(key))
                     return
                 self._handovers.over(key)
@@ -168,8 +178,21 @@ class ServiceVisits:
             observed[named] = lb
         return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
 
-    def _rest(self, key: str, service: Object, named: str | None, found: ServicePlan, told: ServiceEvents) -> None:
+    def _at_stake(self, plan: Plan) -> set[str]:
+        """The load balancers that are deleted, whose tags are all written, or whose parts others may have too."""
+        found = set()
+        for operation in (action.operation for action in plan.changes):
+            if isinstance(operation, UpdateLoadBalancer | DeleteLoadBalancer):
+                found.add(operation.id)
+            elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
+                lb = self._cache.find(operation.id)
+                if lb is not None and lb.owner is None:
+                    found.add(operation.id)
+        return found
+
+    def _rest(self, key: str, named: str | None, found: ServicePlan, told: ServiceEvents) -> None:
         """Nothing can be done now: say so, or why."""
+        self._handovers.over(key)
         if found.fault is not None:
             if named:
                 self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
@@ -177,14 +200,12 @@ class ServiceVisits:
         if found.failure is not None:
             self._cache.suspect(key)  # The cloud may mend it by itself.
             raise CloudError(found.failure)
-        owner = service_plan.owner_of(service, self._rules.cluster_id)
-        own = [lb for lb in self._cache.get(key) if owner in lb.owners]
-        if all(lb.state is LoadBalancerState.READY for lb in own):
+        if not found.waits:
             told.at_rest()
 
-    def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, bool]:
-        """Apply, and remember what came of it; the Service as it is then, and whether something has to wait."""
-        postponed = False
+    def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, str | None]:
+        """Apply, and remember what came of it; the Service as it is then, and why something has to wait."""
+        postponed = None
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
         hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
@@ -195,7 +216,7 @@ class ServiceVisits:
                         service = self._apply(key, uid, action) or service
                     except Postponed as reason:
                         _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
-                        postponed = True
+                        postponed = str(reason)
         except (CloudError, ApiError):
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
             self._cache.suspect(key)
@@ -240,8 +261,3 @@ class ServiceVisits:
             self._cache.put(key, uid, known)
         if isinstance(operation, DeleteListener) and known is not None and known.owner is None:
             self._port_freed(operation.id)
-
-
-def _makes_parts(plan: Plan, id: str) -> bool:
-    operations = (action.operation for action in plan.changes)
-    return any(isinstance(operation, PutListener | PutPool) and operation.id == id for operation in operations)

@@ -103,6 +103,24 @@ def test_with_local_the_nodes_with_ready_pods_get_traffic_by_their_number(site: 
     assert weights(only(site.load_balancers())) == {address(cluster, "worker-1"): 2}
 
 
+def test_a_service_whose_first_pods_come_with_its_address_is_told_as_ensured(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(local())
+    running = controller(site, cluster)
+    running.handle(WEB)
+    assert ("UnAvailableLoadBalancer", "There are no ready pods for LoadBalancer") in cluster.events
+    site.settle()
+    running.handle(POLL)
+    cluster.events.clear()
+
+    follow(running, pods(cluster, **{"worker-0": 1}))
+    running.handle(WEB)
+
+    assert cluster.reasons[-1] == "EnsuredLoadBalancer"
+    assert "UpdatedLoadBalancer" not in cluster.reasons
+
+
 def test_a_change_of_pods_brings_a_visit_only_to_services_that_follow_them(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
     running = controller(site, cluster)
@@ -159,6 +177,7 @@ def test_old_members_serve_until_a_new_one_is_known_to_be_healthy(
 
     both = members(only(site.load_balancers()))
     assert old < both and len(both) == 4
+    assert cluster.reasons.count("HandingOver") == 1
     assert running._queue.get(timeout=10) == WEB, "it comes back by itself"
     running._queue.done(WEB)
 

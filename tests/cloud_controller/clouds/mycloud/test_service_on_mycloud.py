@@ -199,6 +199,7 @@ def test_a_changed_scheme_makes_a_new_load_balancer_and_then_deletes_the_old_one
     new = only(site.load_balancers())
     assert (new["scheme"], new["id"] != old["id"]) == ("internal", True)
     assert cluster.ingress[0]["ip"] == new["address"]
+    assert cluster.reasons[-1] == "EnsuredLoadBalancer"
 
 
 def test_a_node_that_comes_or_goes_changes_members_only(site: MyCloudSite, cluster: Cluster) -> None:
@@ -392,6 +393,24 @@ def test_a_load_balancer_is_not_taken_for_an_orphan_while_the_copy_of_the_servic
     running.handle(WEB)
 
     assert only(site.load_balancers())["state"] == "available"
+
+
+@pytest.mark.parametrize("finalizer", [True, False], ids=["deleted", "vanished"])
+def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_with_its_service(
+    site: MyCloudSite, cluster: Cluster, finalizer: bool
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    site.client.update("load_balancers", only(site.load_balancers())["id"], {"tags": {"kubernetes.io/cluster": "c-9"}})
+
+    if not finalizer:
+        cluster.service()["metadata"]["finalizers"].clear()
+    cluster.delete_service()
+    settle(site, running)
+
+    assert only(site.load_balancers())["state"] == "available"
+    assert cluster.objects["services"] == {}
 
 
 def test_load_balancers_of_others_are_never_touched(site: MyCloudSite, cluster: Cluster) -> None:

@@ -71,6 +71,7 @@ def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, c
     assert (lb["name"], lb["tags"]) == ("edge", {"a": "b"})
     for name in ("web", "dns"):
         assert cluster.service(f"default/{name}")["status"]["loadBalancer"]["ingress"][0]["ip"] == lb["address"]
+    assert cluster.reasons == 2 * ["EnsuringLoadBalancer", "EnsuredLoadBalancer"], "once its ports are open"
 
 
 def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
@@ -291,7 +292,21 @@ def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
     assert (after["state"], after["listeners"]) == ("available", before["listeners"])
     assert after["backend_sets"] == before["backend_sets"]
     assert cluster.objects["services"] == {}
-    assert cluster.reasons == ["PreservedOnDelete", "DeletedLoadBalancer"]
+    assert cluster.reasons == ["PreservedOnDelete"], "nothing was deleted"
+
+
+def test_what_others_wrote_on_it_since_it_was_read_is_preserved_too(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    running = controller(site, cluster)
+    settle(site, running)
+    lb = only(site.load_balancers())
+    site.client.update("load_balancers", lb["id"], {"name": "edge", "tags": lb["tags"] | {"cost-centre": "7"}})
+
+    cluster.delete_service()
+    settle(site, running)
+
+    after = only(site.load_balancers())
+    assert (after["name"], after["tags"]["cost-centre"]) == ("edge", "7")
 
 
 def test_what_was_preserved_serves_on_under_another_service_without_a_change_of_pools(
