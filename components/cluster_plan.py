@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +30,11 @@ from cloud_controller.kube import (
     TooManyRequestsError,
     UnreachableError,
     name,
+    uid,
 )
 from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
-from cloud_controller.volumes import CLAIM_TAG, Volume
+from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
 DAEMON = "daemon"
 PULUMI = "pulumi"
@@ -218,24 +220,36 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float) -> None:
         return
     end = time.monotonic() + deadline
     while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
-        try:
-            kube = Kube.from_kubeconfig(cloud.cluster_access())
-            pvs, claims = kube.list(PERSISTENT_VOLUMES).items, kube.list(PERSISTENT_VOLUME_CLAIMS).items
-        except (ApiError, CloudError) as error:
-            advice = f"delete them, or take the tag {CLUSTER_TAG} off those to be kept"
-            raise NotConverged(f"{_listed(mine)} may be lost, and the cluster can't tell ({error}): {advice}") from None
+        pvs, claims = _storage_objects(cloud, mine)
         waiting, held = volume.leaving(mine, pvs, claims)
         if held:
-            raise NotConverged(f"claims still hold volumes: {', '.join(held)}; delete them, or set the policy Retain")
+            advice = "delete them and the pods that use them, or set their PersistentVolumes' policy to Retain"
+            raise NotConverged(f"claims still hold volumes: {', '.join(held)}; {advice}")
         if not waiting:
             return
         if time.monotonic() > end:
-            raise NotConverged(f"after {deadline:g} s the daemon still has to delete {_listed(waiting)}")
+            raise NotConverged(f"after {deadline:g} s the daemon still has to delete {_listed(waiting, claims)}")
         time.sleep(_LONGEST_PAUSE / 4)
 
 
-def _listed(volumes: Iterable[Volume]) -> str:
-    return ", ".join(f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}" for each in volumes)
+def _storage_objects(cloud: Cloud, mine: Iterable[Volume]) -> tuple[Sequence[Object], Sequence[Object]]:
+    """The cluster's PersistentVolumes and claims. Raises NotConverged, which tells what to do about its volumes."""
+    try:
+        with closing(Kube.from_kubeconfig(cloud.cluster_access())) as kube:
+            return kube.list(PERSISTENT_VOLUMES).items, kube.list(PERSISTENT_VOLUME_CLAIMS).items
+    except (ApiError, CloudError) as error:
+        advice = f"delete them, or take the tag {CLUSTER_TAG} off those to be kept"
+        raise NotConverged(f"{_listed(mine)} may be lost, and the cluster can't tell ({error}): {advice}") from None
+
+
+def _listed(volumes: Iterable[Volume], claims: Iterable[Object] = ()) -> str:
+    """The volumes and whose they are; a claim that is still there has been deleted, and waits for its pods."""
+    used = {uid(claim) for claim in claims}
+    return ", ".join(
+        f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}"
+        + (" (deleted, but pods still use it)" if each.tags.get(CLAIM_UID_TAG) in used else "")
+        for each in volumes
+    )
 
 
 def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:

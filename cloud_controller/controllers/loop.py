@@ -1,6 +1,6 @@
 """When a controller looks again: soon after something changed, together with what else changed, and now and then.
 
-The loop of the controllers whose plan spans many objects at once (node, node-lifecycle, route); the service
+The loop of the controllers whose plan spans many objects at once (node, node-lifecycle, route, volume); the service
 controller works Service by Service from a `WorkQueue`.
 """
 

@@ -39,7 +39,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the cluster have these PersistentVolumes and claims: `cluster(pvs, claims)`."""
 
     def have(pvs: list[Any], claims: list[Any]) -> None:
-        kube = SimpleNamespace(list=lambda resource: ObjectList(pvs if resource is PERSISTENT_VOLUMES else claims, "1"))
+        def listed(resource: object) -> ObjectList:
+            return ObjectList(pvs if resource is PERSISTENT_VOLUMES else claims, "1")
+
+        kube = SimpleNamespace(list=listed, close=lambda: None)
         monkeypatch.setattr(cluster_plan, "Kube", SimpleNamespace(from_kubeconfig=lambda _: kube))
 
     return have
@@ -79,8 +82,16 @@ def test_it_does_not_wait_for_ever(cluster: Callable[..., None]) -> None:
 def test_a_claim_that_holds_a_volume_stops_it(cluster: Callable[..., None]) -> None:
     cluster([pv()], [CLAIM])
 
-    with pytest.raises(NotConverged, match="default/data"):
+    with pytest.raises(NotConverged, match=r"default/data; delete them and the pods that use them, or .* Retain"):
         await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
+
+
+def test_a_claim_that_is_deleted_and_in_use_is_told_as_that(cluster: Callable[..., None]) -> None:
+    deleted = {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    cluster([pv()], [{**CLAIM, "metadata": deleted}])
+
+    with pytest.raises(NotConverged, match=r"volume vol-1 of default/data \(deleted, but pods still use it\)"):
+        await_volumes(cloud([VOLUME]), BY_DAEMON, -1)
 
 
 @pytest.mark.parametrize("left", [[pv("Retain")], []], ids=["retained", "its PersistentVolume is gone"])
