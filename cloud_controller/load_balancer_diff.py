@@ -39,8 +39,8 @@ from cloud_controller.load_balancer_operations import (
 )
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
-LOGGED_MEMBERS = 20
-"""The most members that a line for a person names (as upstream limits node names)."""
+MOST_NAMED = 20
+"""The most members, or listeners, that a line for a person names (as upstream limits node names)."""
 
 _PREFERENCE = {LoadBalancerState.READY: 0, LoadBalancerState.PENDING: 1, LoadBalancerState.FAILED: 2}
 
@@ -98,7 +98,7 @@ def _create(
     target: str,
     client_token: str,
 ) -> Action:
-    listeners = ", ".join(map(str, desired.listeners)) or "no listeners"
+    listeners = _listed([str(listener) for listener in desired.listeners]) or "no listeners"
     members = len({member.address for pool in desired.pools for member in pool.members})
     what = f"load balancer {desired.name}: {listeners}; {members} {'node' if members == 1 else 'nodes'}"
     changes = tuple(_made(desired))
@@ -123,15 +123,18 @@ def _create(
 
 
 def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
-    """What a new load balancer is given, as far as it is set at all."""
-    parts: list[tuple[str, Mapping[str, object]]] = [("", desired.attributes)]
-    parts += [(f"listener/{listener}.", listener.attributes) for listener in desired.listeners]
-    parts += [
-        (f"pool/{pool.name}.", {**pool.attributes, "health_check": pool.health_check.protocol})
-        for pool in desired.pools
-    ]
-    for prefix, values in parts:
-        yield from (FieldChange(f"{prefix}{key}", None, value) for key, value in sorted(values.items()) if value)
+    """What a new load balancer is given, as far as it is set at all; what all its parts are given, once."""
+    yield from (FieldChange(key, None, value) for key, value in sorted(desired.attributes.items()) if value)
+    listeners: dict[str, Mapping[str, object]] = {f"listener/{each}": each.attributes for each in desired.listeners}
+    pools: dict[str, Mapping[str, object]] = {
+        f"pool/{pool.name}": {**pool.attributes, "health_check": pool.health_check.protocol} for pool in desired.pools
+    }
+    for kind, parts in (("listener", listeners), ("pool", pools)):
+        for key in sorted({key for values in parts.values() for key in values}):
+            given = {name: values.get(key) for name, values in parts.items()}
+            if len(given) > 1 and len(set(given.values())) == 1:
+                given = {f"every {kind}": next(iter(given.values()))}
+            yield from (FieldChange(f"{name}.{key}", None, value) for name, value in given.items() if value)
 
 
 def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
@@ -236,11 +239,13 @@ def _pool_made_or_changed(
 
 
 def _shown(members: Sequence[Member]) -> str:
-    if not members:
-        return "no members"
-    names = [f"{member.instance_id} ({member.address}:{member.port})" for member in members[:LOGGED_MEMBERS]]
-    more = f" and {len(members) - LOGGED_MEMBERS} more" if len(members) > LOGGED_MEMBERS else ""
-    return f"{', '.join(names)}{more}"
+    names = [f"{member.instance_id} ({member.address}:{member.port})" for member in members]
+    return _listed(names) or "no members"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 # ------------------------------------------------------------------------------------------------------- listeners

@@ -107,6 +107,19 @@ def test_where_there_is_none_it_is_made_whole_in_one_call() -> None:
     assert str(plan) == "+  service/default/web: create load balancer web: 80/TCP, 443/TCP; 1 node"
 
 
+def test_what_all_parts_of_a_new_one_are_given_is_told_once() -> None:
+    desired = replace(model(80, 443), listeners=(listener(80, max_qps=5), listener(443)))
+
+    (action,) = changed(desired)
+
+    assert [str(change) for change in action.changes] == [
+        "scheme: (none) -> internal",
+        "listener/80/TCP.max_qps: (none) -> 5",
+        "every pool.health_check: (none) -> TCP",
+        "every pool.scheduler: (none) -> round_robin",
+    ]
+
+
 def test_where_it_is_as_wanted_nothing_is_done() -> None:
     assert len(changed(model(80), observed(model(80)))) == 0
 
@@ -295,12 +308,13 @@ def test_tcp_and_udp_of_one_port_are_two_listeners() -> None:
     assert operations(plan) == [DeleteListener("lb-1", "UDP", 80), DeletePool("lb-1", "udp-80")]
 
 
-def test_a_line_names_at_most_twenty_members() -> None:
+def test_a_line_names_at_most_twenty_members_or_listeners() -> None:
     many = replace(model(80), pools=(pool(80, [f"10.0.1.{number}" for number in range(25)]),))
 
     plan = changed(many, observed(replace(model(80), pools=(pool(80, []),))))
 
     assert str(plan).endswith("and 5 more")
+    assert "99/TCP and 230 more; 1 node" in str(changed(model(*range(80, 330))))
 
 
 # ------------------------------------------------------------------------------------------------------- properties
