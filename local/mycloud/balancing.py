@@ -241,7 +241,9 @@ def _validate(
 ) -> None:
     used = len(before.listeners) if before else 0
     adding = len(balancer.listeners) - used
-    quotas.require(session, "listeners_per_load_balancer", used, adding, of=f"load balancer {balancer.id}")
+    # One that is refused has no id yet: nobody shall look for it, and the same request is refused in the same words.
+    of = f"load balancer {balancer.id}" if before else None
+    quotas.require(session, "listeners_per_load_balancer", used, adding, of=of)
     sets = [each.name for each in balancer.backend_sets]
     _require_unique(sets, "backend_sets", "name")
     _require_unique([f"{each.protocol} {each.port}" for each in balancer.listeners], "listeners", "protocol and port")

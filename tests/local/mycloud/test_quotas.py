@@ -92,7 +92,8 @@ def test_listeners_beyond_the_limit_are_refused_whichever_way_they_are_made(api:
     where = network(api)["id"]
     set_quotas(api, listeners_per_load_balancer=2)
 
-    refused(api.post("/v1/load_balancers", json=balancer(where, range(8000, 8003))), 403, "QuotaExceeded")
+    error = refused(api.post("/v1/load_balancers", json=balancer(where, range(8000, 8003))), 403, "QuotaExceeded")
+    assert "lb-" not in error["message"], "it does not exist"
     made = post(api, "load_balancers", balancer(where, range(8000, 8002)))["id"]
     one_more = api.put(f"/v1/load_balancers/{made}/listeners/TCP/8002", json={"backend_set": "web"})
 
