@@ -108,14 +108,16 @@ def _down(run: Run) -> int:
     if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or is_in_use(run.stack_dir)):
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
+    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
     if is_in_use(run.stack_dir):
         _engine_ready(run)
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
         run.site.boot_crashed_machines()
+        if not others:
+            run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
         code = _engine(run, "destroy")
         if code != OK:
             return code
-    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
     if others:
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
         return OK

@@ -40,6 +40,7 @@ API = "api"
 HEALTHY_SECONDS = 30.0
 STOP_GRACE_SECONDS = 10.0
 PROBE_SECONDS = 2.0
+CHANGE_SECONDS = 30.0
 MACHINE_GRACE_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
@@ -130,7 +131,13 @@ class Site:
         crashed = set(self.crashed_machines())
         for machine in site_objects(self.folder.database)["machines"]:
             if machine["name"] in crashed and machine["state"] == "stopped":
-                self._start_machine(machine["id"])
+                self._change(
+                    "POST", f"/v1/machines/{machine['id']}/start", f"machine {machine['id']} could not be started"
+                )
+
+    def end_simulated_machines(self) -> None:
+        """Terminate the machines that tests and benchmarks made beside the real ones; raises SiteError."""
+        self._change("DELETE", "/v1/admin/machines", "the simulated machines could not be ended")
 
     def wait_answering(self, seconds: float) -> bool:
         """Wait until every load balancer that has backends has a healthy one; whether that came about."""
@@ -284,15 +291,15 @@ class Site:
             except (urllib3.exceptions.HTTPError, ValueError):
                 return None  # the API ended meanwhile
 
-    def _start_machine(self, id: str) -> None:
-        url = f"{self.endpoint}/v1/machines/{id}/start"
-        with urllib3.PoolManager(retries=False, timeout=STOP_GRACE_SECONDS) as pool:
+    def _change(self, method: str, path: str, failure: str) -> None:
+        """Ask the API for a change; raises SiteError, with `failure` first, if it refuses."""
+        with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:
             try:
-                answer = pool.request("POST", url, headers={"Authorization": f"Bearer {self.token}"})
+                answer = pool.request(method, self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
             except urllib3.exceptions.HTTPError as error:
-                raise SiteError(f"machine {id} could not be started: {error}") from error
+                raise SiteError(f"{failure}: {error}") from error
         if answer.status >= 400:
-            raise SiteError(f"machine {id} could not be started: {answer.data.decode(errors='replace')}")
+            raise SiteError(f"{failure}: {answer.data.decode(errors='replace')}")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

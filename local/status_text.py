@@ -20,7 +20,7 @@ def render(status: Json, outputs: Json) -> str:
         return f"There is no site in {status['state_folder']}."
     lines = [f"mycloud   {status['endpoint']}  {'answers' if status['up'] else 'does not answer'}"]
     lines += _section("clusters", [_cluster(each) for each in status.get("clusters", [])])
-    lines += _section("machines", [_machine(each) for each in status.get("machines", [])])
+    lines += _machines(status.get("machines", []))
     lines += _section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
     lines += _section("volumes", [_volume(each) for each in status.get("volumes", [])])
     lines += _section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
@@ -44,6 +44,13 @@ def addresses(balancers: Sequence[Json], *, proxied: bool = False) -> list[str]:
 
 def _cluster(cluster: Json) -> list[str]:
     return [cluster["name"], _state(cluster), cluster["id"], cluster["version"] or "-", cluster["endpoint"] or "-"]
+
+
+def _machines(machines: Sequence[Json]) -> list[str]:
+    """The real ones row by row; of the simulated ones there may be thousands."""
+    simulated = sum(each["simulated"] and each["state"] != "terminated" for each in machines)
+    title = f"machines, beside {simulated} simulated" if simulated else "machines"
+    return _section(title, [_machine(each) for each in machines if not each["simulated"]])
 
 
 def _machine(machine: Json) -> list[str]:

@@ -89,6 +89,12 @@ def simulate_machines(session: Session, request: SimulateMachines) -> None:
         session.save(subnet)
 
 
+def end_simulated_machines(session: Session) -> None:
+    """Terminate every machine of which nothing runs."""
+    for machine in session.query(MachineRecord, Filter(simulated=True, states=LIVING)):
+        terminate_machine(session, machine.id)
+
+
 def update_machine(session: Session, id: str, request: Update) -> MachineRecord:
     """Change the tags; the name is the node's name, which cannot change while the machine lives."""
     machine = session.get(MachineRecord, id)

@@ -30,7 +30,9 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
         "networks": [each.model_dump(mode="json", include=common | {"cidr", "pod_cidr"}) for each in networks],
         "clusters": [each.model_dump(mode="json", include=common | {"version", "endpoint"}) for each in clusters],
         "machines": [
-            each.model_dump(mode="json", include=common | {"zone", "role", "type", "private_ips", "cluster_id"})
+            each.model_dump(
+                mode="json", include=common | {"zone", "role", "type", "private_ips", "cluster_id", "simulated"}
+            )
             for each in machines
         ],
         "load_balancers": [

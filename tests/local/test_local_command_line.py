@@ -49,6 +49,7 @@ class Fakes:
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
         monkeypatch.setattr(Site, "boot_crashed_machines", lambda _: self.calls.append("boot"))
+        monkeypatch.setattr(Site, "end_simulated_machines", lambda _: self.calls.append("end simulated"))
         monkeypatch.setattr(Site, "status", lambda site: {**STATUS, "state_folder": str(site.folder.root)})
 
     def _up(self, site: Site) -> None:
@@ -200,7 +201,7 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.run("down") == 0
 
-    assert fakes.calls == ["up", "boot", "engine destroy", "down False"]
+    assert fakes.calls == ["up", "boot", "end simulated", "engine destroy", "down False"]
 
 
 def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fakes: Fakes) -> None:
@@ -214,6 +215,16 @@ def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fa
     assert fakes.run("down") == 0
 
     assert "down False" not in fakes.calls
+
+
+def test_simulated_machines_are_left_to_a_stack_that_stays(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.pretend_state("other")
+
+    assert fakes.run("down") == 0
+
+    assert "end simulated" not in fakes.calls
 
 
 def test_down_without_a_site_does_nothing_and_is_fine(fakes: Fakes) -> None:
@@ -359,6 +370,23 @@ def test_a_stack_file_that_is_none_is_refused_by_name(tmp_path: Path, text: str)
 
 def test_a_site_that_is_not_up_is_said_to_be_so() -> None:
     assert render({"state_folder": "/x", "up": False}, {}) == "There is no site in /x."
+
+
+def test_simulated_machines_are_counted_in_the_status_not_listed() -> None:
+    real: dict[str, Any] = {
+        "name": "w",
+        "state": "running",
+        "state_reason": None,
+        "id": "i-1",
+        "private_ips": ["10.33.0.10"],
+    }
+    real |= {"zone": "zone-a", "type": "m1.small", "role": "worker", "simulated": False}
+    machines = [real, {**real, "simulated": True}, {**real, "simulated": True, "state": "terminated"}]
+
+    lines = render({**STATUS, "machines": machines}, {}).splitlines()
+
+    title = lines.index("machines, beside 1 simulated")
+    assert lines[title + 1 : title + 3] == ["  w  running  i-1  10.33.0.10  zone-a  m1.small  worker", ""]
 
 
 def test_a_volume_is_shown_with_the_machine_that_has_it() -> None:

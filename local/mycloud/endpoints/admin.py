@@ -70,3 +70,10 @@ def simulate_machines(context: Ctx, request: SimulateMachines) -> MadeMachines:
     with context.store.write() as session:
         compute.simulate_machines(session, request)
     return MadeMachines(machines=request.count)
+
+
+@router.delete("/admin/machines", status_code=204)
+def end_simulated_machines(context: Ctx) -> Response:
+    with context.store.write() as session:
+        compute.end_simulated_machines(session)
+    return Response(status_code=204)

@@ -56,6 +56,16 @@ def test_more_of_them_take_names_that_are_free(api: TestClient) -> None:
     assert sorted(each["name"] for each in machines(api)) == ["w-00000", "w-00001", "w-00002", "w-00003"]
 
 
+def test_all_of_them_can_be_ended_together_and_real_ones_stay(api: TestClient) -> None:
+    where = place(api)
+    real = post(api, "machines", machine_body(where))["id"]
+    simulate(api, where, 2)
+
+    assert api.delete("/v1/admin/machines").status_code == 204
+
+    assert {each["id"]: each["state"] for each in machines(api) if each["state"] != "terminated"} == {real: "creating"}
+
+
 def test_a_subnet_of_another_network_is_refused_and_none_is_made(api: TestClient) -> None:
     where = place(api)
     elsewhere = post(api, "networks", {"name": "other"})
