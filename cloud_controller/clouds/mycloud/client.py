@@ -221,7 +221,7 @@ class Client:
         token = self._token
         try:
             return self._observed(method, path, body, token)
-        except _Unauthorized:
+        except Unauthorized:
             if self._refresh_token is None or (fresh := _sendable(self._refresh_token())) == token:
                 raise
             self._token = fresh
@@ -283,11 +283,11 @@ class Client:
                 error["code"] = "Unavailable"
         if error["code"] == "Unauthorized":
             text = f"mycloud: the token is not accepted by {self.endpoint}: {what}: {error['message']}"
-            return _Unauthorized(text)
+            return Unauthorized(text)
         return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
 
 
-class _Unauthorized(AccessDenied):
+class Unauthorized(AccessDenied):
     """The token is wrong or has expired, whatever was asked."""
 
 
