@@ -121,6 +121,13 @@ def _down(run: Run) -> int:
     if others:
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
         return OK
+    status = run.site.status()
+    if status["up"] and (left := status.get("volumes")):
+        # Somebody wanted them to outlive the stack. Who says so of a site that is stopped has been told.
+        run.site.down(keep_data=True)
+        volumes = ", ".join(f"{each['id']} ({each['name']})" for each in left)
+        _tell(f"the site is stopped; it keeps its data, for volumes are left: {volumes}; `down` again deletes them")
+        return OK
     run.site.down()
     _tell("the site is stopped and its data are deleted")
     return OK

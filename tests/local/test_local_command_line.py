@@ -204,6 +204,22 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
     assert fakes.calls == ["up", "boot", "end simulated", "engine destroy", "down False"]
 
 
+def test_down_keeps_the_data_of_a_site_with_volumes_until_it_is_said_again(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.run("up")
+    status = {**STATUS, "volumes": [{"id": "vol-1", "name": "kept"}]}
+    monkeypatch.setattr(Site, "status", lambda _: status)
+    fakes.calls.clear()
+
+    assert fakes.run("down") == 0
+    assert "volumes are left: vol-1 (kept)" in capsys.readouterr().err
+    status["up"] = False
+    assert fakes.run("down") == 0
+
+    assert fakes.calls == ["down True", "down False"]
+
+
 def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fakes: Fakes) -> None:
     fakes.run("up")
     fakes.pretend_state()
