@@ -117,6 +117,12 @@ class Metrics:
             buckets=_HOST_LATENCY,
             registry=self.registry,
         )
+        self.node_sync_seconds = Histogram(
+            "service_controller_nodesync_latency_seconds",
+            "How long it took until every Service was seen to after a change of nodes.",
+            buckets=_HOST_LATENCY,
+            registry=self.registry,
+        )
         self.node_sync_errors = Counter(
             "service_controller_nodesync_error",
             "Changes of nothing but members that failed.",

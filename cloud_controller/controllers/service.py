@@ -26,6 +26,7 @@ from cloud_controller.controllers.service_timing import (
     LONGEST_PAUSE,
     NodeStorm,
     Polling,
+    Round,
 )
 from cloud_controller.controllers.service_visit import CONTROLLER, ServiceVisits
 from cloud_controller.events import Events
@@ -157,6 +158,7 @@ class ServiceController:
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
         self._storm = NodeStorm()
+        self._node_sync = Round()
         self._polling = Polling()
         self._queue: WorkQueue[str] = WorkQueue()
         self._threads: list[threading.Thread] = []
@@ -267,7 +269,8 @@ class ServiceController:
             self._queue.add_after(RESYNC, _RESYNC_RETRY)
             raise
         self._trouble = None
-        self._enqueue_all()
+        for each in self._all_keys():
+            self._queue.add(each)
         self._poll_later()
         if self._options.resync > 0:
             self._queue.add_after(RESYNC, self._options.resync)
@@ -281,12 +284,14 @@ class ServiceController:
             return
         self._storm.over()
         self._backends = self._node_backends()
-        self._enqueue_all()
-
-    def _enqueue_all(self) -> None:
-        wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
-        for each in sorted({*wanted, *self._cache.keys()}):
+        keys = self._all_keys()
+        self._node_sync.begin(keys)
+        for each in keys:
             self._queue.add(each)
+
+    def _all_keys(self) -> list[str]:
+        wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
+        return sorted({*wanted, *self._cache.keys()})
 
     def _poll(self) -> None:
         """One batch for all Services that wait for the cloud, so that none of them holds a worker."""
@@ -318,8 +323,14 @@ class ServiceController:
     def _sync(self, key: str) -> None:
         service = self._services.get(key)
         follows = service and service_rules.follows_endpoints(service, self._load_balancers.catalogue)
-        self._visits.visit(key, service, Backends(self._backends or (), self._endpoints.get(key) if follows else ()))
-        self._poll_later()
+        backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
+        try:
+            self._visits.visit(key, service, backends)
+        finally:
+            # As upstream: one that failed comes back by itself, and is no part of the round.
+            if (seconds := self._node_sync.seen(key)) is not None:
+                self._metrics.node_sync_seconds.observe(seconds)
+            self._poll_later()
 
     def _wake_those_on(self, id: str) -> None:
         """A port of a shared load balancer is free now, for which another Service may wait."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +97,42 @@ class Polling:
             self._since.pop(name, None)
 
 
+class Round:
+    """How long it takes until each of many has been seen to. Safe to use from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._began = 0.0
+        self._left: set[str] = set()
+
+    def begin(self, names: Iterable[str]) -> None:
+        """From now on these are seen to; a round that has not ended yet is forgotten."""
+        with self._lock:
+            self._began = self._clock()
+            self._left = set(names)
+
+    def seen(self, name: str) -> float | None:
+        """This one has been; the seconds that the round took if it was the last one."""
+        with self._lock:
+            if name not in self._left:
+                return None
+            self._left.discard(name)
+            return None if self._left else self._clock() - self._began
+
+
 class Locks:
-    """One lock a name, made when first needed; several are taken in one order."""
+    """One lock a name, as long as somebody needs it; several are taken in one order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
     @contextmanager
     def held(self, names: Iterable[str]) -> Iterator[None]:
         """Hold the locks of all these names."""
         with self._lock:
-            locks = [self._locks[name] for name in sorted(set(names))]
+            locks = [self._locks.setdefault(name, threading.Lock()) for name in sorted(set(names))]
         with ExitStack() as stack:
             for lock in locks:
                 stack.enter_context(lock)

@@ -13,6 +13,7 @@ from cloud_controller.controllers.service_timing import (
     Locks,
     NodeStorm,
     Polling,
+    Round,
     pause_between_looks,
 )
 
@@ -128,3 +129,25 @@ def test_two_that_want_the_same_locks_in_any_order_never_wait_for_each_other_for
         thread.join(10)
 
     assert len(done) == 400
+
+
+def test_locks_that_nobody_holds_are_not_kept() -> None:
+    locks = Locks()
+
+    with locks.held(["a", "b"]):
+        assert len(locks._locks) == 2
+
+    assert len(locks._locks) == 0
+
+
+def test_a_round_ends_with_the_last_that_is_seen_to(clock: Clock) -> None:
+    round_ = Round(clock)
+    round_.begin(["a", "b"])
+    clock.now += 2
+    assert round_.seen("b") is None
+    assert round_.seen("c") is None
+
+    clock.now += 1
+
+    assert round_.seen("a") == 3.0
+    assert round_.seen("a") is None, "it has ended"

@@ -229,6 +229,8 @@ def test_a_node_more_costs_one_call_a_load_balancer_and_no_read(site: MyCloudSit
 
     after = site.context.calls.all()
     assert {op: after[op] - before.get(op, 0) for op in after if after[op] != before.get(op, 0)} == {REGISTER: 12}
+    rounds = running._metrics.registry.get_sample_value("service_controller_nodesync_latency_seconds_count")
+    assert rounds == 1, "all of it is one change of nodes"
 
 
 def test_a_hundred_new_nodes_are_as_few_calls_as_the_api_takes(site: MyCloudSite, cluster: Cluster) -> None:
