@@ -10,7 +10,17 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cloud_controller.kube import ApiError, ConflictError, EventType, NotFoundError, Object, PatchType, Resource, key
+from cloud_controller.kube import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    EventType,
+    NotFoundError,
+    Object,
+    PatchType,
+    Resource,
+    key,
+)
 from cloud_controller.workqueue import WorkQueue, work
 
 Handler = Callable[[EventType, Object | None, Object | None], None]
@@ -113,9 +123,17 @@ class ApiServer:
         self.remove(resource.plural, key(present))
         self.writes_left.written()
 
-    def create(self, _: Resource, event: Object) -> Object:
-        self.events.append((event["involvedObject"]["name"], event["reason"], event["message"]))
-        return event
+    def create(self, resource: Resource, obj: Object, *_: object) -> Object:
+        if resource.plural == "events":
+            self.events.append((obj["involvedObject"]["name"], obj["reason"], obj["message"]))
+            return obj
+        self._refuse()
+        if key(obj) in self._of(resource.plural):
+            raise AlreadyExistsError(409, "AlreadyExists", f"{resource.plural} {key(obj)} is there")
+        self.writes += 1
+        made = self.put(resource.plural, copy.deepcopy(obj))
+        self.writes_left.written()
+        return made
 
     def normal(self, obj: Object, reason: str, message: str) -> None:
         self.events.append((obj["metadata"]["name"], reason, message))
