@@ -30,6 +30,8 @@ from cloud_controller.manager import Manager
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
 
+_START_TIMEOUT = 10.0
+"""Seconds for the API server to answer when the daemon starts, as upstream."""
 CHANGES = 3
 """The exit code of `plan --detailed-exitcode` where there is something to do; 2 is wrong usage."""
 
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     cloud = _cloud(options)
     kube = kubernetes(options)
     cloud.check_access(settings.controllers, read_only=settings.dry_run)
-    _wait_for(kube, settings.start_timeout)
+    _wait_for(kube)
     return Manager(kube, cloud, settings).run(_stop_on_signals())
 
 
@@ -170,9 +172,9 @@ def _stop_on_signals() -> threading.Event:
     return stop
 
 
-def _wait_for(kube: Kube, seconds: float) -> None:
+def _wait_for(kube: Kube) -> None:
     """In a pod, the way to the API server may come up a little later than the pod."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _START_TIMEOUT
     while True:
         try:
             kube.version()

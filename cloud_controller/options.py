@@ -58,8 +58,6 @@ class ManagerOptions:
     workers: int = 16
     status_workers: int = 16
     """Writes at once of a pass over all nodes."""
-    start_timeout: float = 10.0
-    """For the API server to answer at the start."""
 
 
 def controllers(given: Sequence[str]) -> tuple[str, ...]:

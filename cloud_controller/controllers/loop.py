@@ -107,7 +107,7 @@ class LoopController(ABC):
         self._failures = 0
         self._backoff = Backoff()
         self._later: dict[str, float] = {}
-        self._warned: dict[tuple[str, str], tuple[str, float]] = {}
+        self._warned: dict[tuple[str, str, str], float] = {}
         self._retries = 0
         self._pass_began: float | None = None
         context.metrics.watch_queue(self.name, self)
@@ -138,12 +138,13 @@ class LoopController(ABC):
 
         Answers whether it was told.
         """
-        about, now = (uid(obj) or name(obj), reason), time.monotonic()
-        if self._warned.get(about, ("", 0.0))[0] == message and now < self._warned[about][1] + _REPEAT_WARNING:
+        # One object may have several to tell at once: both ranges of a dual-stack node.
+        said, now = (uid(obj) or name(obj), reason, message), time.monotonic()
+        if now < self._warned.get(said, -math.inf) + _REPEAT_WARNING:
             return False
         if len(self._warned) >= _WARNINGS_REMEMBERED:
             del self._warned[next(iter(self._warned))]
-        self._warned[about] = message, now
+        self._warned[said] = now
         self.events.warning(obj, reason, message)
         return True
 

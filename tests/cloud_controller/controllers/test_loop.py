@@ -209,6 +209,17 @@ def test_a_warning_is_told_again_only_when_it_changes_or_after_a_while(
     assert told == ["down", "refused", "refused", "refused"]
 
 
+def test_two_warnings_about_one_object_are_told_once_each(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(bench.controller.events, "warning", lambda _obj, _reason, message: told.append(message))
+
+    for _ in range(3):
+        bench.controller.warn(node("a"), "FailedToCreateRoute", "10.1.0.0/24")
+        bench.controller.warn(node("a"), "FailedToCreateRoute", "fd00::/64")
+
+    assert told == ["10.1.0.0/24", "fd00::/64"]
+
+
 def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())

@@ -14,6 +14,7 @@ from cloud_controller.controllers.loop import LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
 from cloud_controller.controllers.route import RouteController, RouteOptions
+from cloud_controller.kube import ForbiddenError
 from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
@@ -177,6 +178,25 @@ def test_while_the_cloud_does_not_answer_no_node_is_deleted_whatever_the_grace(c
         NodeLifecycleController(cluster.context).reconcile(None)
 
     assert cluster.writes == []
+
+
+def test_a_node_that_can_not_be_deleted_says_so_and_is_come_back_to(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost(cluster)
+    controller = NodeLifecycleController(cluster.context)
+
+    def refused(*_: object, **__: object) -> None:
+        raise ForbiddenError(403, "Forbidden", "a webhook says no")
+
+    monkeypatch.setattr(cluster, "delete", refused)
+
+    assert [*controller.reconcile(None)] == ["a"]
+
+    assert [(of, reason) for of, reason, _ in cluster.told(controller)] == [
+        ("a", "DeletingNode"),
+        ("a", "DeletingNodeFailed"),
+    ]
 
 
 def test_a_stopped_machine_is_one_taint_however_often_it_is_seen(cluster: Cluster) -> None:

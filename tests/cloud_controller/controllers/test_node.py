@@ -10,6 +10,7 @@ import pytest
 
 from cloud_controller.cloud import CloudError, Instance, InstanceState, NodeAddress, Unavailable
 from cloud_controller.controllers.node import (
+    ZONE_LABELS,
     NodeObservation,
     NodeOptions,
     UpdateNode,
@@ -109,6 +110,20 @@ def test_labels_follow_a_machine_that_was_resized() -> None:
         ("metadata.labels[node.kubernetes.io/instance-type]", "small", "large"),
         ("metadata.labels[beta.kubernetes.io/instance-type]", "small", "large"),
     }
+
+
+def test_of_what_the_cloud_does_not_tell_the_beta_label_says_what_todays_is() -> None:
+    today, beta = ZONE_LABELS
+
+    node = initialised_node({**FACTS, today: "old", beta: "b"})
+
+    assert operation(planned(node, replace(MACHINE, zone=""))).labels == {today: "b"}
+
+
+def test_a_label_that_neither_the_cloud_nor_its_beta_name_tells_is_left_alone() -> None:
+    node = initialised_node({key: value for key, value in FACTS.items() if key != ZONE_LABELS[1]})
+
+    assert len(planned(node, replace(MACHINE, zone=""))) == 0
 
 
 def test_additional_labels_are_added_but_never_written_over_and_kubernetes_own_domains_are_dropped() -> None:
