@@ -6,7 +6,7 @@ added before others are removed), then what is deleted, in reverse. An unchanged
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cloud_controller.catalogue import Catalogue, Mutability
@@ -99,8 +99,8 @@ def _create(
     client_token: str,
 ) -> Action:
     listeners = _listed([str(listener) for listener in desired.listeners]) or "no listeners"
-    members = len({member.address for pool in desired.pools for member in pool.members})
-    what = f"load balancer {desired.name}: {listeners}; {members} {'node' if members == 1 else 'nodes'}"
+    backends = len({member.address for pool in desired.pools for member in pool.members})
+    what = f"load balancer {desired.name}: {listeners}; {backends} {'backend' if backends == 1 else 'backends'}"
     changes = tuple(_made(desired))
     if not observed:
         operation = CreateLoadBalancer(desired, client_token)
@@ -124,7 +124,7 @@ def _create(
 
 def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
     """What a new load balancer is given, as far as it is set at all; what all its parts are given, once."""
-    yield from (FieldChange(key, None, value) for key, value in sorted(desired.attributes.items()) if value)
+    yield from _given(sorted(desired.attributes.items()))
     listeners: dict[str, Mapping[str, object]] = {f"listener/{each}": each.attributes for each in desired.listeners}
     pools: dict[str, Mapping[str, object]] = {
         f"pool/{pool.name}": {**pool.attributes, "health_check": pool.health_check.protocol} for pool in desired.pools
@@ -134,7 +134,11 @@ def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
             given = {name: values.get(key) for name, values in parts.items()}
             if len(given) > 1 and len(set(given.values())) == 1:
                 given = {f"every {kind}": next(iter(given.values()))}
-            yield from (FieldChange(f"{name}.{key}", None, value) for name, value in given.items() if value)
+            yield from _given((f"{name}.{key}", value) for name, value in given.items())
+
+
+def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
+    return (FieldChange(name, None, value) for name, value in values if value)
 
 
 def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
@@ -224,8 +228,8 @@ def _pool_made_or_changed(
     where = f"{target}/pool/{pool.name}"
     if actual is None:
         changes = (
-            *(FieldChange(key, None, value) for key, value in sorted(pool.attributes.items())),
-            *(FieldChange(f"health_check.{key}", None, value) for key, value in check_values(pool.health_check)),
+            *_given(sorted(pool.attributes.items())),
+            *_given((f"health_check.{key}", value) for key, value in check_values(pool.health_check)),
         )
         summary = f"create pool with {_shown(pool.members)}"
         yield Action(ActionKind.CREATE, where, summary, changes, operation=PutPool(id, pool, new=True))
@@ -256,7 +260,7 @@ def _listener_made_or_changed(
 ) -> Iterator[Action]:
     where = f"{target}/listener/{listener}"
     if actual is None:
-        changes = tuple(FieldChange(key, None, value) for key, value in sorted(listener.attributes.items()))
+        changes = tuple(_given(sorted(listener.attributes.items())))
         put = PutListener(id, listener)
         yield Action(ActionKind.CREATE, where, f"create listener to pool {listener.pool}", changes, operation=put)
         return

@@ -205,6 +205,10 @@ def _ensure(
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
+    elsewhere = _elsewhere(built, observed, keeper, owner)
+    if elsewhere and not serves:
+        why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
+        changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
     actions: list[Action] = []
     if not has_finalizer(service):
         add = AddFinalizer(owner.namespace, owner.name, owner.uid)
@@ -219,7 +223,7 @@ def _ensure(
         actions += status
     actions += [action for action in changes if isinstance(action.operation, DeleteLoadBalancer)]
     if keeper is not None and serves:
-        actions += _left_behind(built, observed, keeper, owner, builder.catalogue, target)
+        actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
     warnings = [("NoIngressNodes", warning) for warning in built.warnings]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
@@ -245,23 +249,31 @@ def _wanted(
     return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
 
 
+def _elsewhere(
+    built: Built, observed: Sequence[ObservedLoadBalancer], keeper: ObservedLoadBalancer | None, owner: Owner
+) -> list[ObservedLoadBalancer]:
+    """Where the Service had its listeners before its annotation named another load balancer or none.
+
+    Those that are wholly its own, where it shall have one of its own, are `diff`'s.
+    """
+    others = (lb for lb in observed if keeper is None or lb.id != keeper.id)
+    return [lb for lb in others if has_parts(lb, owner) or (built.reuse and owner.owns(lb.model.tags))]
+
+
 def _left_behind(
-    built: Built,
-    observed: Sequence[ObservedLoadBalancer],
+    elsewhere: Sequence[ObservedLoadBalancer],
     keeper: ObservedLoadBalancer,
     owner: Owner,
     catalogue: Catalogue,
     target: str,
 ) -> Iterator[Action]:
-    """The removal of what the Service had elsewhere, before its annotation named another load balancer or none."""
-    others = [lb for lb in observed if lb.id != keeper.id]
+    """The removal of what the Service had elsewhere."""
     why = f"the Service uses {keeper.id} now; the address changes"
-    for lb in others:
+    for lb in elsewhere:
         if has_parts(lb, owner):
             yield from leave(lb, owner, catalogue, target=target, why=why)
-    if built.reuse is not None:
-        own = [lb for lb in others if owner.owns(lb.model.tags)]
-        yield from (replace(a, reason=why) if a.operation else a for a in _deletions(own, owner, catalogue, target))
+    own = [lb for lb in elsewhere if owner.owns(lb.model.tags)]
+    yield from (replace(a, reason=why) if a.operation else a for a in _deletions(own, owner, catalogue, target))
 
 
 def _followed(

@@ -259,5 +259,12 @@ class ServiceVisits:
             known = before and after(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
-        if isinstance(operation, DeleteListener) and known is not None and known.owner is None:
-            self._port_freed(operation.id)
+        if known is not None and known.owner is None and _frees(operation):
+            self._port_freed(known.id)
+
+
+def _frees(operation: Operation) -> bool:
+    """Whether a port of a load balancer that is nobody's can be another's after it."""
+    if isinstance(operation, PutListener):
+        return Owner.of_tags(operation.listener.tags) is None
+    return isinstance(operation, DeleteListener | UpdateLoadBalancer)

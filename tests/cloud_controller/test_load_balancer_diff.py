@@ -104,7 +104,7 @@ def test_where_there_is_none_it_is_made_whole_in_one_call() -> None:
     plan = changed(model(80, 443))
 
     assert operations(plan) == [CreateLoadBalancer(model(80, 443), "c-uid")]
-    assert str(plan) == "+  service/default/web: create load balancer web: 80/TCP, 443/TCP; 1 node"
+    assert str(plan) == "+  service/default/web: create load balancer web: 80/TCP, 443/TCP; 1 backend"
 
 
 def test_what_all_parts_of_a_new_one_are_given_is_told_once() -> None:
@@ -314,7 +314,7 @@ def test_a_line_names_at_most_twenty_members_or_listeners() -> None:
     plan = changed(many, observed(replace(model(80), pools=(pool(80, []),))))
 
     assert str(plan).endswith("and 5 more")
-    assert "99/TCP and 230 more; 1 node" in str(changed(model(*range(80, 330))))
+    assert "99/TCP and 230 more; 1 backend" in str(changed(model(*range(80, 330))))
 
 
 # ------------------------------------------------------------------------------------------------------- properties

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.mycloud import build as mycloud
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
@@ -21,7 +23,7 @@ from cloud_controller.load_balancer import (
 )
 from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer, Operation
+from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer, Operation, PutPool
 from cloud_controller.plan import ActionKind, Plan
 
 RULES = Rules("c-1")
@@ -124,6 +126,22 @@ def test_the_plan_says_that_the_address_changes() -> None:
 
     (deletion,) = (action for action in plan if action.kind is ActionKind.DELETE)
     assert deletion.reason == f"the Service uses {SHARED} now; the address changes"
+
+
+@pytest.mark.parametrize(
+    ("service", "observed"),
+    [
+        (web(id=SHARED), [own(web()), nobodys()]),
+        (web(id=OTHER), [settled(web(id=SHARED), nobodys())[SHARED], nobodys(OTHER)]),
+        (web(), [settled(web(id=SHARED), nobodys())[SHARED]]),
+    ],
+    ids=["own to shared", "shared to other", "shared to own"],
+)
+def test_it_says_so_before_anything_has_happened(service: Object, observed: list[ObservedLoadBalancer]) -> None:
+    plan = planned(service, *observed)
+
+    (created,) = (a for a in plan if a.kind is ActionKind.CREATE and not isinstance(a.operation, PutPool))
+    assert created.reason == f"in place of {observed[0].id}; the address changes"
 
 
 def test_a_service_whose_id_changes_takes_its_parts_along() -> None:

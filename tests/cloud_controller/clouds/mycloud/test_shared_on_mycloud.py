@@ -309,6 +309,21 @@ def test_what_others_wrote_on_it_since_it_was_read_is_preserved_too(site: MyClou
     assert (after["name"], after["tags"]["cost-centre"]) == ("edge", "7")
 
 
+def test_who_waits_for_what_is_preserved_is_told_at_once(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    running = controller(site, cluster)
+    settle(site, running)
+    cluster.put(asking("heir", port(8080, 30080), id=only(site.load_balancers())["id"], force_override_listeners=True))
+    with pytest.raises(InvalidConfiguration):
+        running.handle("default/heir")
+    assert "default/heir" not in running._queue._due
+
+    cluster.delete_service()
+    running.handle(WEB)
+
+    assert "default/heir" in running._queue._due
+
+
 def test_what_was_preserved_serves_on_under_another_service_without_a_change_of_pools(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
