@@ -17,6 +17,7 @@ import yaml
 from cloud_controller import cli_upstream, cli_values
 from cloud_controller.cloud import InvalidConfiguration
 
+_LISTS = (cli_values.words, cli_values.paths)
 _NUMBERS = (cli_values.count, cli_values.count_or_none, cli_values.port, cli_values.verbosity)
 
 
@@ -103,7 +104,7 @@ def _text(where: str, value: Any, kind: object) -> str:
             return str(value)
         if value == 0 and kind is cli_values.duration_or_none:
             return "0"
-    elif isinstance(value, list) and kind is cli_values.words and all(isinstance(each, str) for each in value):
+    elif isinstance(value, list) and kind in _LISTS and all(isinstance(each, str) for each in value):
         return ",".join(value)
     elif (
         isinstance(value, str)
@@ -122,4 +123,4 @@ def _expected(kind: object) -> str:
         return "a number"
     if kind in (cli_values.duration, cli_values.duration_or_none):
         return "a time such as 30s or 5m"
-    return "a list, or text with commas" if kind is cli_values.words else "text, in quotes where it looks like a number"
+    return "a list, or text with commas" if kind in _LISTS else "text, in quotes where it looks like a number"

@@ -192,7 +192,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     serving.add_argument(
         "--authorization-always-allow-paths",
-        type=values.words,
+        type=values.paths,
         default=_ALWAYS_ALLOWED,
         metavar="LIST",
         help=f"served to everybody; default: {','.join(_ALWAYS_ALLOWED)}",

@@ -98,6 +98,19 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
+def paths(text: str) -> list[str]:
+    """Paths of HTTP with commas between them; nothing for none.
+
+    Each stands for what is below it as well (`/healthz` as `/healthz/*`), and `/*` for every path.
+    """
+    found = [word for word in words(text) if word]
+    for path in found:
+        # `/` would open what is below it, which is everything: nobody shall say that by mistake.
+        if not re.fullmatch(r"(/[\w.~-]+)+(/\*)?|/\*", path, re.ASCII):
+            raise argparse.ArgumentTypeError(f"{path!r} is no path such as /healthz, /healthz/* or /*")
+    return found
+
+
 def _integer(text: str, low: int, high: int) -> int:
     if not re.fullmatch("[0-9]{1,9}", text) or not low <= int(text) <= high:
         raise argparse.ArgumentTypeError(f"{text!r} is no integer from {low} to {high}")

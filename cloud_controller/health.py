@@ -108,7 +108,11 @@ class HealthServer:
             def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
                 _log.debug("http client=%s gave up", client_address, exc_info=True)
 
-        self._server = Server((serving.address, serving.port), Handler)
+        try:
+            self._server = Server((serving.address, serving.port), Handler)
+        except OSError as error:
+            why = f"{serving.address} port {serving.port} can't be served: {error.strerror}"
+            raise OSError(error.errno, why) from None
         self._server.daemon_threads = True
         serve = self._server.serve_forever
         self._thread = threading.Thread(target=serve, args=(_STOP_CHECK,), name="health", daemon=True)

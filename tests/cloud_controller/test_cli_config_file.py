@@ -35,6 +35,7 @@ def test_a_file_sets_options_of_every_type(file: Path) -> None:
         kube-api-qps: 20.5
         leader-elect: false
         logging-format: json
+        authorization-always-allow-paths: [/livez, /healthz/*]
         """,
     )
 
@@ -44,6 +45,7 @@ def test_a_file_sets_options_of_every_type(file: Path) -> None:
     assert (options.concurrent_node_syncs, options.kube_api_qps) == (4, 20.5)
     assert options.leader_elect is False
     assert options.logging_format == "json"
+    assert options.authorization_always_allow_paths == ["/livez", "/healthz/*"]
 
 
 def test_an_option_of_the_line_wins_over_the_files(file: Path) -> None:

@@ -214,6 +214,20 @@ def test_who_may_read_metrics_is_asked_beyond_loopback_alone(address: str, prote
     assert found.protected is protected
 
 
+@pytest.mark.parametrize(("given", "open_paths"), [("", []), ("/healthz, /x/*", ["/healthz", "/x/*"]), ("/*", ["/*"])])
+def test_what_is_open_to_everybody_is_what_is_said(given: str, open_paths: list[str]) -> None:
+    found = options("--cloud=mycloud", f"--authorization-always-allow-paths={given}")
+
+    assert found.authorization_always_allow_paths == open_paths
+
+
+@pytest.mark.parametrize("path", ["/", "metrics", "/healthz/", "//", "/a*"])
+def test_what_would_open_more_than_is_said_is_refused(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    line = usage_error(capsys, f"--authorization-always-allow-paths={path}")
+
+    assert f"{path!r} is no path such as /healthz" in line
+
+
 def test_status_updates_have_as_many_workers_as_initialisation_unless_told() -> None:
     common = ["--cloud=mycloud", "--controllers=node", "--concurrent-node-syncs=4"]
 

@@ -164,6 +164,12 @@ def test_a_path_that_is_not_said_to_be_open_is_not(serve: Callable[..., Site]) -
     assert site.get("/livezzz")[0] == 401
 
 
+def test_where_nothing_is_said_to_be_open_nothing_is(serve: Callable[..., Site]) -> None:
+    site = serve(protected=True, open_paths=())
+
+    assert {site.get(path)[0] for path in ("/livez", "/metrics", "/")} == {401}
+
+
 def test_nobody_is_let_in_while_the_api_server_can_not_be_asked(serve: Callable[..., Site]) -> None:
     site = serve(protected=True)
     site.api.down = True
@@ -250,9 +256,10 @@ def test_files_that_are_no_pair_are_told_at_the_start(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_an_error_at_once(serve: Callable[..., Site]) -> None:
     api: Any = ApiServer()
+    port = serve().server.port
 
-    with pytest.raises(OSError, match="Address already in use"):
-        HealthServer(Serving(ADDRESS, serve().server.port), {}, {}, bytes, Reviews(api, api))
+    with pytest.raises(OSError, match=f"{ADDRESS} port {port} can't be served: Address already in use"):
+        HealthServer(Serving(ADDRESS, port), {}, {}, bytes, Reviews(api, api))
 
 
 def test_it_can_be_bound_to_an_ipv6_address() -> None:
