@@ -238,13 +238,9 @@ def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
         found.append(Ignored("spec.loadBalancerIP", spec["loadBalancerIP"], why))
     if "id" in settings.given:
         why = "the load balancer is reused, and not the Service's to change"
-        found += [
-            Ignored(f"annotation {entry.name}", settings.given[argument], why)
-            for argument in ("scheme", "load_balancer_source_ranges")
-            if argument in settings.given and (entry := CATALOGUE.by_argument[argument])
-        ]
-        if spec.get("loadBalancerSourceRanges"):
-            found.append(Ignored("spec.loadBalancerSourceRanges", tuple(spec["loadBalancerSourceRanges"]), why))
+        if "scheme" in settings.given:
+            name = CATALOGUE.by_argument["scheme"].name
+            found.append(Ignored(f"annotation {name}", settings.given["scheme"], why))
     elif "force_override_listeners" in settings.given:
         name = CATALOGUE.by_argument["force_override_listeners"].name
         why = "it is about the load balancer that annotation id names, and there is none"

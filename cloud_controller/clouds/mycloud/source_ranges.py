@@ -14,8 +14,9 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...]:
     """The IPv4 ranges, in a stable order; empty: everybody.
 
-    IPv6 ranges are left out, as no such client can come. Raises InvalidConfiguration for what is no CIDR, and where
-    nothing but IPv6 ranges is left: empty would let everybody in.
+    IPv6 ranges are left out, as no such client can come. Raises InvalidConfiguration for what is no CIDR, where nothing
+    but IPv6 ranges is left, and for any at all with a load balancer that is not the Service's to change: all of these
+    would let everybody in.
     """
     field, given = "spec.loadBalancerSourceRanges", tuple(spec.get("loadBalancerSourceRanges") or ())
     if not given:
@@ -29,6 +30,9 @@ def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
             raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+    if found and settings.text("id"):
+        why = f"annotation {CATALOGUE.by_argument['id'].name} names a load balancer, whose own ranges decide"
+        raise InvalidConfiguration(field, why, "none; whoever made that load balancer may give it some")
     usable = sorted(network for network in found if isinstance(network, IPv4Network))
     if found and not usable:
         why = "has IPv6 ranges alone, and mycloud's load balancers have IPv4 addresses: nobody could connect"

@@ -299,6 +299,16 @@ def test_source_ranges_are_the_fields_or_else_the_annotations(
         ({"service.beta.kubernetes.io/load-balancer-source-ranges": "home"}, {}, "annotation .*source-ranges: 'home'"),
         ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "IPv6 ranges alone"),
         (
+            named(id="lb-0123456789ab"),
+            {"loadBalancerSourceRanges": ["10.0.0.0/8"]},
+            "spec.loadBalancerSourceRanges: .*whose own ranges decide",
+        ),
+        (
+            named(id="lb-0123456789ab", load_balancer_source_ranges=("10.0.0.0/8",)),
+            {},
+            "annotation .*source-ranges: .*whose own ranges decide",
+        ),
+        (
             {},
             {"ipFamilies": ["IPv6", "IPv4"], "ipFamilyPolicy": "PreferDualStack"},
             "spec.ipFamilies: IPv6 comes first",
@@ -328,12 +338,7 @@ def test_on_a_load_balancer_of_others_each_part_says_whose_it_is_and_has_a_name_
 
 
 def test_what_is_the_load_balancers_own_is_not_changed_on_one_of_others() -> None:
-    annotations = named(id="lb-0123456789ab", scheme="internal")
-
-    found = built(web(annotations, loadBalancerSourceRanges=["10.0.0.0/8"]))
+    found = built(web(named(id="lb-0123456789ab", scheme="internal")))
 
     assert found.model.attributes == {}
-    assert [each.field for each in found.ignored] == [
-        "annotation service.beta.kubernetes.io/dlb-scheme",
-        "spec.loadBalancerSourceRanges",
-    ]
+    assert [each.field for each in found.ignored] == ["annotation service.beta.kubernetes.io/dlb-scheme"]
