@@ -214,8 +214,11 @@ def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str
     removed = tuple(member for member in actual.members if member in rest and member.key not in keys)
     if removed:
         where = f"{target}/pool/{actual.name}/members"
-        all_at_once = len(removed) == len(actual.members) and bool(wanted)
-        operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=all_at_once)
+        all_at_once = len(removed) == len(actual.members)
+        # Both are there for a while; that is to be seen also by a controller that was started in between.
+        other_ports = {member.port for member in removed}.isdisjoint(member.port for member in wanted)
+        hand_over = bool(wanted) and (all_at_once or other_ports)
+        operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=hand_over)
         yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
 
 

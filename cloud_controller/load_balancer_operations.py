@@ -54,8 +54,8 @@ class AddMembers:
 class RemoveMembers:
     """Take these members out; those that are gone already do not matter.
 
-    `successors` are the members that stay. `hand_over`: none of them was there before, so the old ones must serve until
-    one of them is found healthy, else the port would be without any backend between two health checks.
+    `successors` are the members that stay. `hand_over`: they are new, so the old ones must serve until one of them is
+    found healthy, else the port would be without any backend between two health checks.
     """
 
     id: str

@@ -281,6 +281,15 @@ def test_members_that_all_go_at_once_name_those_that_stand_in_for_them() -> None
     ]
 
 
+def test_that_they_stand_in_is_seen_also_once_both_are_there() -> None:
+    old, new = (pool(80).members[0]._replace(port=number) for number in (30080, 31080))
+    wanted = replace(model(80), pools=(replace(pool(80), members=(new,)),))
+
+    plan = changed(wanted, observed(replace(model(80), pools=(replace(pool(80), members=(old, new)),))))
+
+    assert operations(plan) == [RemoveMembers("lb-1", "tcp-80", (old,), (new,), hand_over=True)]
+
+
 def test_members_of_which_some_stay_need_nobody_to_stand_in() -> None:
     desired = replace(model(80), pools=(pool(80, ["10.0.0.1"]),))
 
