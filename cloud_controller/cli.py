@@ -7,6 +7,7 @@ found something to do.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -64,7 +65,13 @@ def run(options: argparse.Namespace) -> int:
     kube = kubernetes(options)
     cloud.check_access(settings.controllers, read_only=settings.dry_run)
     _wait_for(kube)
-    return Manager(kube, cloud, settings).run(_stop_on_signals())
+    manager = Manager(kube, cloud, settings)
+    code = manager.run(_stop_on_signals())
+    if manager.busy:
+        # Python would wait for the threads, which may go on to repeat a call when another leads already.
+        logging.shutdown()
+        os._exit(code)
+    return code
 
 
 def plan(options: argparse.Namespace) -> int:

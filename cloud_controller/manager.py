@@ -61,6 +61,8 @@ class Manager:
         self._elector: LeaderElector | None = None
         self._leading = False
         self._state: str | None = "starting"
+        self.busy = False
+        """Whether a controller still worked when `run` returned: the process must end at once, for another may lead."""
 
     def run(self, stop: threading.Event) -> int:
         """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
@@ -80,27 +82,24 @@ class Manager:
             holder = threading.Thread(target=_hold, args=(elector, ended, stop, lost), name="lease", daemon=True)
             holder.start()
             self._lead(True)
-            idle = self._work(stop, abandon=lambda: lost.is_set() or elector.overdue())
+            self._work(stop, abandon=lambda: lost.is_set() or elector.overdue())
             self._lead(False)
             ended.set()
             if lost.is_set() or elector.overdue():
                 return 1
             holder.join()
-            if idle:
-                elector.release()
-            else:
+            if self.busy:
                 _log.warning("lease not released: a controller is still busy; it runs out by itself")
+            else:
+                elector.release()
             return int(died.is_set())
 
     def _lead(self, leads: bool) -> None:
         self._leading = leads
         self._metrics.leader.labels(self._options.lease_name).set(int(leads))
 
-    def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> bool:
-        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already.
-
-        Answers whether all of them have ended.
-        """
+    def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> None:
+        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already."""
         self._state = "its caches are not filled"
         for informer in self._informers:
             informer.start()
@@ -116,18 +115,17 @@ class Manager:
         if abandon():
             for informer in self._informers:
                 informer.stop(wait=False)
-            return False
+            self.busy = True
+            return
         self._state = "stopping"
-        idle = True
         end = time.monotonic() + _STOP_TIMEOUT
         for controller in self._controllers:
             if not controller.join(max(0.0, end - time.monotonic())):
                 _log.warning("still busy controller=%s", controller.name)
-                idle = False
+                self.busy = True
         for informer in self._informers:
             informer.stop()
         self._service_events.close()
-        return idle
 
     def _wait_synced(self, stop: threading.Event) -> bool:
         for informer in self._informers:

@@ -36,6 +36,8 @@ _REPEAT_WARNING = 600.0
 _WARNINGS_REMEMBERED = 10_000
 _STOP_CHECK = 1.0
 """Seconds after which a loop that waits sees that it shall stop, unless `join` wakes it."""
+_EVENTS_TIMEOUT = 0.5
+"""Seconds at least in which a controller that ends writes its last events."""
 
 _log = logging.getLogger(__name__)
 
@@ -180,9 +182,12 @@ class LoopController(ABC):
         """See `Controller.join`."""
         with self._changed:
             self._changed.notify()
+        end = time.monotonic() + timeout
         if self._thread is not None:
             self._thread.join(timeout)
-        return self.events.close() and not (self._thread and self._thread.is_alive())
+        return self.events.close(max(_EVENTS_TIMEOUT, end - time.monotonic())) and not (
+            self._thread and self._thread.is_alive()
+        )
 
     def ended(self) -> str | None:
         """See `Controller.ended`."""

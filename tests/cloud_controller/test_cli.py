@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -174,6 +175,23 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out.count(".") == 2
+
+
+@pytest.mark.parametrize(("busy", "at_once"), [(True, [7]), (False, [])])
+def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_their_threads(
+    files: Path, busy: bool, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    cloud = SimpleNamespace(check_access=lambda *_, **__: None)
+    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
+    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy))
+    monkeypatch.setattr("os._exit", ended.append)
+
+    assert main(["run", *command(files, "--controllers=node")[1:]]) == 7
+
+    assert ended == at_once
 
 
 class Terminal:

@@ -328,6 +328,7 @@ def test_a_daemon_that_is_still_busy_when_it_must_end_keeps_its_lease_so_that_no
     leader = lease_holder(kube)
     try:
         assert daemon.end() == 0
+        assert daemon.manager.busy
         assert lease_holder(kube) == leader != ""
     finally:
         go_on.set()

@@ -231,5 +231,22 @@ def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.Monke
     assert bench.controller.trouble() == "its thread has ended"
 
 
+def test_the_last_events_of_a_controller_count_to_the_time_that_it_has_to_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    def close(timeout: float) -> bool:
+        given.append(timeout)
+        return False  # They are not all written.
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.controller.events, "close", close)
+        assert not bench.controller.join(2.0)
+
+    (seconds,) = given
+    assert 0 < seconds <= 2.0
+
+
 def text(bench: Bench) -> str:
     return bench.metrics.render().decode()
