@@ -322,7 +322,12 @@ def _clean_up(
         except InvalidConfiguration as fault:
             return ServicePlan(Plan(), fault=fault)
         if stays:
-            return _preserve(own, shared, owner, target)
+            # One that was to take another's place and does not serve yet is no use to anybody.
+            serving = [lb for lb in own if _told(service, lb)] or own
+            spare = [lb for lb in own if lb not in serving]
+            preserved = _preserve(serving, shared, owner, target)
+            # First, for what serves tells which one is spare.
+            return replace(preserved, plan=_deletions(spare, owner, builder.catalogue, target) + preserved.plan)
         plan = Plan.of(_deletions(own, owner, builder.catalogue, target))
         for lb in shared:
             why = "the Service wants no load balancer"
@@ -381,6 +386,12 @@ def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
             operation=SetIngress(namespace, name, metadata["uid"], tuple(wanted)),
         )
     ]
+
+
+def _told(service: Object, lb: ObservedLoadBalancer) -> bool:
+    """Whether clients are sent to it."""
+    present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
+    return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)
 
 
 def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:

@@ -294,6 +294,17 @@ def test_a_preserved_load_balancer_loses_its_owner_and_then_the_service_its_fina
     assert operations(after_it.plan) == [RemoveFinalizer]
 
 
+def test_one_that_was_to_take_the_place_of_the_preserved_is_deleted_first() -> None:
+    service = web(deleted=True, annotations={"example.com/preserve": "true"}, ingress=INGRESS)
+    new = replace(existing(service, "lb-2", LoadBalancerState.PENDING), ingress=(Ingress(ip="192.0.2.2"),))
+
+    found = plan_service(service, [existing(service), new], backends(node()), PreservingBuilder(), RULES)
+
+    assert operations(found.plan) == [DeleteLoadBalancer, UpdateLoadBalancer]
+    assert found.plan.changes[0].operation == DeleteLoadBalancer("lb-2")
+    assert found.preserves == "lb-1"
+
+
 def test_while_it_is_not_clear_whether_to_preserve_nothing_is_deleted() -> None:
     service = web(deleted=True, annotations={"example.com/preserve": "yes"})
 
