@@ -243,13 +243,16 @@ def _storage_objects(cloud: Cloud, mine: Iterable[Volume]) -> tuple[Sequence[Obj
 
 
 def _listed(volumes: Iterable[Volume], claims: Iterable[Object] = ()) -> str:
-    """The volumes and whose they are; a claim that is still there has been deleted, and waits for its pods."""
+    """The volumes, whose they are and what holds them; a claim that is still there waits for its pods to end."""
     used = {uid(claim) for claim in claims}
-    return ", ".join(
-        f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}"
-        + (" (deleted, but pods still use it)" if each.tags.get(CLAIM_UID_TAG) in used else "")
-        for each in volumes
-    )
+
+    def words(each: Volume) -> str:
+        told = f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}"
+        if each.tags.get(CLAIM_UID_TAG) in used:
+            return f"{told} (pods still use it)"
+        return f"{told} (still attached)" if each.attachments else told
+
+    return ", ".join(map(words, volumes))
 
 
 def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from cloud_controller.cloud import Cloud, Unavailable
 from cloud_controller.kube import PERSISTENT_VOLUMES, ObjectList
-from cloud_controller.volumes import PV_TAG, ClaimOwner, Volume, VolumeState
+from cloud_controller.volumes import PV_TAG, Attachment, AttachmentState, ClaimOwner, Volume, VolumeState
 from components import cluster_plan
 from components.cluster_plan import NotConverged, Target, await_volumes
 
@@ -86,11 +87,19 @@ def test_a_claim_that_holds_a_volume_stops_it(cluster: Callable[..., None]) -> N
         await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
 
 
+def test_a_volume_that_a_lost_machine_still_has_is_told_as_that(cluster: Callable[..., None]) -> None:
+    cluster([pv()], [])
+    attached = replace(VOLUME, attachments=(Attachment("cloud://i-1", AttachmentState.ATTACHED),))
+
+    with pytest.raises(NotConverged, match=r"volume vol-1 of default/data \(still attached\)"):
+        await_volumes(cloud([attached]), BY_DAEMON, -1)
+
+
 def test_a_claim_that_is_deleted_and_in_use_is_told_as_that(cluster: Callable[..., None]) -> None:
     deleted = {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     cluster([pv()], [{**CLAIM, "metadata": deleted}])
 
-    with pytest.raises(NotConverged, match=r"volume vol-1 of default/data \(deleted, but pods still use it\)"):
+    with pytest.raises(NotConverged, match=r"volume vol-1 of default/data \(pods still use it\)"):
         await_volumes(cloud([VOLUME]), BY_DAEMON, -1)
 
 

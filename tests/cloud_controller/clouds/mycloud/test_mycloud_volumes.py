@@ -54,6 +54,14 @@ def test_a_volume_whose_answer_was_lost_is_found_by_the_same_call(site: MyCloudS
     assert [made.id] == [each["id"] for each in site.client.list("volumes")]
 
 
+def test_the_largest_volume_is_as_large_as_the_cloud_says(site: MyCloudSite) -> None:
+    largest = site.cloud.volumes.largest_gib
+
+    assert site.cloud.volumes.create(request(site, size=largest)).size_gib == largest
+    with pytest.raises(InvalidConfiguration, match="size_gib"):
+        site.cloud.volumes.create(request(site, "uid-2", size=largest + 1))
+
+
 def test_a_claims_second_wish_for_another_volume_is_a_conflict(site: MyCloudSite) -> None:
     site.cloud.volumes.create(request(site))
 

@@ -365,7 +365,7 @@ def test_a_controller_killed_between_volume_and_persistent_volume_is_gone_on_fro
     [
         ("misspelt", {}, "did you mean 'type'"),
         ("deleted", {"accessModes": ["ReadWriteMany"]}, "allowed: ReadWriteOnce"),
-        ("deleted", {"resources": {"requests": {"storage": "9Ti"}}}, "size_gib"),
+        ("deleted", {"resources": {"requests": {"storage": "9Ti"}}}, "allowed: up to 1024Gi"),
     ],
     ids=["a parameter of the class", "an access mode", "a size that the cloud has not"],
 )
