@@ -185,9 +185,8 @@ class LoopController(ABC):
         end = time.monotonic() + timeout
         if self._thread is not None:
             self._thread.join(timeout)
-        return self.events.close(max(_EVENTS_TIMEOUT, end - time.monotonic())) and not (
-            self._thread and self._thread.is_alive()
-        )
+        written = self.events.close(max(_EVENTS_TIMEOUT, end - time.monotonic()))
+        return written and not (self._thread and self._thread.is_alive())
 
     def ended(self) -> str | None:
         """See `Controller.ended`."""
