@@ -28,6 +28,7 @@ from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.machine.processes import kill_leftovers
 from local.mycloud.models.compute import PROCESS_ENDED
+from local.mycloud.revision import revision
 from local.mycloud.state_folder import StateFolder, endpoint
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
@@ -97,7 +98,7 @@ class Site:
         with self._lock():
             self.folder.ensure_token()
             running = self._process(API)
-            if running is not None and self.folder.site_file.exists() and self._is_healthy(running):
+            if running is not None and self.folder.site_file.exists() and self._may_stay(running):
                 return
             self._stop(API)
             if self.folder.site_file.exists():
@@ -239,19 +240,23 @@ class Site:
         what = "ended" if ended else f"does not answer within {HEALTHY_SECONDS:g} s"
         raise SiteError(f"mycloud's API {what}; its log ({api.log}) ends:\n{tail}")
 
-    def _is_healthy(self, api: Process) -> bool:
-        """Whether the running API answers; it may just be starting."""
+    def _may_stay(self, api: Process) -> bool:
+        """Whether the running API answers (it may just be starting), and runs this code: the project may be updated."""
         wait_until(lambda: self._answers(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
-        return api.is_running() and self._answers(self.endpoint)
+        return api.is_running() and self._health(self.endpoint).get("revision") == revision()
 
     def _answers(self, url: str) -> bool:
         """Whether this site's own API answers there, and not another user's that was quicker."""
+        return self._health(url).get("site") == self.folder.fingerprint()
+
+    def _health(self, url: str) -> dict[str, Any]:
+        """What a healthy API says of itself; nothing if none answers."""
         with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
             try:
                 answer = pool.request("GET", f"{url}/healthz")
-                return answer.status == 200 and answer.json().get("site") == self.folder.fingerprint()
+                return dict(answer.json()) if answer.status == 200 else {}
             except (urllib3.exceptions.HTTPError, ValueError):
-                return False
+                return {}
 
     def _stop_everything_else(self) -> None:
         records = self.folder.process_record(API).parent

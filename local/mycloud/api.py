@@ -19,8 +19,10 @@ from local.mycloud.endpoints import account, admin, balancing, compute, data_pla
 from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailable
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models.common import ErrorAnswer
+from local.mycloud.revision import revision
 from local.mycloud.state_folder import fingerprint
 
+_REVISION = revision()
 _PREFIX = "/v1"
 _ROUTERS = (networking.router, compute.router, balancing.router, volumes.router, account.router, admin.router)
 
@@ -83,7 +85,7 @@ def _operations() -> list[str]:
 def _healthz(context: Ctx) -> dict[str, str]:
     if not context.is_healthy():
         raise Unavailable("the lifecycle has ended; nothing that is asked for will come about")
-    return {"status": "ok", "site": fingerprint(context.token)}
+    return {"status": "ok", "site": fingerprint(context.token), "revision": _REVISION}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:

@@ -119,6 +119,19 @@ def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyP
     assert call(shared, "GET", "/v1/zones") == 200
 
 
+def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.up()
+    assert balancer_runs(shared)
+    api, balancer = pid(shared, API), pid(shared, BALANCER)
+    monkeypatch.setattr("local.site.revision", lambda: "of an update")
+
+    shared.up()
+
+    assert call(shared, "GET", "/v1/zones") == 200
+    assert pid(shared, API) != api
+    assert pid(shared, BALANCER) == balancer
+
+
 def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_one_alone(
     shared: Site, tmp_path: Path
 ) -> None:
