@@ -306,7 +306,8 @@ def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None 
     text = f"mycloud: {what}: {error['message']}"
     match error["code"]:
         case "InvalidParameter":
-            return InvalidConfiguration(error.get("field") or what, error["message"], error.get("allowed"))
+            field = error.get("field") or what
+            return InvalidConfiguration(field, error["message"].removeprefix(f"{field}: "), error.get("allowed"))
         case "Unauthorized" | "PermissionDenied":
             return AccessDenied(text)
         case "QuotaExceeded":

@@ -66,6 +66,7 @@ def test_errors_are_typed_and_name_field_and_what_is_allowed(site: MyCloudSite) 
     with pytest.raises(InvalidConfiguration) as refused:
         site.client.create("load_balancers", {**load_balancer(site), "scheme": "private"})
     assert (refused.value.field, refused.value.allowed) == ("scheme", "'internal' or 'internet-facing'")
+    assert str(refused.value).count("scheme") == 1
     site.client.create("load_balancers", load_balancer(site, token="t"))
     with pytest.raises(Conflict, match="other parameters"):
         site.client.create("load_balancers", load_balancer(site, "other", token="t"))
