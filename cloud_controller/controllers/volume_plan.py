@@ -168,9 +168,9 @@ def _without_zone(observation: VolumeObservation, claim: Object, storage_class: 
     elif selected:
         yield _idle(target, f"node {selected} is not initialised: it has no label {view.ZONE}")
     elif not _waits_for_consumer(storage_class):
-        allowed = storage_class.get("allowedTopologies")
-        why = f"no node that has a zone fits them: {allowed}" if allowed else "no node has a zone yet"
-        raise InvalidConfiguration(f"StorageClass {name(storage_class)}: allowedTopologies", why)
+        where = f"StorageClass {name(storage_class)}: allowedTopologies"
+        there = ", ".join(view.zones({}, observation.nodes))
+        raise InvalidConfiguration(where, f"no node fits; nodes are in {there}" if there else "no node has a zone yet")
 
 
 def _resize(observation: VolumeObservation, claim: Object, pv: Object) -> Iterator[Action]:

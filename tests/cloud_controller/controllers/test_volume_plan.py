@@ -248,6 +248,15 @@ def test_an_immediate_claims_zone_is_one_of_workers_that_the_class_allows() -> N
     assert operation(observation).request.zone == "zone-c"
 
 
+def test_an_immediate_claim_whose_class_lets_no_node_in_is_told_where_nodes_are() -> None:
+    terms = [{"matchLabelExpressions": [{"key": view.ZONE, "values": ["zone-x"]}]}]
+    nowhere = storage_class(volumeBindingMode="Immediate", allowedTopologies=terms)
+
+    told = refusal(world(claim(node=None), nowhere, node(zone="zone-a"), node("other", zone="zone-b")))
+
+    assert told == "StorageClass disks: allowedTopologies: no node fits; nodes are in zone-a, zone-b"
+
+
 def test_the_claims_of_a_stateful_set_are_spread_over_zones() -> None:
     nodes = [node(zone, zone=zone) for zone in ("zone-a", "zone-b", "zone-c")]
     claims = [claim(f"data-web-{ordinal}", node=None) for ordinal in range(3)]
