@@ -42,7 +42,7 @@ FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
     "profiling": (("false",), "profiles are not served; use py-spy on the process"),
     "contention-profiling": (("false",), "profiles are not served; use py-spy on the process"),
     "feature-gates": (("",), "there are none here"),
-    "external-cloud-volume-plugin": ((), "controller volume provisions for StorageClasses of mycloud.io/volume's kind"),
+    "external-cloud-volume-plugin": ((), "controller volume provisions for the StorageClasses that name its cloud"),
     "permit-port-sharing": (("false",), "one process has the port"),
     "permit-address-sharing": (("false",), "one process has the port"),
     "http2-max-streams-per-connection": ((), "HTTP/1.1 is served"),

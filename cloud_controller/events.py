@@ -21,6 +21,8 @@ WARNING = "Warning"
 _REMEMBERED = 4096
 """Distinct events whose counts are kept; the API server itself forgets an event after an hour."""
 _MESSAGE_LIMIT = 1024
+_NAME_LIMIT = 253 - 17
+"""Of the object's name in the event's, so that this is one for an object of whatever name."""
 
 _log = logging.getLogger(__name__)
 
@@ -138,7 +140,7 @@ class EventRecorder:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{name(said.obj)}.{digest}", "namespace": space},
+            "metadata": {"name": f"{name(said.obj)[:_NAME_LIMIT].rstrip('-.')}.{digest}", "namespace": space},
             "involvedObject": {k: v for k, v in involved.items() if v},
             "type": said.type,
             "reason": said.reason,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.cli_values import object_name
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ForbiddenError, NotFoundError, Object
 
@@ -104,6 +105,17 @@ def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(caplo
 
     assert "reason=One" in caplog.text
     assert "reason=Two" in caplog.text
+
+
+def test_the_event_of_an_object_with_the_longest_name_has_a_name_that_an_object_may_have() -> None:
+    kube = Kube()
+    events = recorder(kube)
+
+    events.normal({**NODE, "metadata": {"name": "a" * 235 + "-" + "b" * 17}}, "Long", "x")
+    events.close()
+
+    (event,) = kube.events.values()
+    assert object_name(event["metadata"]["name"])
 
 
 def test_a_long_message_is_cut_to_what_the_api_server_takes() -> None:
