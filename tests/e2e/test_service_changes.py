@@ -108,7 +108,7 @@ def test_traffic_flows_on_while_a_service_changes_whom_it_sends_to(stack: LocalS
     with asked_without_failure(url):
         change(stack, "changing", {"externalTrafficPolicy": "Local"})
         local = eventually(
-            lambda: [b for b in backends(stack, ip) if len(backends(stack, ip)) < every_node], "only nodes with pods"
+            lambda: found if len(found := backends(stack, ip)) < every_node else None, "only nodes with pods"
         )
         assert at(stack, ip)["backend_sets"][0]["health_check"]["protocol"] == "HTTP"
         assert sum(backend["weight"] for backend in local) == 2, "two pods"
