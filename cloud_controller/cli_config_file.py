@@ -17,9 +17,6 @@ import yaml
 from cloud_controller import cli_upstream, cli_values
 from cloud_controller.cloud import InvalidConfiguration
 
-_LISTS = (cli_values.words, cli_values.paths)
-_NUMBERS = (cli_values.count, cli_values.count_or_none, cli_values.port, cli_values.verbosity)
-
 
 def read(path: Path, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
     """The file's values by the options' destinations, checked; those that `command` does not have are left out.
@@ -96,31 +93,28 @@ def _parsed(where: str, value: Any, action: argparse.Action) -> Any:
 
 def _text(where: str, value: Any, kind: object) -> str:
     """The value as it would stand on the command line. Raises InvalidConfiguration for another type's."""
-    if isinstance(value, bool):
-        if kind is cli_values.boolean:
-            return str(value).lower()
-    elif isinstance(value, int | float):
-        if kind is cli_values.rate or (kind in _NUMBERS and isinstance(value, int)):
-            return str(value)
-        if value == 0 and kind is cli_values.duration_or_none:
-            return "0"
-    elif isinstance(value, list) and kind in _LISTS and all(isinstance(each, str) for each in value):
+    types, expected = _TYPES.get(kind, _TEXT)
+    if type(value) not in types or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
+        raise InvalidConfiguration(where, f"{value!r} is not of its type", expected)
+    if isinstance(value, list):
         return ",".join(value)
-    elif (
-        isinstance(value, str)
-        and kind is not cli_values.boolean
-        and kind not in _NUMBERS
-        and kind is not cli_values.rate
-    ):
-        return value
-    raise InvalidConfiguration(where, f"{value!r} is not of its type", _expected(kind))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _expected(kind: object) -> str:
-    if kind is cli_values.boolean:
-        return "true or false"
-    if kind in _NUMBERS or kind is cli_values.rate:
-        return "a number"
-    if kind in (cli_values.duration, cli_values.duration_or_none):
-        return "a time such as 30s or 5m"
-    return "a list, or text with commas" if kind in _LISTS else "text, in quotes where it looks like a number"
+_TEXT = (str,), "text, in quotes where it looks like a number"
+_LIST = (list, str), "a list, or text with commas"
+_TIME = "a time such as 30s or 5m"
+# The types of YAML in which an option's value may stand, by what reads it on the command line.
+_TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
+    cli_values.boolean: ((bool,), "true or false"),
+    cli_values.count: ((int,), "a number"),
+    cli_values.count_or_none: ((int,), "a number"),
+    cli_values.port: ((int,), "a number"),
+    cli_values.verbosity: ((int,), "a number"),
+    cli_values.rate: ((int, float), "a number"),
+    cli_values.duration: ((str,), _TIME),
+    # YAML's 0 stands for none.
+    cli_values.duration_or_none: ((str, int), _TIME),
+    cli_values.words: _LIST,
+    cli_values.paths: _LIST,
+}
