@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -197,7 +198,7 @@ def test_a_warning_is_told_again_only_when_it_changes_or_after_a_while(
     told: list[str] = []
     monkeypatch.setattr(bench.controller.events, "warning", lambda _obj, _reason, message: told.append(message))
     now = 1000.0
-    monkeypatch.setattr("cloud_controller.controllers.loop.time.monotonic", lambda: now)
+    monkeypatch.setattr("cloud_controller.controllers.loop.time", SimpleNamespace(monotonic=lambda: now))
 
     for message in ("down", "down", "refused", "refused"):
         bench.controller.warn(node("a"), "NotSynced", message)

@@ -120,7 +120,9 @@ def lost(cluster: Cluster, key: str = "a") -> None:
 
 def passes(controller: LoopController, monkeypatch: pytest.MonkeyPatch, *moments: float) -> Iterator[None]:
     for moment in moments:
-        monkeypatch.setattr("cloud_controller.controllers.node_lifecycle.time.monotonic", lambda moment=moment: moment)
+        monkeypatch.setattr(
+            "cloud_controller.controllers.node_lifecycle.time", SimpleNamespace(monotonic=lambda moment=moment: moment)
+        )
         assert [*controller.reconcile(None)] == []
         yield
 

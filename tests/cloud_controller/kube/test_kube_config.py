@@ -7,6 +7,7 @@ import copy
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -160,7 +161,7 @@ def test_the_service_accounts_directory_can_be_set_by_the_environment(account: P
 
 def test_a_token_is_read_again_after_a_minute(account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("cloud_controller.kube.config.time.monotonic", lambda: now)
+    monkeypatch.setattr("cloud_controller.kube.config.time", SimpleNamespace(monotonic=lambda: now))
     token = in_cluster(account, ENVIRONMENT).token
     assert token is not None
     (account / "token").write_text("second")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -109,7 +110,7 @@ def test_volumes_follow_their_sources_and_a_token_is_asked_for_only_when_due(
     volumes = PodVolumes(tmp_path / "volumes", cast(NodeApi, api), cast(Devices, None), "10.17.0.5")
     volumes.pod_ip = "10.20.0.2"
     now = [1000.0]
-    monkeypatch.setattr("local.mycloud.machine.pod_volumes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("local.mycloud.machine.pod_volumes.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     asyncio.run(volumes.refresh(POD))
     (tmp_path / "volumes" / "e" / "kept").touch()
