@@ -298,7 +298,6 @@ class ServiceController:
         waiting = self._cache.unsettled()
         if not waiting:
             return
-        before = {lb_id: self._cache.find(lb_id) for lb_id in waiting}
         try:
             self._cache.refresh((), waiting.keys())
         except Throttled:
@@ -307,13 +306,11 @@ class ServiceController:
             # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
             self._queue.add_after(POLL, LONGEST_PAUSE)
             raise
-        for lb_id, keys in waiting.items():
-            if self._cache.find(lb_id) != before[lb_id]:
-                for each in keys:
-                    self._queue.add(each)
         self._poll_later()
 
     def _poll_later(self) -> None:
+        for each in self._cache.take_moved():
+            self._queue.add(each)
         waiting = self._cache.unsettled()
         if waiting:
             self._queue.add_after(POLL, self._polling.pause(waiting.keys()))

@@ -33,6 +33,7 @@ class LoadBalancerCache:
         self._clock = 0
         self._written: dict[str, int] = {}
         self._suspects: dict[Key, int] = {}
+        self._moved: set[Key] = set()
         self._loaded = False
 
     @property
@@ -65,6 +66,12 @@ class LoadBalancerCache:
         """The load balancers on which the cloud is at work, and the Services that each concerns."""
         with self._lock:
             return {each: frozenset(keys) for each, keys in self._keys.items() if not self._found[each].settled}
+
+    def take_moved(self) -> set[Key]:
+        """The Services for which a read, whoever's it was, saw the cloud get on with its work; told once."""
+        with self._lock:
+            moved, self._moved = self._moved, set()
+            return moved
 
     def suspect(self, key: Key) -> None:
         """What is known of this Service may be wrong: a change of it failed half-way."""
@@ -122,12 +129,16 @@ class LoadBalancerCache:
         """Believe a read, except about what was written since it `began`."""
         self._clock += 1
         present = {lb.id: lb for lb in found}
-        for lb in present.values():
-            if self._written.get(lb.id, 0) <= began:
+        for each in dict.fromkeys([*present, *asked]):
+            if self._written.get(each, 0) > began:
+                continue
+            before, lb = self._found.get(each), present.get(each)
+            if before is not None and not before.settled and before != lb:
+                self._moved |= self._keys.get(each, set())
+            if lb is not None:
                 self._keep(lb)
-        for gone in asked:
-            if gone not in present and self._written.get(gone, 0) <= began:
-                self._drop(gone)
+            else:
+                self._drop(each)
 
     def _keep(self, lb: ObservedLoadBalancer) -> None:
         self._found[lb.id] = lb

@@ -117,6 +117,31 @@ def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
     assert known.unsettled() == {"lb-1": {"default/a"}, "lb-3": {"default/c"}}
 
 
+def test_whose_read_ever_sees_the_cloud_get_on_it_is_told_once_to_those_who_wait() -> None:
+    reads = Reads(load_balancer("a", "1", settled=False), load_balancer("b", "2", settled=False))
+    known = cache(reads)
+    known.load({})
+    known.refresh((), ["lb-1", "lb-2"])
+    assert known.take_moved() == set(), "nothing has changed yet"
+
+    reads.present = [load_balancer("a", "1"), load_balancer("b", "2", settled=False)]
+    known.refresh([("default/other", "3")], ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+    assert known.take_moved() == set()
+
+
+def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
+    reads = Reads(load_balancer("a", "1", settled=False))
+    known = cache(reads)
+    known.load({})
+
+    reads.present = []
+    known.refresh((), ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+
+
 def test_another_clusters_load_balancers_are_not_kept() -> None:
     known = cache(Reads(load_balancer(cluster="c-2")))
 

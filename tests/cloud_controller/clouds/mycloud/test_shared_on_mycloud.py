@@ -127,6 +127,25 @@ def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
     assert listeners(only(site.load_balancers())) == {8080: "uid-second"}
 
 
+def test_who_waits_for_the_cloud_goes_on_when_another_services_visit_sees_that_it_has_ended(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
+    cluster.put(asking("second", port(8080, 30081), id=shared["id"]))
+    running = controller(site, cluster)
+    running.handle("default/first")
+    with pytest.raises(InvalidConfiguration):
+        running.handle("default/second")
+    while waiting := running._queue.get(timeout=0):
+        running._queue.done(waiting)
+
+    site.settle()
+    with pytest.raises(InvalidConfiguration):  # It reads what it shares at each visit, for the port may be free now.
+        running.handle("default/second")
+
+    assert running._queue.get(timeout=0) == "default/first"
+
+
 def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, cluster: Cluster) -> None:
     made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"]})
     cluster.put(asking("web", port(8080, 30080), id=made["id"]))
