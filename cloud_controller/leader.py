@@ -63,6 +63,8 @@ class LeaderElector:
         self._clock = clock
         self.holder = ""
         """Who held the lease when it was last asked for."""
+        self.trouble: str | None = None
+        """Why the lease could not be asked for the last time, or None."""
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
         self._renewed_at = clock()
@@ -74,10 +76,12 @@ class LeaderElector:
         while not stop.is_set() and self._clock() < end:
             self._renewed_at = self._clock()
             try:
-                if self.try_once():
+                leads, self.trouble = self.try_once(), None
+                if leads:
                     _log.info("leading lease=%s identity=%s", self._lease, self.identity)
                     return True
             except ApiError as error:
+                self.trouble = str(error)
                 _log.warning("lease not reached error=%r", str(error))
             stop.wait(self._times.retry_period * random.uniform(1.0, 1.2))
         return False

@@ -200,7 +200,7 @@ class Manager:
             return
         live: dict[str, Check] = {"ping": lambda: None, "leader-election": self._overdue}
         live |= {f"controller-{controller.name}": controller.ended for controller in self._controllers}
-        ready: dict[str, Check] = {"state": lambda: self._state}
+        ready: dict[str, Check] = {"state": lambda: self._state, "leader-election": self._unreached}
         ready |= {f"cache-{informer.resource.plural}": partial(_stale, informer) for informer in self._informers}
         ready |= {f"controller-{controller.name}": controller.trouble for controller in self._controllers}
         reviews = Reviews(
@@ -218,6 +218,11 @@ class Manager:
     def _overdue(self) -> str | None:
         leads = self._leading and self._elector is not None
         return "the lease is overdue" if leads and self._elector and self._elector.overdue() else None
+
+    def _unreached(self) -> str | None:
+        """One that can never lead does not stand by."""
+        why = self._elector and self._elector.trouble
+        return f"the lease is not reached: {why}" if why else None
 
 
 def _stale(informer: Informer) -> str | None:

@@ -375,7 +375,7 @@ def test_a_bug_in_one_of_its_threads_ends_the_daemon_with_1(
     assert lease_holder(kube) == ""
 
 
-def test_it_is_ready_while_it_leads_and_while_it_stands_by_and_not_while_the_cloud_is_silent(
+def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_is_silent(
     cloud: FakeCloud, start: Callable[..., Daemon], control_plane: ControlPlane
 ) -> None:
     address = str(urlsplit(control_plane.endpoint).hostname)
@@ -398,6 +398,8 @@ def test_it_is_ready_while_it_leads_and_while_it_stands_by_and_not_while_the_clo
     start(serving=Serving(address, 18002, protected=False))
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
     assert (leads(18001), leads(18002)) == ("1.0", "0.0")
+    start(serving=Serving(address, 18003, protected=False), lease_namespace="nowhere")
+    until(lambda: "leader-election the lease is not reached" in ready(18003), "one that can never lead is not ready")
 
     cloud.error = Unavailable("the cloud is down")
 

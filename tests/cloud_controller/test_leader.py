@@ -199,6 +199,18 @@ def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
     assert a.hold(Stop(clock, outage)) is True
 
 
+def test_a_lease_that_can_not_be_asked_for_is_trouble_until_it_can(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    leases.down = True
+    assert not a.acquire(Stop(clock), within=10)
+    assert a.trouble == "down"
+
+    leases.down = False
+
+    assert a.acquire(Stop(clock))
+    assert a.trouble is None
+
+
 def test_whoever_is_told_to_stop_does_not_wait_for_the_lease(leases: Leases, clock: Clock) -> None:
     stop = threading.Event()
     stop.set()
