@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     except (SiteError, SecretsError, StateError, BuildError) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
-        _tell(f"interrupted; `python -m local {options.command}` goes on from here")
+        _tell(f"interrupted; `{options.command}` goes on from here")
         return FAILED
 
 
@@ -90,7 +90,7 @@ def _up(run: Run) -> int:
     if not run.json and (commands := addresses(run.site.status()["load_balancers"], proxied=proxied)):
         print("\n".join(["", "Try it:", *(f"  {command}" for command in commands)]))
     if not answering:
-        _tell("not every load balancer has a healthy backend yet; `python -m local status` shows which")
+        _tell("not every load balancer has a healthy backend yet; `status` shows which")
     return OK
 
 
@@ -144,7 +144,7 @@ def _stop(run: Run) -> int:
     was_there = run.site.folder.site_file.exists()
     run.site.down(keep_data=True)  # even so: what a killed start left behind ends, too
     if was_there:
-        _tell("the site is stopped; `python -m local up` goes on from here")
+        _tell("the site is stopped; `up` goes on from here")
     else:
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
     return OK
@@ -167,7 +167,7 @@ def _engine_ready(run: Run) -> None:
     _tell(f"mycloud answers at {run.site.endpoint}")
     run.site.wait_settled(SETTLE_SECONDS)
     for machine in run.site.crashed_machines():
-        _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; `python -m local stop`, then `up`, boots it again")
+        _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; `stop`, then `up`, boots it again")
     write_stack_copy(run.stack_file, run.stack_dir, run.site.endpoint, run.site.token)
 
 

@@ -22,7 +22,8 @@ def render(status: Json, outputs: Json) -> str:
     lines += _section("clusters", [_cluster(each) for each in status.get("clusters", [])])
     lines += _machines(status.get("machines", []))
     lines += _section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
-    lines += _section("volumes", [_volume(each) for each in status.get("volumes", [])])
+    names = {each["id"]: each["name"] for each in status.get("machines", [])}
+    lines += _section("volumes", [_volume(each, names) for each in status.get("volumes", [])])
     lines += _section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
     lines += _section("stack outputs", [[name, str(value)] for name, value in outputs.items()])
     return "\n".join(lines)
@@ -50,7 +51,8 @@ def _machines(machines: Sequence[Json]) -> list[str]:
     """The real ones row by row; of the simulated ones there may be thousands."""
     simulated = sum(each["simulated"] and each["state"] != "terminated" for each in machines)
     title = f"machines, beside {simulated} simulated" if simulated else "machines"
-    return _section(title, [_machine(each) for each in machines if not each["simulated"]])
+    real = sorted((each for each in machines if not each["simulated"]), key=lambda each: str(each["name"]))
+    return _section(title, [_machine(each) for each in real])
 
 
 def _machine(machine: Json) -> list[str]:
@@ -64,9 +66,12 @@ def _balancer(balancer: Json) -> list[str]:
     return [*what, balancer["address"], listeners, _health(balancer)]
 
 
-def _volume(volume: Json) -> list[str]:
+def _volume(volume: Json, machines: Mapping[str, str]) -> list[str]:
     attachment = volume["attachment"]
-    where = f"{attachment['state']}: {attachment['machine_id']}" if attachment else "not attached"
+    where = "not attached"
+    if attachment:
+        machine = attachment["machine_id"]
+        where = f"{attachment['state']}: {machines.get(machine, machine)}"
     return [volume["name"], _state(volume), volume["id"], f"{volume['size_gib']} GiB", volume["zone"], where]
 
 

@@ -413,10 +413,18 @@ def test_a_volume_is_shown_with_the_machine_that_has_it() -> None:
         {"id": "vol-2", "name": "spare", "attachment": None, **common},
     ]
 
-    lines = render({**STATUS, "volumes": volumes}, {}).splitlines()
+    machine: dict[str, Any] = {
+        "id": "i-1",
+        "name": "worker-0",
+        "state": "running",
+        "state_reason": None,
+        "private_ips": ["10.33.0.10"],
+    }
+    machine |= {"zone": "zone-a", "type": "m1.small", "role": "worker", "simulated": False}
+    lines = render({**STATUS, "machines": [machine], "volumes": volumes}, {}).splitlines()
 
     assert [line.split() for line in lines if "vol-" in line] == [
-        ["data", "available", "vol-1", "10", "GiB", "zone-a", "attached:", "i-1"],
+        ["data", "available", "vol-1", "10", "GiB", "zone-a", "attached:", "worker-0"],
         ["spare", "available", "vol-2", "10", "GiB", "zone-a", "not", "attached"],
     ]
 
