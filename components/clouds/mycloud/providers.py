@@ -219,9 +219,7 @@ class MycloudProvider(ResourceProvider):
             return self._client.create(self.collection, body)
         except Conflict:
             leaving = self._client.list(self.collection, name=body["name"], state="deleting")
-            if not leaving:
-                raise
-        # What an earlier run made and removed is on its way out with this very token.
+        # What an earlier run made and removed is on its way out with this very token, or was until just now.
         for old in leaving:
             self._wait_until_gone(old["id"])
         return self._client.create(self.collection, body)

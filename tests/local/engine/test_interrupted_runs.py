@@ -293,9 +293,15 @@ class Files:
         document = json.loads((self.journal.parent / "state.json").read_text())
         return dict(document["deployment"])
 
+    @property
+    def events(self) -> Path:
+        """What the `up` that was started has told so far."""
+        return self.directory / "events"
+
     def start(self) -> subprocess.Popen[bytes]:
         """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
-        process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, start_new_session=True)
+        with self.events.open("wb") as events:
+            process = subprocess.Popen([*self.command, "--json"], stdout=events, start_new_session=True)
         until(lambda: {p.name for p in (self.directory / "objects").iterdir()} == {"quick", "slow"})
         until(lambda: '"id":"quick"' in self.journal.read_text())
         return process
@@ -309,6 +315,7 @@ def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> 
     )
     process = files.start()
     process.send_signal(signal.SIGINT)
+    until(lambda: "interrupted" in files.events.read_text())
     (tmp_path / "go").touch()
 
     assert process.wait(60) == 1
