@@ -300,8 +300,10 @@ class Files:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
+        # Whoever runs the tests in the background makes them, and all that they start, deaf to Ctrl-C.
+        command = ["env", "--default-signal=INT", *self.command, "--json"]
         with self.events.open("wb") as events:
-            process = subprocess.Popen([*self.command, "--json"], stdout=events, start_new_session=True)
+            process = subprocess.Popen(command, stdout=events, start_new_session=True)
         until(lambda: {p.name for p in (self.directory / "objects").iterdir()} == {"quick", "slow"})
         until(lambda: '"id":"quick"' in self.journal.read_text())
         return process
