@@ -15,6 +15,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
     Rules,
+    follows_endpoints,
     has_finalizer,
     node_backends,
     preserves,
@@ -36,6 +37,7 @@ from cloud_controller.load_balancer_operations import (
     CreateLoadBalancer,
     DeleteLoadBalancer,
     Operation,
+    RemoveMembers,
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancer_parts import PRESERVE, diff_parts, has_parts, leave, release
@@ -205,6 +207,8 @@ def _ensure(
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
+    if _pods_unknown(service, backends, builder.catalogue):
+        changes = Plan.of(_kept_members(action) for action in changes)
     elsewhere = _elsewhere(built, observed, keeper, owner)
     if elsewhere and not serves:
         why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
@@ -247,6 +251,20 @@ def _wanted(
         return changes, keeper, False
     opened = {listener.key for listener in keeper.model.listeners if owner.owns(listener.tags)}
     return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
+
+
+def _pods_unknown(service: Object, backends: Backends, catalogue: Catalogue) -> bool:
+    """Whether nobody has told yet which pods the Service has; a Service without any has a slice that says so."""
+    told = bool(backends.slices) or not service["spec"].get("selector")
+    return not told and follows_endpoints(service, catalogue)
+
+
+def _kept_members(action: Action) -> Action:
+    """What serves, as a load balancer that is taken over does, serves on until the Service's pods are known."""
+    if not isinstance(action.operation, RemoveMembers):
+        return action
+    reason = "no EndpointSlice tells of the Service's pods yet"
+    return Action(ActionKind.IGNORE, action.target, "members stay", reason=reason)
 
 
 def _elsewhere(
@@ -302,6 +320,8 @@ def _followed(
                 if pool is not None:
                     added += members_added(pool, wanted[listener.key], lb.id, target)
                     removed += members_removed(pool, wanted[listener.key], lb.id, target)
+    if _pods_unknown(service, backends, builder.catalogue):
+        removed = [_kept_members(action) for action in removed]
     return added + removed
 
 

@@ -23,7 +23,13 @@ from cloud_controller.load_balancer import (
 )
 from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancer_operations import CreateLoadBalancer, DeleteLoadBalancer, Operation, PutPool
+from cloud_controller.load_balancer_operations import (
+    CreateLoadBalancer,
+    DeleteLoadBalancer,
+    Operation,
+    PutPool,
+    RemoveMembers,
+)
 from cloud_controller.plan import ActionKind, Plan
 
 RULES = Rules("c-1")
@@ -161,6 +167,25 @@ def test_a_service_that_loses_its_id_has_its_parts_removed_once_its_own_serves()
     present = settled(service, before, own(service))
 
     assert (ports(present[SHARED]), ports(present[OWN])) == ([], [80])
+
+
+@pytest.mark.parametrize(("slices", "emptied"), [((), False), (({"addressType": "IPv4", "endpoints": []},), True)])
+def test_what_serves_already_is_emptied_only_when_somebody_has_told_of_the_pods(
+    slices: tuple[Object, ...], emptied: bool
+) -> None:
+    pods = {
+        "addressType": "IPv4",
+        "ports": [{"port": 8080}],
+        "endpoints": [{"addresses": ["10.9.0.1"], "nodeName": "n1"}],
+    }
+    heir = web("heir", backend_type="pod-ip", id=SHARED, force_override_listeners=True)
+    heir["spec"]["selector"] = {"app": "web"}
+    left = Builder().build(web("testator", backend_type="pod-ip"), replace(NODES, slices=(pods,))).model
+    serving = replace(nobodys(), model=replace(nobodys().model, listeners=left.listeners, pools=left.pools))
+
+    found = plan_service(heir, [serving], replace(NODES, slices=slices), Builder(), RULES)
+
+    assert any(isinstance(action.operation, RemoveMembers) for action in found.plan.changes) == emptied
 
 
 def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
