@@ -113,7 +113,7 @@ def test_a_ccm_whose_tolerations_do_not_fit_is_mandatorily_refused(pack: PolicyH
 @pytest.mark.parametrize(
     "image",
     [
-        "registry.k8s.io/cloud-controller-manager/cloud-controller-manager:v1.36.0",
+        "registry.example/cloud-controller-manager/cloud-controller-manager:v1.36.0",
         "registry.example/team/aws-cloud-controller-manager@sha256:0123",
         "hetzner/hcloud-ccm:1",
         "registry.local:5000/cloud-controller",
