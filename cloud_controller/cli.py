@@ -25,6 +25,7 @@ from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.leader import LeaderElector
 from cloud_controller.manager import Manager
@@ -169,7 +170,8 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
         route=cli_options.route_options(options) if "route" in names else None,
         service=cli_options.service_options(options),
     )
-    return kube, cloud, {name: partial(find, name, kube, cloud, settings) for name in names}
+    machines = InstanceSnapshot(cloud.instances)
+    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}
 
 
 def _stop_on_signals() -> threading.Event:

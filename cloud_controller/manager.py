@@ -141,7 +141,7 @@ class Manager:
         settings = PlanSettings(
             options.route, options.service, NodeLifecycleOptions(grace=options.node_deletion_grace_period)
         )
-        plan = lambda: find(name, self._kube, self._cloud, settings).plan  # noqa: E731
+        plan = lambda: find(name, self._kube, self._cloud, self._machines, settings).plan  # noqa: E731
         return DryRun(name, plan, self._metrics, options.route_reconciliation_period)
 
     def _make(self, name: str) -> Controller:

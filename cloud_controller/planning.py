@@ -18,6 +18,7 @@ from cloud_controller.controllers import (
     volume,
     volume_operations,
 )
+from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Kube
 from cloud_controller.plan import Plan
 
@@ -43,17 +44,20 @@ class Found:
     busy: tuple[str, ...] = ()
 
 
-def find(controller: str, kube: Kube, cloud: Cloud, settings: PlanSettings) -> Found:
-    """Observe and plan for this controller. Raises the errors of `cloud` and `kube`."""
+def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+    """Observe and plan for this controller. `machines` serves all controllers, so that each machine is asked for once.
+
+    Raises the errors of `cloud` and `kube`.
+    """
     match controller:
         case node.NAME:
-            return Found(node.plan(node.observe(kube, cloud)))
+            return Found(node.plan(node.observe(kube, machines)))
         case node_lifecycle.NAME:
-            return Found(node_lifecycle.plan(node_lifecycle.observe(kube, cloud), settings.lifecycle))
+            return Found(node_lifecycle.plan(node_lifecycle.observe(kube, machines), settings.lifecycle))
         case route.NAME:
             if settings.route is None:
                 raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
-            return Found(route.plan(route.observe(kube, cloud), settings.route))
+            return Found(route.plan(route.observe(kube, cloud, machines), settings.route))
         case service.NAME:
             return _services(service.observe(kube, cloud), settings.service)
         case volume.NAME:

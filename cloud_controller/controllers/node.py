@@ -14,7 +14,7 @@ from typing import Any
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
-from cloud_controller.cloud import Cloud, CloudError, Instance, InvalidConfiguration, NodeAddress
+from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, NodeAddress
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType, name
@@ -59,9 +59,9 @@ class UpdateNode:
     initialise: bool
 
 
-def observe(kube: Kube, cloud: Cloud) -> NodeObservation:
+def observe(kube: Kube, machines: InstanceSnapshot) -> NodeObservation:
     """Every node of the cluster and its machine."""
-    return observe_nodes(kube.list(NODES).items, InstanceSnapshot(cloud.instances))
+    return observe_nodes(kube.list(NODES).items, machines)
 
 
 def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot, max_age: float | None = None) -> NodeObservation:

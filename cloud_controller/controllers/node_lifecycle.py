@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
-from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceState
+from cloud_controller.cloud import CloudError, Instance, InstanceState
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
@@ -66,9 +66,9 @@ class SetShutdownTaint:
     present: bool
 
 
-def observe(kube: Kube, cloud: Cloud) -> NodeLifecycleObservation:
+def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
     """Every node, and the machines of those that are not Ready."""
-    return observe_nodes(kube.list(NODES).items, InstanceSnapshot(cloud.instances))
+    return observe_nodes(kube.list(NODES).items, machines)
 
 
 def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot) -> NodeLifecycleObservation:

@@ -78,9 +78,9 @@ _CERTAINLY_NOT = (QuotaExceeded, Throttled, AccessDenied)
 _log = logging.getLogger(__name__)
 
 
-def observe(kube: Kube, cloud: Cloud) -> RouteObservation:
+def observe(kube: Kube, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
     """The route table and every node. Raises `InvalidConfiguration` for a cloud without routes."""
-    observation = observe_nodes(kube.list(NODES).items, cloud, InstanceSnapshot(cloud.instances))
+    observation = observe_nodes(kube.list(NODES).items, cloud, machines)
     return replace(observation, quota=_table(cloud).quota())
 
 
