@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -23,10 +22,8 @@ from cloud_controller.cloud import (
     RouteFailure,
 )
 from cloud_controller.kube import Kube
-from local.control_plane.binaries import ensure
-from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
-from local.ports import unused_address
+from tests.control_planes import running_control_plane
 
 
 @dataclass
@@ -162,15 +159,8 @@ def cloud() -> FakeCloud:
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane that is ready; tests clean up what they make."""
-    binaries = ensure(lambda line: print(line, file=sys.stderr))
-    directory = tmp_path_factory.mktemp("control-plane")
-    running = ControlPlane(directory, binaries, unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test")
-    running.start()
-    try:
-        running.wait_ready()
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,8 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
@@ -34,6 +33,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     InMemoryInformer,
     WritesLeft,
 )
+from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -367,15 +367,6 @@ class World(RuleBasedStateMachine):
 
 @pytest.mark.timeout(3600)
 def test_at_rest_every_node_is_as_its_machine_says_and_reached_by_its_route(
-    new_site: Callable[[], AbstractContextManager[MyCloudSite]],
+    new_site: NewSite,
 ) -> None:
-    class Here(World):
-        pass
-
-    Here.new_site = staticmethod(new_site)
-    run_state_machine_as_test(
-        Here,
-        settings=settings(
-            max_examples=settings().max_examples // 4, stateful_step_count=25, suppress_health_check=[*HealthCheck]
-        ),
-    )
+    run_histories(World, new_site, share=4)

@@ -12,9 +12,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
@@ -32,6 +31,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     InMemoryInformer,
     WritesLeft,
 )
+from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -344,15 +344,6 @@ class World(RuleBasedStateMachine):
 
 @pytest.mark.timeout(3600)
 def test_at_rest_every_claim_has_one_volume_and_no_other_is_left(
-    new_site: Callable[[], AbstractContextManager[MyCloudSite]],
+    new_site: NewSite,
 ) -> None:
-    class Here(World):
-        pass
-
-    Here.new_site = staticmethod(new_site)
-    run_state_machine_as_test(
-        Here,
-        settings=settings(
-            max_examples=settings().max_examples // 5, stateful_step_count=25, suppress_health_check=[*HealthCheck]
-        ),
-    )
+    run_histories(World, new_site, share=5)

@@ -34,10 +34,8 @@ from cloud_controller.kube import (
 )
 from cloud_controller.leader import LeaderElector, LeaseTimes
 from cloud_controller.nodes import UNINITIALIZED_TAINT
-from local.control_plane.binaries import ensure
-from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
-from local.ports import unused_address
+from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -51,16 +49,8 @@ READER = "reader"
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of this module's own."""
-    binaries = ensure(lambda line: print(line, file=sys.stderr))
-    running = ControlPlane(
-        tmp_path_factory.mktemp("control-plane"), binaries, unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "t"
-    )
-    running.start()
-    try:
-        running.wait_ready()
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture(scope="module")

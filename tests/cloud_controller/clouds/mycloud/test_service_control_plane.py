@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -26,11 +25,9 @@ from cloud_controller.kube import (
     Object,
     PatchType,
 )
-from local.control_plane.binaries import ensure
-from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
-from local.ports import unused_address
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
+from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -43,20 +40,8 @@ MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of this module's own."""
-    control_plane = ControlPlane(
-        tmp_path_factory.mktemp("control-plane"),
-        ensure(lambda line: print(line, file=sys.stderr)),
-        unused_address(ALL_PORTS),
-        "10.1.0.0/16",
-        "10.2.0.0/24",
-        "test",
-    )
-    control_plane.start()
-    try:
-        control_plane.wait_ready()
-        yield control_plane
-    finally:
-        control_plane.stop()
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -45,12 +44,10 @@ from cloud_controller.kube import (
 )
 from cloud_controller.metrics import Metrics
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
-from local.control_plane.binaries import ensure
-from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment, Volume
-from local.ports import unused_address
+from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -65,20 +62,8 @@ PATIENCE = 60.0
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of this module's own."""
-    control_plane = ControlPlane(
-        tmp_path_factory.mktemp("control-plane"),
-        ensure(lambda line: print(line, file=sys.stderr)),
-        unused_address(ALL_PORTS),
-        "10.1.0.0/16",
-        "10.2.0.0/24",
-        "test",
-    )
-    control_plane.start()
-    try:
-        control_plane.wait_ready()
-        yield control_plane
-    finally:
-        control_plane.stop()
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,14 +33,12 @@ from cloud_controller.kube import (
     NotFoundError,
     PatchType,
 )
-from local.control_plane.binaries import ensure
-from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
 from local.engine.kubernetes import KubernetesProvider
 from local.engine.provider import DiffResult, PartialFailure, ProviderError
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 from local.engine.wire import from_struct
-from local.ports import unused_address
+from tests.control_planes import running_control_plane
 
 pytestmark = pytest.mark.control_plane
 
@@ -133,19 +130,8 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    binaries = ensure(lambda line: print(line, file=sys.stderr))
-    running = ControlPlane(
-        tmp_path_factory.mktemp("control-plane"),
-        binaries,
-        unused_address(ALL_PORTS),
-        "10.1.0.0/16",
-        "10.2.0.0/24",
-        "provider",
-    )
-    running.start()
-    running.wait_ready()
-    yield running
-    running.stop()
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
 
 
 @pytest.fixture
