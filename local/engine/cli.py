@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from local.engine import cli_stack
 from local.engine.dynamic import DynamicProvider, DynamicServer
 from local.engine.events import Event, Sink, to_json
 from local.engine.lock import LockedError
@@ -19,12 +20,10 @@ from local.engine.operations import Options, destroy, load_policy_config, previe
 from local.engine.project import ProjectError
 from local.engine.provider import Provider
 from local.engine.providers import ProviderFactory
-from local.engine.resource import ResourceState, mask
+from local.engine.resource import ResourceState
 from local.engine.secrets import SecretsError
-from local.engine.session import Request, Session, default_state_dir, open_session
+from local.engine.session import Request, Session, default_state_dir
 from local.engine.state import StateError
-from local.engine.urn import STACK_TYPE
-from local.engine.values import without_secrets
 
 OK, FAILED, USAGE = 0, 1, 2
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     )
     try:
         if parsed.command == "stack":
-            return _stack(parsed, request, stream)
+            return cli_stack.run(parsed, request, stream)
         options = Options(
             LocalProviders, _packs(parsed), clear_pending_creates=getattr(parsed, "clear_pending_creates", False)
         )
@@ -100,13 +99,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--skip-preview", action="store_true", help="do not make sure by a preview first")
         if name == "preview":
             command.add_argument("--placeholder-secrets", action="store_true", help="preview without the passphrase")
-    stack = commands.add_parser("stack", help="look at the state")
-    views = stack.add_subparsers(dest="view", required=True)
-    views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
-    output = views.add_parser("output", parents=[common], help="the stack's outputs")
-    output.add_argument("name", nargs="?", help="only this one")
-    output.add_argument("--json", action="store_true")
-    output.add_argument("--show-secrets", action="store_true")
+    cli_stack.add_parser(commands, common)
     return parser
 
 
@@ -168,28 +161,3 @@ def _kubernetes(resource: ResourceState) -> Provider:
     from local.engine.kubernetes.provider import KubernetesProvider
 
     return KubernetesProvider(resource.inputs)
-
-
-def _stack(parsed: argparse.Namespace, request: Request, stream: TextIO) -> int:
-    session = open_session(request, writable=False)
-    if parsed.view == "export":
-        json.dump(session.store.export(), stream, indent=4)
-        stream.write("\n")
-        return OK
-    stacks = [r for r in session.store.snapshot.live().values() if r.type == STACK_TYPE]
-    outputs = stacks[0].outputs if stacks else {}
-    shown = without_secrets(outputs) if parsed.show_secrets else mask(outputs)
-    if parsed.name is not None:
-        if parsed.name not in shown:
-            print(f"error: no output {parsed.name!r}; there are: {', '.join(shown) or 'none'}", file=sys.stderr)
-            return FAILED
-        value = shown[parsed.name]
-        text = json.dumps(value) if parsed.json or not isinstance(value, str) else value
-        stream.write(text + "\n")
-    elif parsed.json:
-        json.dump(shown, stream, indent=2)
-        stream.write("\n")
-    else:
-        for name, value in shown.items():
-            stream.write(f"{name}: {value if isinstance(value, str) else json.dumps(value)}\n")
-    return OK
