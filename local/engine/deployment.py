@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from local.engine import apply, pending
 from local.engine import urn as urns
-from local.engine.deletion import delete_all, delete_one
+from local.engine.deletion import delete_all
 from local.engine.events import StepInfo
+from local.engine.goal import Goal
 from local.engine.paths import keep_old
 from local.engine.planner import (
     Decision,
@@ -22,35 +23,17 @@ from local.engine.planner import (
     ProtectedError,
     decide,
     default_provider_name,
-    dependents,
     is_hidden,
 )
 from local.engine.policies import Policies
 from local.engine.provider import DiffResult, PartialFailure, Provider, ProviderError
+from local.engine.replacement import Replacement
 from local.engine.resource import ResourceState
 from local.engine.run import Reported, Run, StackError, info_of
 from local.engine.values import UNKNOWN, PropertyMap, Value
 from local.engine.wire import UNKNOWN_TEXT
 
 INTERNAL: Final = "__internal"
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What the program wants of a resource. None of an option means that the program did not say."""
-
-    type: str
-    name: str
-    custom: bool
-    parent: str
-    inputs: PropertyMap
-    provider: str = ""
-    providers: Mapping[str, str] = field(default_factory=dict)
-    version: str = ""
-    protect: bool | None = None
-    retain_on_delete: bool | None = None
-    template: ResourceState | None = None
-    """The remaining options, in the state's own form."""
 
 
 class Deployment:
@@ -63,7 +46,7 @@ class Deployment:
         self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
         self._components: dict[str, Mapping[str, str]] = {}
         self._claimed: set[str] = set()
-        self._deleted_early: set[str] = set()
+        self._replacement = Replacement(run)
         self.new_outputs: PropertyMap | None = None
 
     def register(self, goal: Goal) -> ResourceState:
@@ -124,7 +107,7 @@ class Deployment:
         leftovers = [
             r
             for r in run.store.snapshot.all()
-            if r.delete or (r.urn not in run.registered and r.urn not in self._deleted_early)
+            if r.delete or (r.urn not in run.registered and r.urn not in self._replacement.deleted)
         ]
         try:
             delete_all(run, leftovers)
@@ -224,7 +207,7 @@ class Deployment:
 
     def _resource(self, goal: ResourceState) -> ResourceState:
         old = self._olds.get(goal.urn)
-        if goal.urn in self._deleted_early:
+        if goal.urn in self._replacement.deleted:
             return self._create_after_deletion(goal)
         if old is not None and old.custom != goal.custom:
             raise StackError("it was a component and is now a custom resource, or the other way round: rename it")
@@ -333,40 +316,8 @@ class Deployment:
         step = _info(decision, old, goal)
         if not decision.delete_first:
             return self._create(goal, step, replaces=old)
-        self._delete_dependents(old)
-        if not delete_one(self.run, old, op=Op.DELETE_REPLACED):
-            raise Reported("the old one could not be deleted")
+        self._replacement.delete_first(old)
         return self._create(goal, step)
-
-    def _delete_dependents(self, old: ResourceState) -> None:
-        """Delete first whatever would have to be replaced itself once this is gone; the program makes it again."""
-        run = self.run
-        found = dependents(old.urn, run.store.snapshot.ordered())
-        replaced = {old.urn}
-        doomed: list[ResourceState] = []
-        for resource in found:
-            if not resource.custom or resource.urn in run.registered:
-                continue
-            if self._must_follow(resource, replaced):
-                replaced.add(resource.urn)
-                doomed.append(resource)
-        for resource in reversed(doomed):
-            if resource.protect:
-                raise ProtectedError(f"{resource.urn} must be replaced with {old.urn} but is protected")
-            if not delete_one(run, resource, op=Op.DELETE_REPLACED):
-                raise Reported(f"{resource.urn} could not be deleted")
-            self._deleted_early.add(resource.urn)
-
-    def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
-        if resource.provider.rpartition("::")[0] in replaced:
-            return True
-        touched = [k for k, needs in resource.property_dependencies.items() if replaced & set(needs)]
-        if not touched:
-            return False
-        inputs: dict[str, Value] = {k: UNKNOWN if k in touched else v for k, v in resource.inputs.items()}
-        provider = self.run.provider_of(resource)
-        diff = provider.diff(resource.urn, str(resource.id), resource.inputs, resource.outputs, inputs, ())
-        return decide(replace(resource, protect=False), replace(resource, inputs=inputs), diff).op is Op.REPLACE
 
 
 def _info(decision: Decision, old: ResourceState, new: ResourceState) -> StepInfo:

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import unquote
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
 from local.engine import urn as urns
-from local.engine.deployment import Deployment, Goal
+from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic
+from local.engine.goal import goal_of
 from local.engine.paths import PathError
-from local.engine.resource import ResourceState, Timeouts
 from local.engine.run import StackError
 from local.engine.values import UNKNOWN
 from local.engine.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
@@ -104,7 +103,7 @@ class Monitor:
         del context
         with self._answering():
             self._refuse_unknown_options(request)
-            state = self._deployment.register(_goal(request, self._run.project_root))
+            state = self._deployment.register(goal_of(request, self._run.project_root))
             # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
             outputs = state.outputs if state.custom else {}
             return resource_pb2.RegisterResourceResponse(
@@ -223,66 +222,6 @@ class Monitor:
 
 def _unimplemented(what: str) -> MonitorError:
     return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"{what}: not in the embedded engine; Pulumi's CLI has it")
-
-
-def _goal(request: Any, root: str) -> Goal:
-    timeouts = request.customTimeouts
-    template = ResourceState(
-        urn="",
-        type=request.type,
-        custom=request.custom,
-        dependencies=tuple(sorted(request.dependencies)),
-        property_dependencies={k: tuple(sorted(v.urns)) for k, v in request.propertyDependencies.items()},
-        deleted_with=request.deletedWith,
-        additional_secret_outputs=tuple(request.additionalSecretOutputs),
-        ignore_changes=tuple(request.ignoreChanges),
-        replace_on_changes=tuple(request.replaceOnChanges),
-        delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
-        timeouts=Timeouts(_seconds(timeouts.create), _seconds(timeouts.update), _seconds(timeouts.delete)),
-        source_position=_position(request, root),
-    )
-    return Goal(
-        type=request.type,
-        name=request.name,
-        custom=request.custom,
-        parent=request.parent,
-        inputs=from_struct(request.object),
-        provider=request.provider,
-        providers=dict(request.providers),
-        version=request.version,
-        protect=request.protect if request.HasField("protect") else None,
-        retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
-        template=template,
-    )
-
-
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-
-
-def _seconds(text: str) -> float:
-    """Go's duration form (`1h30m`, `5m`, `90s`) in seconds; "" is 0. Raises ValueError."""
-    total, number, rest = 0.0, "", text
-    while rest:
-        if rest[0].isdigit() or rest[0] == ".":
-            number, rest = number + rest[0], rest[1:]
-            continue
-        unit = rest[:2] if rest[:2] == "ms" else rest[:1]
-        if unit not in _UNITS or not number:
-            raise ValueError(f"{text!r} is not a duration (5m, 90s, 1h30m)")
-        total, number, rest = total + float(number) * _UNITS[unit], "", rest[len(unit) :]
-    if number:
-        raise ValueError(f"{text!r} is not a duration: its unit is missing (5m, 90s, 1h30m)")
-    return total
-
-
-def _position(request: Any, root: str) -> str:
-    uri = unquote(request.sourcePosition.uri)
-    if not uri.startswith("file://"):
-        return ""
-    path = uri.removeprefix("file://")
-    relative = path.removeprefix(root.rstrip("/") + "/")
-    # A path outside of the project is nobody's business in a state that is shared.
-    return f"project:///{relative}#{request.sourcePosition.line}" if relative != path else ""
 
 
 class Served:

@@ -1,0 +1,91 @@
+"""What the program wants of a resource, and how that is read from the request that registers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import unquote
+
+from local.engine.resource import ResourceState, Timeouts
+from local.engine.values import PropertyMap
+from local.engine.wire import from_struct
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the program wants of a resource. None of an option means that the program did not say."""
+
+    type: str
+    name: str
+    custom: bool
+    parent: str
+    inputs: PropertyMap
+    provider: str = ""
+    providers: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    protect: bool | None = None
+    retain_on_delete: bool | None = None
+    template: ResourceState | None = None
+    """The remaining options, in the state's own form."""
+
+
+def goal_of(request: Any, root: str) -> Goal:
+    """The goal that a RegisterResourceRequest states; `root` is the project's folder. Raises ValueError, WireError."""
+    timeouts = request.customTimeouts
+    template = ResourceState(
+        urn="",
+        type=request.type,
+        custom=request.custom,
+        dependencies=tuple(sorted(request.dependencies)),
+        property_dependencies={k: tuple(sorted(v.urns)) for k, v in request.propertyDependencies.items()},
+        deleted_with=request.deletedWith,
+        additional_secret_outputs=tuple(request.additionalSecretOutputs),
+        ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
+        delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
+        timeouts=Timeouts(seconds_of(timeouts.create), seconds_of(timeouts.update), seconds_of(timeouts.delete)),
+        source_position=_position(request, root),
+    )
+    return Goal(
+        type=request.type,
+        name=request.name,
+        custom=request.custom,
+        parent=request.parent,
+        inputs=from_struct(request.object),
+        provider=request.provider,
+        providers=dict(request.providers),
+        version=request.version,
+        protect=request.protect if request.HasField("protect") else None,
+        retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
+        template=template,
+    )
+
+
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def seconds_of(text: str) -> float:
+    """Go's duration form (`1h30m`, `5m`, `90s`) in seconds; "" is 0. Raises ValueError."""
+    total, number, rest = 0.0, "", text
+    while rest:
+        if rest[0].isdigit() or rest[0] == ".":
+            number, rest = number + rest[0], rest[1:]
+            continue
+        unit = rest[:2] if rest[:2] == "ms" else rest[:1]
+        if unit not in _UNITS or not number:
+            raise ValueError(f"{text!r} is not a duration (5m, 90s, 1h30m)")
+        total, number, rest = total + float(number) * _UNITS[unit], "", rest[len(unit) :]
+    if number:
+        raise ValueError(f"{text!r} is not a duration: its unit is missing (5m, 90s, 1h30m)")
+    return total
+
+
+def _position(request: Any, root: str) -> str:
+    uri = unquote(request.sourcePosition.uri)
+    if not uri.startswith("file://"):
+        return ""
+    path = uri.removeprefix("file://")
+    relative = path.removeprefix(root.rstrip("/") + "/")
+    # A path outside of the project is nobody's business in a state that is shared.
+    return f"project:///{relative}#{request.sourcePosition.line}" if relative != path else ""

@@ -1,0 +1,42 @@
+"""What is read from a registration."""
+
+from __future__ import annotations
+
+import pytest
+from pulumi.runtime.proto import resource_pb2
+
+from local.engine.goal import goal_of, seconds_of
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", 0), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["5", "m", "5x", "ten minutes"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        seconds_of(text)
+
+
+def test_an_option_that_the_program_did_not_set_is_told_from_one_that_is_false() -> None:
+    unset = goal_of(resource_pb2.RegisterResourceRequest(type="t", name="n"), "/project")
+    false = goal_of(
+        resource_pb2.RegisterResourceRequest(type="t", name="n", protect=False, retainOnDelete=False), "/project"
+    )
+    assert (unset.protect, unset.retain_on_delete) == (None, None)
+    assert (false.protect, false.retain_on_delete) == (False, False)
+
+
+def test_a_position_is_told_from_the_projects_folder_and_not_at_all_outside_of_it() -> None:
+    def position(uri: str) -> str:
+        request = resource_pb2.RegisterResourceRequest(type="t", name="n")
+        request.sourcePosition.uri, request.sourcePosition.line = uri, 7
+        template = goal_of(request, "/home/me/project").template
+        assert template is not None
+        return template.source_position
+
+    assert position("file:///home/me/project/a%20b.py") == "project:///a b.py#7"
+    assert position("file:///usr/lib/python/x.py") == ""
