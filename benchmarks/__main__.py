@@ -11,7 +11,7 @@ from importlib import import_module
 from benchmarks.figure import Figure
 
 
-def _measure(module: str, *arguments: int) -> Sequence[Figure]:
+def _measure(module: str, *arguments: int | str) -> Sequence[Figure]:
     # Imported only when it runs.
     figures: Sequence[Figure] = import_module(f"benchmarks.{module}").measure(*arguments)
     return figures
@@ -21,6 +21,12 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "control-plane-ready": partial(_measure, "control_plane_ready"),
     "up-local": partial(_measure, "up_local"),
     "preview-local": partial(_measure, "preview_local"),
+    "engine-1000-preview": partial(_measure, "engine_components", 1000, "preview"),
+    "engine-1000-up": partial(_measure, "engine_components", 1000, "up"),
+    "engine-1000-noop": partial(_measure, "engine_components", 1000, "noop"),
+    "configmaps-200-preview": partial(_measure, "engine_config_maps", 200, "preview"),
+    "configmaps-200-up": partial(_measure, "engine_config_maps", 200, "up"),
+    "configmaps-200-noop": partial(_measure, "engine_config_maps", 200, "noop"),
     "mycloud-nodes-500": partial(_measure, "mycloud_nodes", 500),
     "mycloud-nodes-1000": partial(_measure, "mycloud_nodes", 1000),
     "mycloud-nodes-5000": partial(_measure, "mycloud_nodes", 5000),

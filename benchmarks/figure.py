@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`value` in `unit`; `bound` in the same unit is a lower bound, a peer's figure, or what the project promises."""
+    """`value` in `unit`; `bound` in the same unit is a lower bound, a peer's figure, or what the project promises.
+
+    `floor`, where there is one, is what was measured in the same run without the part that the figure is about.
+    """
 
     name: str
     value: float
     unit: str
     bound: float
+    floor: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -22,4 +26,6 @@ class Figure:
 
     def to_json(self) -> str:
         """One line."""
-        return json.dumps({**asdict(self), "value": round(self.value, 3), "ratio": round(self.ratio, 3)})
+        told = {**asdict(self), "value": round(self.value, 3), "ratio": round(self.ratio, 3)}
+        floor = told.pop("floor")
+        return json.dumps(told if floor is None else told | {"floor": round(floor, 3)})

@@ -1,0 +1,68 @@
+"""A stack of the embedded engine in a folder of its own: each command is a whole process, started cold."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local.engine.secrets import PASSPHRASE_VARIABLE
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+STACK = "benchmark"
+KEPT_LINES = 30
+
+
+class EngineStack:
+    """A project with one stack that nothing was made of yet."""
+
+    def __init__(self, directory: Path, program: str, config: str) -> None:
+        self._project = directory / "project"
+        self._states = directory / "states"
+        self._runs = 0
+        self._project.mkdir()
+        (self._project / "Pulumi.yaml").write_text(f"name: {STACK}\nruntime: python\n")
+        (self._project / f"Pulumi.{STACK}.yaml").write_text(config)
+        (self._project / "__main__.py").write_text(program)
+
+    def anew(self) -> None:
+        """Go on with an empty state."""
+        self._runs += 1
+
+    def seconds(self, command: str) -> float:
+        """How long `preview`, `up` or `destroy` takes. Raises RuntimeError, with the end of its output, if it fails."""
+        state = str(self._states / str(self._runs))
+        return self._timed("local.engine", command, "--stack", STACK, "--state", state, "--cwd", str(self._project))
+
+    def floor(self) -> float:
+        """How long the program takes with a monitor that answers at once: the SDK's own share."""
+        return self._timed("benchmarks.sdk_floor", str(self._project))
+
+    def _timed(self, module: str, *arguments: str) -> float:
+        environment = os.environ | {PASSPHRASE_VARIABLE: "benchmark"}
+        started = time.monotonic()
+        result = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            cwd=CHECKOUT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - started
+        if result.returncode != 0:
+            end = "\n".join((result.stdout + result.stderr).splitlines()[-KEPT_LINES:])
+            raise RuntimeError(f"`{module} {' '.join(arguments)}` failed with {result.returncode}:\n{end}")
+        return seconds
+
+
+@contextmanager
+def engine_stack(program: str, config: str = "") -> Iterator[EngineStack]:
+    """A stack in a temporary folder. What its program makes outside of it is the caller's to delete."""
+    with tempfile.TemporaryDirectory(prefix="engine-stack-") as directory:
+        yield EngineStack(Path(directory), program, config)
