@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.engine.kubernetes.api_types import ApiType
+from local.engine.kubernetes.wait_for import parse_wait_for
 from local.engine.provider import CheckFailure, CheckResult
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value
@@ -18,6 +19,7 @@ WAIT_FOR = "pulumi.com/waitFor"
 TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
 PATCH_FORCE = "pulumi.com/patchForce"
 PROPAGATION = "pulumi.com/deletionPropagationPolicy"
+REPLACE_UNREADY = "pulumi.com/replaceUnready"
 NAME_LIMIT = 63
 _SUFFIX_BYTES = 4
 
@@ -83,8 +85,11 @@ def _complete_metadata(
         metadata["namespace"] = default_namespace
     if namespaced is False and metadata.get("namespace") not in (None, ""):
         failures.append(CheckFailure("metadata.namespace", "must be absent: objects of this kind have no namespace"))
-    if annotation({"metadata": metadata}, WAIT_FOR):
-        failures.append(CheckFailure(f'metadata.annotations["{WAIT_FOR}"]', "is not supported by the embedded engine"))
+    if wait_for := annotation({"metadata": metadata}, WAIT_FOR):
+        try:
+            parse_wait_for(wait_for)
+        except ValueError as error:
+            failures.append(CheckFailure(f'metadata.annotations["{WAIT_FOR}"]', str(error)))
     timeout = annotation({"metadata": metadata}, TIMEOUT_SECONDS)
     if timeout and not timeout.isdecimal():
         key = f'metadata.annotations["{TIMEOUT_SECONDS}"]'

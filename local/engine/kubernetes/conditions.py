@@ -48,7 +48,7 @@ def _deployment(obj: Object) -> Progress:
         return Progress(False, "the controller has not seen the change yet")
     if spec.get("paused"):
         return READY
-    progressing = _condition(obj, "Progressing")
+    progressing = condition_of(obj, "Progressing")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return Progress(False, str(progressing.get("message", "progress deadline exceeded")), failed=True)
     wanted = spec.get("replicas", 1)
@@ -111,15 +111,15 @@ def _claim(obj: Object) -> Progress:
 
 def _pod(obj: Object) -> Progress:
     phase = obj.get("status", {}).get("phase")
-    if phase == "Succeeded" or _condition(obj, "Ready").get("status") == "True":
+    if phase == "Succeeded" or condition_of(obj, "Ready").get("status") == "True":
         return READY
     return Progress(False, f"phase {phase}", failed=phase == "Failed")
 
 
 def _job(obj: Object) -> Progress:
-    if _condition(obj, "Complete").get("status") == "True" or obj.get("spec", {}).get("suspend"):
+    if condition_of(obj, "Complete").get("status") == "True" or obj.get("spec", {}).get("suspend"):
         return READY
-    failed = _condition(obj, "Failed")
+    failed = condition_of(obj, "Failed")
     if failed.get("status") == "True":
         return Progress(False, str(failed.get("message", "the job failed")), failed=True)
     wanted = obj.get("spec", {}).get("completions", 1)
@@ -127,9 +127,9 @@ def _job(obj: Object) -> Progress:
 
 
 def _definition(obj: Object) -> Progress:
-    if _condition(obj, "Established").get("status") == "True":
+    if condition_of(obj, "Established").get("status") == "True":
         return READY
-    names = _condition(obj, "NamesAccepted")
+    names = condition_of(obj, "NamesAccepted")
     return Progress(False, str(names.get("message", "not established yet")), failed=names.get("status") == "False")
 
 
@@ -137,13 +137,14 @@ def _is_observed(obj: Object) -> bool:
     return bool(obj.get("status", {}).get("observedGeneration", 0) >= obj["metadata"].get("generation", 0))
 
 
-def _condition(obj: Object, type: str) -> Mapping[str, Any]:
+def condition_of(obj: Object, type: str) -> Mapping[str, Any]:
+    """The object's condition of this type, in whatever case, as kubectl finds it; {} if it has none."""
     conditions = obj.get("status", {}).get("conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == type), {})
+    return next((c for c in conditions if str(c.get("type")).lower() == type.lower()), {})
 
 
 def _replica_failure(obj: Object) -> str:
-    message = _condition(obj, "ReplicaFailure").get("message")
+    message = condition_of(obj, "ReplicaFailure").get("message")
     return f": {message}" if message else ""
 
 

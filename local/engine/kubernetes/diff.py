@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from local.engine import paths
 from local.engine.kubernetes.api_types import ApiType
-from local.engine.kubernetes.check import is_autonamed
+from local.engine.kubernetes.check import REPLACE_UNREADY, annotation, is_autonamed
+from local.engine.kubernetes.conditions import judge_of
 from local.engine.planner import differences
 from local.engine.provider import DiffKind, DiffResult, PropertyDiff
-from local.engine.values import PropertyMap
+from local.engine.values import PropertyMap, without_secrets
 
 # Fields that the API server does not let change, and the data of ConfigMaps and Secrets, which Pulumi's provider
 # replaces so that a rename tells the pods that use them.
@@ -80,6 +82,25 @@ def diff_inputs(
         diffs=top_level,
         detailed=detailed,
         delete_before_replace=bool(replaces) and same_name,
+    )
+
+
+def replaced_if_unready(api: ApiType, result: DiffResult, outputs: PropertyMap, news: PropertyMap) -> DiffResult:
+    """The difference, or a replacement where a Job that did not complete asks for one (`pulumi.com/replaceUnready`).
+
+    A Job that has failed stays so for ever: no change in place runs it again.
+    """
+    if (api.group, api.kind) != ("batch", "Job") or annotation(news, REPLACE_UNREADY) != "true":
+        return result
+    judge = judge_of(api.api_version, api.kind)
+    if judge is None or judge(without_secrets(outputs)).ready:
+        return result
+    return replace(
+        result,
+        changed=True,
+        replaces=(*result.replaces, "status"),
+        detailed={**result.detailed, "status": PropertyDiff(DiffKind.UPDATE_REPLACE, input_diff=False)},
+        delete_before_replace=not is_autonamed(news),
     )
 
 

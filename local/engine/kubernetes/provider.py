@@ -36,14 +36,16 @@ from local.engine.kubernetes.check import (
     PROPAGATION,
     SKIP_AWAIT,
     TIMEOUT_SECONDS,
+    WAIT_FOR,
     annotation,
     check_inputs,
 )
-from local.engine.kubernetes.diff import diff_inputs
+from local.engine.kubernetes.diff import diff_inputs, replaced_if_unready
 from local.engine.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
 from local.engine.kubernetes.existing import find, make_room, refuse_foreign
 from local.engine.kubernetes.settings import parse_settings
 from local.engine.kubernetes.wait import NotReadyError, Waiter
+from local.engine.kubernetes.wait_for import parse_wait_for
 from local.engine.provider import (
     CheckFailure,
     CheckResult,
@@ -102,16 +104,18 @@ class KubernetesProvider:
         urn: str,
         id: str,
         old_inputs: PropertyMap,
-        old_outputs: PropertyMap,  # noqa: ARG002 (drift is in the old inputs already: `read` puts it there)
+        old_outputs: PropertyMap,
         news: PropertyMap,
         ignore_changes: Sequence[str],
     ) -> DiffResult:
+        # Drift is in the old inputs already: `read` puts it there.
         api = type_of_urn(urn)
         old_inputs = live_objects.with_namespace(old_inputs, live_objects.split_id(id)[0])
         mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
-        return diff_inputs(
+        result = diff_inputs(
             api, old_inputs, news, ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
         )
+        return replaced_if_unready(api, result, old_outputs, news)
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         api, manager = type_of_urn(urn), field_manager_of(urn)
@@ -255,7 +259,9 @@ class KubernetesProvider:
             return live_objects.outputs_of(api, live, inputs, manager)
         problem = ""
         try:
-            live = self._waiter().until_ready(resource, live, deadline, report)
+            wait_for = annotation(inputs, WAIT_FOR)
+            declared = parse_wait_for(wait_for) if wait_for else None
+            live = self._waiter().until_ready(resource, live, deadline, report, declared)
         except NotReadyError as error:
             problem = str(error)
         except ApiError as error:

@@ -21,7 +21,7 @@ from cloud_controller.kube import (
     Resource,
     UnreachableError,
 )
-from local.engine.kubernetes.conditions import Progress, judge_endpoints, judge_of, needs_endpoints
+from local.engine.kubernetes.conditions import Judge, Progress, judge_endpoints, judge_of, needs_endpoints
 from local.engine.provider import Report
 
 LOOK_SECONDS = 5.0
@@ -47,10 +47,15 @@ class Waiter:
         self._kube = kube
         self._stop = stop
 
-    def until_ready(self, resource: Resource, obj: Object, deadline: float, report: Report) -> Object:
-        """The object when it is ready. `deadline` is of the monotonic clock. Raises NotReadyError, ApiError."""
-        judge = judge_of(resource.api_version, resource.kind)
-        if judge is None or self._binds_later(resource, obj):
+    def until_ready(
+        self, resource: Resource, obj: Object, deadline: float, report: Report, declared: Judge | None = None
+    ) -> Object:
+        """The object when it is ready: as its kind says, or as `declared` for this one alone.
+
+        `deadline` is of the monotonic clock. Raises NotReadyError, ApiError.
+        """
+        judge = declared or judge_of(resource.api_version, resource.kind)
+        if judge is None or (declared is None and self._binds_later(resource, obj)):
             return obj
         namespace, name = obj["metadata"].get("namespace"), obj["metadata"]["name"]
         ready = self._until(
@@ -63,6 +68,8 @@ class Waiter:
             deadline,
             report,
         )[0]
+        if declared is not None:
+            return ready
         if resource.kind == "Service" and not resource.group and needs_endpoints(ready):
             self._until(
                 ENDPOINT_SLICES,

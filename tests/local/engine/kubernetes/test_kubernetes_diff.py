@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.engine.kubernetes.api_types import parse_type
-from local.engine.kubernetes.diff import diff_inputs
+from local.engine.kubernetes.diff import diff_inputs, replaced_if_unready
 from local.engine.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 
@@ -139,3 +139,23 @@ def test_ignored_changes_are_none(ignored: str) -> None:
 
 def test_ignoring_a_field_does_not_hide_what_holds_it() -> None:
     assert diff("apps/v1:Deployment", NAMED, NAMED | {"spec": {"replicas": 2}}, ["spec.replicas"]).changed
+
+
+@pytest.mark.parametrize(
+    ("condition", "annotations", "replaces"),
+    [
+        ("Failed", {"pulumi.com/replaceUnready": "true"}, ("status",)),
+        ("Complete", {"pulumi.com/replaceUnready": "true"}, ()),
+        ("Failed", {}, ()),
+    ],
+)
+def test_a_job_that_did_not_complete_is_replaced_where_it_asks_for_that(
+    condition: str, annotations: PropertyMap, replaces: tuple[str, ...]
+) -> None:
+    job = parse_type("kubernetes:batch/v1:Job")
+    news = {"metadata": {"name": "once", "annotations": annotations}}
+    outputs = {"status": {"conditions": [{"type": condition, "status": "True"}]}}
+
+    found = replaced_if_unready(job, DiffResult(changed=False), outputs, news)
+
+    assert (found.changed, found.replaces) == (bool(replaces), replaces)

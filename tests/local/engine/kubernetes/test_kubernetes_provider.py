@@ -153,8 +153,9 @@ def namespace(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def kubelet(cluster: Cluster, namespace: str) -> Iterator[None]:
-    """Makes every pod of the namespace ready as soon as it is there."""
+def kubelet(cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Makes every pod of the namespace ready as soon as it is there; with a phase as parameter, it ends so."""
+    phase = getattr(request, "param", "Running")
     stop = threading.Event()
     listed = cluster.kube.list(PODS, namespace)
     watch = cluster.kube.watch(PODS, namespace, resource_version=listed.resource_version, stop=stop)
@@ -162,7 +163,7 @@ def kubelet(cluster: Cluster, namespace: str) -> Iterator[None]:
     def make_ready() -> None:
         for event in watch:
             if event.type is EventType.ADDED:
-                status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+                status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
                 name = event.object["metadata"]["name"]
                 cluster.kube.patch(
                     PODS, name, {"status": status}, namespace, type=PatchType.MERGE, subresource="status"
@@ -191,6 +192,14 @@ def deployment(namespace: str, image: str = "registry.local/web:1", **spec: Any)
 
 def service(namespace: str, **spec: Any) -> PropertyMap:
     return {"metadata": {"name": "web", "namespace": namespace}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+def job(namespace: str) -> PropertyMap:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "once", "image": "registry.local/once:1"}]}
+    return {
+        "metadata": {"name": "once", "namespace": namespace},
+        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
+    }
 
 
 def start(action: Callable[[], Any]) -> Any:
@@ -420,6 +429,50 @@ def test_a_daemon_set_is_awaited(cluster: Cluster, namespace: str) -> None:
         cluster.kube.delete(NODES, "node-of-the-daemon-set")
 
     assert made.outputs["status"]["numberAvailable"] == 1
+
+
+@pytest.mark.parametrize("kubelet", ["Succeeded"], indirect=True)
+@pytest.mark.usefixtures("kubelet")
+def test_a_job_is_awaited_until_it_completes(cluster: Cluster, namespace: str) -> None:
+    made = cluster.create("batch/v1:Job", "once", job(namespace))
+
+    assert made.outputs["status"]["succeeded"] == 1
+
+
+@pytest.mark.parametrize("kubelet", ["Failed"], indirect=True)
+@pytest.mark.usefixtures("kubelet")
+def test_a_job_that_fails_fails_at_once_with_its_own_words(cluster: Cluster, namespace: str) -> None:
+    with pytest.raises(PartialFailure, match="backoff limit"):
+        cluster.create("batch/v1:Job", "once", job(namespace), timeout=600)
+
+
+@pytest.mark.usefixtures("kubelet")
+def test_a_pod_is_awaited(cluster: Cluster, namespace: str) -> None:
+    spec = {"containers": [{"name": "web", "image": "registry.local/web:1"}]}
+
+    made = cluster.create("core/v1:Pod", "web", {"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
+
+    assert made.outputs["status"]["phase"] == "Running"
+
+
+def test_an_object_is_awaited_until_what_its_annotation_names_holds(cluster: Cluster, namespace: str) -> None:
+    annotations = {"pulumi.com/waitFor": "jsonpath={.data.token}"}
+    news = config_map(namespace, {"a": "1"}, name="token", annotations=annotations)
+    making = start(lambda: cluster.create(CONFIG_MAP, "token", news))
+    cluster.lines.await_line("waiting for {.data.token}")
+    cluster.kube.patch(CONFIG_MAPS, "token", {"data": {"token": "t"}}, namespace, type=PatchType.MERGE)
+
+    assert making.result(30).outputs["data"]["token"] == "t"
+
+
+@pytest.mark.usefixtures("kubelet")
+def test_the_annotation_takes_the_place_of_what_the_kind_waits_for(cluster: Cluster, namespace: str) -> None:
+    news = service(namespace, type="LoadBalancer", selector={"app": "web"})
+    news["metadata"]["annotations"] = {"pulumi.com/waitFor": "jsonpath={.spec.clusterIP}"}
+
+    made = cluster.create(SERVICE, "web", news)
+
+    assert "ingress" not in made.outputs["status"]["loadBalancer"]
 
 
 def test_a_deployment_that_does_not_become_ready_is_kept_and_says_why(cluster: Cluster, namespace: str) -> None:
