@@ -197,7 +197,7 @@ class Deployment:
                 self._keep(made)
             return made
         decision = decide(old, goal, DiffResult(None))
-        done = replace(goal, id=old.id, outputs=public, created=old.created, modified=old.modified)
+        done = replace(goal, id=old.id, outputs=public, created=old.created, modified=old.modified, unused=old.unused)
         if decision.op is not Op.SAME:
             done = replace(done, modified=run.store.now())
             decision = replace(decision, op=Op.UPDATE)
@@ -207,6 +207,8 @@ class Deployment:
 
     def _resource(self, goal: ResourceState) -> ResourceState:
         old = self._olds.get(goal.urn)
+        if old is not None:
+            goal = replace(goal, unused=old.unused)
         if goal.urn in self._replacement.deleted:
             return self._create_after_deletion(goal)
         if old is not None and old.custom != goal.custom:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -45,7 +46,8 @@ def goal_of(request: Any, root: str) -> Goal:
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
         timeouts=Timeouts(seconds_of(timeouts.create), seconds_of(timeouts.update), seconds_of(timeouts.delete)),
-        source_position=_position(request, root),
+        source_position=_position(request.sourcePosition, root),
+        stack_trace=_stack_trace(request.stackTrace.frames, root),
     )
     return Goal(
         type=request.type,
@@ -62,6 +64,7 @@ def goal_of(request: Any, root: str) -> Goal:
     )
 
 
+_ENGINE: Final = str(Path(__file__).parent)
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -81,11 +84,18 @@ def seconds_of(text: str) -> float:
     return total
 
 
-def _position(request: Any, root: str) -> str:
-    uri = unquote(request.sourcePosition.uri)
+def _position(position: Any, root: str) -> str:
+    uri = unquote(position.uri)
     if not uri.startswith("file://"):
         return ""
     path = uri.removeprefix("file://")
     relative = path.removeprefix(root.rstrip("/") + "/")
     # A path outside of the project is nobody's business in a state that is shared.
-    return f"project:///{relative}#{request.sourcePosition.line}" if relative != path else ""
+    return f"project:///{relative}#{position.line}" if relative != path else ""
+
+
+def _stack_trace(frames: Any, root: str) -> tuple[str, ...]:
+    """The frames in the project's own files: neither the engine's, which may be one of them, nor a library's."""
+    positions = (_position(frame.pc, root) for frame in frames)
+    engine = f"project:///{_ENGINE.removeprefix(root.rstrip('/') + '/')}/"
+    return tuple(p for p in positions if p and "/site-packages/" not in p and not p.startswith(engine))

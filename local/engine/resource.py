@@ -53,8 +53,12 @@ class ResourceState:
     init_errors: tuple[str, ...] = ()
     """Why it did not become ready; it exists nevertheless, and the next run updates it."""
     source_position: str = ""
+    stack_trace: tuple[str, ...] = ()
+    """Where in the project's files it was registered, innermost first; in the state's form, as `source_position`."""
     created: str = ""
     modified: str = ""
+    unused: PropertyMap = field(default_factory=dict)
+    """Whatever else a state file says of it, kept as it is: a newer CLI's fields, which mean nothing to this engine."""
 
     @property
     def name(self) -> str:
@@ -90,31 +94,39 @@ def to_masked_json(resource: ResourceState) -> Json:
 
 def from_json(data: Json, crypter: Crypter) -> ResourceState:
     """A resource from a state file. Raises SecretsError, KeyError for a file that is none."""
-    timeouts = data.get("customTimeouts") or {}
+    # What is taken out is known to this engine; what is left is kept beside it.
+    left = dict(data)
+    timeouts = left.pop("customTimeouts", None) or {}
     return ResourceState(
-        urn=data["urn"],
-        type=data["type"],
-        custom=bool(data.get("custom")),
-        id=data.get("id", ""),
-        inputs=decode(data.get("inputs") or {}, crypter),
-        outputs=decode(data.get("outputs") or {}, crypter),
-        parent=data.get("parent", ""),
-        provider=data.get("provider", ""),
-        dependencies=tuple(data.get("dependencies") or ()),
-        property_dependencies={k: tuple(v or ()) for k, v in (data.get("propertyDependencies") or {}).items()},
-        protect=bool(data.get("protect")),
-        retain_on_delete=bool(data.get("retainOnDelete")),
-        deleted_with=data.get("deletedWith", ""),
-        delete=bool(data.get("delete")),
-        additional_secret_outputs=tuple(data.get("additionalSecretOutputs") or ()),
-        ignore_changes=tuple(data.get("ignoreChanges") or ()),
-        replace_on_changes=tuple(data.get("replaceOnChanges") or ()),
+        urn=left.pop("urn"),
+        type=left.pop("type"),
+        custom=bool(left.pop("custom", False)),
+        id=left.pop("id", ""),
+        inputs=decode(left.pop("inputs", None) or {}, crypter),
+        outputs=decode(left.pop("outputs", None) or {}, crypter),
+        parent=left.pop("parent", ""),
+        provider=left.pop("provider", ""),
+        dependencies=_texts(left, "dependencies"),
+        property_dependencies={k: tuple(v or ()) for k, v in (left.pop("propertyDependencies", None) or {}).items()},
+        protect=bool(left.pop("protect", False)),
+        retain_on_delete=bool(left.pop("retainOnDelete", False)),
+        deleted_with=left.pop("deletedWith", ""),
+        delete=bool(left.pop("delete", False)),
+        additional_secret_outputs=_texts(left, "additionalSecretOutputs"),
+        ignore_changes=_texts(left, "ignoreChanges"),
+        replace_on_changes=_texts(left, "replaceOnChanges"),
         timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in ("create", "update", "delete")}),
-        init_errors=tuple(data.get("initErrors") or ()),
-        source_position=data.get("sourcePosition", ""),
-        created=data.get("created", ""),
-        modified=data.get("modified", ""),
+        init_errors=_texts(left, "initErrors"),
+        source_position=left.pop("sourcePosition", ""),
+        stack_trace=tuple(frame.get("sourcePosition", "") for frame in left.pop("stackTrace", None) or ()),
+        created=left.pop("created", ""),
+        modified=left.pop("modified", ""),
+        unused=decode(left, crypter),
     )
+
+
+def _texts(data: dict[str, Json], key: str) -> tuple[str, ...]:
+    return tuple(data.pop(key, None) or ())
 
 
 def encode(value: Value, crypter: Crypter) -> Json:
@@ -196,11 +208,13 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "created": r.created,
         "modified": r.modified,
         "sourcePosition": r.source_position,
+        "stackTrace": [{"sourcePosition": position} if position else {} for position in r.stack_trace],
         "ignoreChanges": list(r.ignore_changes),
         "replaceOnChanges": list(r.replace_on_changes),
     }
     head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
-    return head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
+    kept = value(r.unused) if r.unused else {}
+    return kept | head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
 
 
 def _sorted(values: PropertyMap) -> PropertyMap:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pulumi.runtime.proto import resource_pb2
 
+from local.engine import goal
 from local.engine.goal import goal_of, seconds_of
 
 
@@ -40,3 +43,33 @@ def test_a_position_is_told_from_the_projects_folder_and_not_at_all_outside_of_i
 
     assert position("file:///home/me/project/a%20b.py") == "project:///a b.py#7"
     assert position("file:///usr/lib/python/x.py") == ""
+
+
+def test_of_the_stack_trace_the_projects_own_frames_are_kept() -> None:
+    request = resource_pb2.RegisterResourceRequest(type="t", name="n")
+    for uri, line in [
+        ("file:///home/me/project/parts.py", 3),
+        ("file:///home/me/project/__main__.py", 7),
+        ("", 0),
+        ("file:///home/me/project/.venv/lib/python3/site-packages/pulumi/runtime/stack.py", 235),
+        ("file:///usr/lib/python3/asyncio/events.py", 80),
+    ]:
+        frame = request.stackTrace.frames.add()
+        frame.pc.uri, frame.pc.line = uri, line
+
+    template = goal_of(request, "/home/me/project").template
+
+    assert template is not None
+    assert template.stack_trace == ("project:///parts.py#3", "project:///__main__.py#7")
+
+
+def test_the_engines_own_frames_are_none_of_the_program() -> None:
+    request = resource_pb2.RegisterResourceRequest(type="t", name="n")
+    project = Path(goal.__file__).parents[2]
+    for path in (project / "__main__.py", Path(goal.__file__).parent / "program.py"):
+        request.stackTrace.frames.add().pc.uri = path.as_uri()
+
+    template = goal_of(request, str(project)).template
+
+    assert template is not None
+    assert template.stack_trace == ("project:///__main__.py#0",)

@@ -102,10 +102,25 @@ def test_a_resource_comes_back_from_the_state_with_all_its_options() -> None:
         timeouts=Timeouts(create=300),
         init_errors=("not ready",),
         source_position="project:///x.py#1",
+        stack_trace=("project:///x.py#1", "", "project:///__main__.py#9"),
         created="2026-01-01T00:00:00Z",
         modified="2026-01-01T00:00:00Z",
     )
     assert from_json(json.loads(json.dumps(to_json(resource, CRYPTER))), CRYPTER) == resource
+
+
+def test_what_this_engine_has_no_use_for_comes_back_as_it_was() -> None:
+    data = {
+        "urn": "urn:pulumi:s::p::t:m:T::n",
+        "custom": True,
+        "type": "t:m:T",
+        "ofTomorrow": {"secret": encode(Secret("x"), CRYPTER), "list": [1, None]},
+    }
+
+    resource = from_json(data, CRYPTER)
+
+    assert resource.unused == {"ofTomorrow": {"secret": Secret("x"), "list": [1, None]}}
+    assert from_json(to_json(resource, CRYPTER), CRYPTER) == resource
 
 
 def test_masking_hides_what_is_secret_and_only_that() -> None:
