@@ -50,6 +50,8 @@ class ResourceState:
     replace_on_changes: tuple[str, ...] = ()
     delete_before_replace: bool | None = None
     timeouts: Timeouts = Timeouts()
+    resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the hooks that are bound to it, by Pulumi's kind of hook (BeforeCreate, ..., OnError)."""
     init_errors: tuple[str, ...] = ()
     """Why it did not become ready; it exists nevertheless, and the next run updates it."""
     source_position: str = ""
@@ -87,6 +89,14 @@ def to_json(resource: ResourceState, crypter: Crypter) -> Json:
     return _render(resource, lambda value: encode(value, crypter))
 
 
+def to_plain_json(resource: ResourceState) -> Json:
+    """The resource as `stack export --show-secrets` has it: the same form, with each secret's text."""
+    return _render(
+        resource,
+        lambda value: _encode(value, lambda secret: {SIGNATURE: SECRET, "plaintext": _plain_text(secret.value)}),
+    )
+
+
 def to_masked_json(resource: ResourceState) -> Json:
     """The resource for an event: the same form, with [secret] for each secret."""
     return _render(resource, mask)
@@ -116,6 +126,7 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         ignore_changes=_texts(left, "ignoreChanges"),
         replace_on_changes=_texts(left, "replaceOnChanges"),
         timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in ("create", "update", "delete")}),
+        resource_hooks={k: tuple(v) for k, v in (left.pop("resourceHooks", None) or {}).items() if v},
         init_errors=_texts(left, "initErrors"),
         source_position=left.pop("sourcePosition", ""),
         stack_trace=tuple(frame.get("sourcePosition", "") for frame in left.pop("stackTrace", None) or ()),
@@ -147,7 +158,9 @@ def decode(value: Json, crypter: Crypter) -> Value:
         return UNKNOWN if value == UNKNOWN_TEXT else value
     signature = value.get(SIGNATURE)
     if signature == SECRET:
-        return Secret(decode(json.loads(crypter.decrypt(value["ciphertext"])), crypter))
+        # An export with --show-secrets has the text itself.
+        text = value["plaintext"] if "plaintext" in value else crypter.decrypt(value["ciphertext"])
+        return Secret(decode(json.loads(text), crypter))
     if signature == RESOURCE:
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
     if signature in (ASSET, ARCHIVE):
@@ -211,6 +224,7 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "stackTrace": [{"sourcePosition": position} if position else {} for position in r.stack_trace],
         "ignoreChanges": list(r.ignore_changes),
         "replaceOnChanges": list(r.replace_on_changes),
+        "resourceHooks": {k: list(v) for k, v in sorted(r.resource_hooks.items())},
     }
     head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
     kept = value(r.unused) if r.unused else {}
