@@ -8,7 +8,6 @@ without an `end` is a pending operation: nobody knows whether it happened.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import threading
@@ -20,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine.journal import Journal, entries
 from local.engine.resource import ResourceState, from_json, to_json
 from local.engine.secrets import Crypter
 
@@ -96,7 +96,7 @@ def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
 
 
 class Store:
-    """The state in memory and on disk. Each change is durable when its method returns. Safe from several threads."""
+    """The state in memory and on disk. A change outlives a kill when its method returns. Thread-safe."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Store:
         self._salt = salt
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lock = threading.Lock()
-        self._journal: int | None = None
+        self._journal = Journal(directory / JOURNAL_FILE)
         self.snapshot = _load(directory, crypter)
         self._sequence = max(self.snapshot.pending, default=0)
         if writable:
@@ -131,14 +131,14 @@ class Store:
             self._sequence += 1
             number = self._sequence
             pending = PendingOperation(operation, resource)
-            self._append({"op": "begin", "number": number, "pending": _pending_json(pending, self._crypter)})
+            self._journal.append({"op": "begin", "number": number, "pending": _pending_json(pending, self._crypter)})
             self.snapshot.pending[number] = pending
             return number
 
     def end(self, number: int) -> None:
         """Note that a side effect happened or certainly did not."""
         with self._lock:
-            self._append({"op": "end", "number": number})
+            self._journal.append({"op": "end", "number": number})
             self.snapshot.pending.pop(number, None)
 
     def settle(self, urn: str) -> None:
@@ -157,13 +157,13 @@ class Store:
             doomed = replace(condemns, delete=True) if condemns is not None else None
             if doomed is not None:
                 entry["condemned"] = to_json(doomed, self._crypter)
-            self._append(entry)
+            self._journal.append(entry)
             _put(self.snapshot, resource, ends, doomed)
 
     def remove(self, resource: ResourceState, *, ends: int | None = None) -> None:
         """Forget a resource."""
         with self._lock:
-            self._append({"op": "remove", "key": list(resource.key), "ends": ends})
+            self._journal.append({"op": "remove", "key": list(resource.key), "ends": ends})
             _remove(self.snapshot, resource.key, ends)
 
     def export(self) -> Json:
@@ -184,33 +184,12 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-            self._close()
-            (self._directory / JOURNAL_FILE).unlink(missing_ok=True)
+            self._journal.remove()
 
     def close(self) -> None:
         """Let go of the journal's file; nothing is written."""
         with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._journal is not None:
-            os.close(self._journal)
-            self._journal = None
-
-    def _append(self, entry: Json) -> None:
-        if self._journal is None:
-            path = self._directory / JOURNAL_FILE
-            self._journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        line = (json.dumps(entry, separators=(",", ":")) + "\n").encode()
-        end = os.fstat(self._journal).st_size
-        try:
-            if os.write(self._journal, line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._directory / JOURNAL_FILE))
-            os.fsync(self._journal)
-        except OSError:
-            # Half a line in the middle, with other threads' lines after it, would make the whole state unreadable.
-            os.ftruncate(self._journal, end)
-            raise
+            self._journal.close()
 
 
 def _put(
@@ -243,16 +222,11 @@ def _load(directory: Path, crypter: Crypter) -> Snapshot:
         journal = directory / JOURNAL_FILE
         if journal.exists():
             path = journal
-            for line in _whole_lines(journal.read_bytes()):
-                _replay(snapshot, json.loads(line), crypter)
+            for entry in entries(journal):
+                _replay(snapshot, entry, crypter)
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"{path} is not a state that this engine can read: {type(error).__name__}: {error}") from error
     return snapshot
-
-
-def _whole_lines(data: bytes) -> list[bytes]:
-    # What follows the last newline was being written when the run was killed: its step had not begun.
-    return [line for line in data.split(b"\n")[:-1] if line]
 
 
 def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
