@@ -8,9 +8,25 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from google.protobuf.struct_pb2 import Struct
+
+from local.engine import urn as urns
 from local.engine.resource import ResourceState, Timeouts
-from local.engine.values import PropertyMap
+from local.engine.values import PropertyMap, Value
 from local.engine.wire import from_struct
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A former name of a resource: its whole URN, or what was different then; "" is as now."""
+
+    urn: str = ""
+    name: str = ""
+    type: str = ""
+    parent: str = ""
+    no_parent: bool = False
+    project: str = ""
+    stack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,9 @@ class Goal:
     version: str = ""
     protect: bool | None = None
     retain_on_delete: bool | None = None
+    aliases: tuple[Alias, ...] = ()
+    import_id: str = ""
+    """The id of the object that is to be taken over instead of making one."""
     template: ResourceState | None = None
     """The remaining options, in the state's own form."""
 
@@ -41,6 +60,9 @@ def goal_of(request: Any, root: str) -> Goal:
         dependencies=tuple(sorted(request.dependencies)),
         property_dependencies={k: tuple(sorted(v.urns)) for k, v in request.propertyDependencies.items()},
         deleted_with=request.deletedWith,
+        replace_with=tuple(request.replace_with),
+        replacement_trigger=_trigger(request),
+        hide_diffs=tuple(request.hideDiffs),
         additional_secret_outputs=tuple(request.additionalSecretOutputs),
         ignore_changes=tuple(request.ignoreChanges),
         replace_on_changes=tuple(request.replaceOnChanges),
@@ -60,8 +82,27 @@ def goal_of(request: Any, root: str) -> Goal:
         version=request.version,
         protect=request.protect if request.HasField("protect") else None,
         retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
+        aliases=_aliases(request),
+        import_id=request.importId,
         template=template,
     )
+
+
+def _aliases(request: Any) -> tuple[Alias, ...]:
+    found = [Alias(urn=urn) for urn in request.aliasURNs]
+    for alias in request.aliases:
+        spec = alias.spec
+        found.append(Alias(alias.urn, spec.name, spec.type, spec.parentUrn, spec.noParent, spec.project, spec.stack))
+    for alias in found:
+        if alias.urn:
+            urns.check(alias.urn)
+    return tuple(found)
+
+
+def _trigger(request: Any) -> Value:
+    if not request.HasField("replacement_trigger"):
+        return None
+    return from_struct(Struct(fields={"trigger": request.replacement_trigger})).get("trigger")
 
 
 _ENGINE: Final = str(Path(__file__).parent)

@@ -59,6 +59,11 @@ def covers(pattern: Path, path: Path) -> bool:
     return all(p == "*" or p == s for p, s in zip(pattern, path, strict=False))
 
 
+def holds(pattern: Path, path: Path) -> bool:
+    """Whether a change at `path` lies at or under `pattern`."""
+    return len(pattern) <= len(path) and covers(pattern, path)
+
+
 def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[str]) -> dict[str, Value]:
     """The new values with the old ones at each ignored path; where the old has none, the new one goes."""
     result: dict[str, Value] = copy.deepcopy(news)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from local.engine import paths
 from local.engine.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.resource import ResourceState
 from local.engine.urn import is_provider, name_of
-from local.engine.values import Secret, Value
+from local.engine.values import Secret, Value, without_secrets
+
+_INIT_ERROR: Final = "#initerror"
+"""The path by which `replaceOnChanges` names that a resource did not become ready; `*` holds it, too."""
 
 
 class Op(StrEnum):
@@ -24,6 +28,12 @@ class Op(StrEnum):
     CREATE_REPLACEMENT = "create-replacement"
     DELETE_REPLACED = "delete-replaced"
     REFRESH = "refresh"
+    READ = "read"
+    READ_REPLACEMENT = "read-replacement"
+    DISCARD = "discard"
+    DISCARD_REPLACED = "discard-replaced"
+    IMPORT = "import"
+    IMPORT_REPLACEMENT = "import-replacement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,11 @@ class ProtectedError(Exception):
     """A protected resource would have to be deleted or replaced."""
 
 
-def decide(old: ResourceState, new: ResourceState, diff: DiffResult) -> Decision:
-    """The step for a resource that exists. Raises ProtectedError if that would delete a protected one."""
+def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Sequence[str] = ()) -> Decision:
+    """The step for a resource that exists. Raises ProtectedError if that would delete a protected one.
+
+    `forced` names reasons to replace it that do not lie in its properties.
+    """
     detailed = dict(diff.detailed)
     if not detailed and diff.changed is not False:
         detailed = differences(old.inputs, new.inputs)
@@ -56,12 +69,15 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult) -> Decision
             detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
-    if changed:
-        replace_keys += _forced(detailed, new.replace_on_changes)
+    replace_keys += _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
     if old.provider and new.provider and _provider_changed(old.provider, new.provider):
         replace_keys.append("provider")
+    if triggered(old.replacement_trigger, new.replacement_trigger):
+        replace_keys.append("replacementTrigger")
+    replace_keys += forced
     if replace_keys:
-        if old.protect:
+        # What is no longer to be protected may be replaced in the same run.
+        if old.protect and new.protect:
             raise ProtectedError(
                 f"{old.urn} must be replaced (because of {', '.join(dict.fromkeys(replace_keys))}) but is protected; "
                 "take `protect` off it first"
@@ -73,9 +89,19 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult) -> Decision
     return Decision(Op.SAME)
 
 
-def _forced(detailed: Mapping[str, PropertyDiff], patterns: Sequence[str]) -> list[str]:
+def _forced(detailed: Mapping[str, PropertyDiff], patterns: Sequence[str], *, broken: bool) -> list[str]:
     parsed = [paths.parse(p) for p in patterns]
-    return [p for p in detailed if any(paths.covers(w, paths.parse(p)) for w in parsed)]
+    candidates = [*detailed, *([_INIT_ERROR] if broken else ())]
+    return [p for p in candidates if any(paths.holds(w, paths.parse(p)) for w in parsed)]
+
+
+def triggered(old: Value, new: Value) -> bool:
+    """Whether a changed replacement trigger asks for a replacement: not where there was none before, or is none now.
+
+    What is not known yet counts as changed; whether it is secret does not count.
+    """
+    old, new = without_secrets(old), without_secrets(new)
+    return old is not None and new is not None and (old != new or isinstance(old, bool) != isinstance(new, bool))
 
 
 def _provider_changed(old: str, new: str) -> bool:

@@ -35,6 +35,10 @@ class ResourceState:
     """What the provider calls it; "" while it does not exist, UNKNOWN for a new provider instance in a preview."""
     inputs: PropertyMap = field(default_factory=dict)
     outputs: PropertyMap = field(default_factory=dict)
+    external: bool = False
+    """Only read (`get`): somebody else's, never changed nor deleted."""
+    import_id: str = ""
+    """By what id it was imported."""
     parent: str = ""
     provider: str = ""
     """The provider instance, as `URN::ID`; empty for components and for provider instances themselves."""
@@ -43,12 +47,18 @@ class ResourceState:
     protect: bool = False
     retain_on_delete: bool = False
     deleted_with: str = ""
+    replace_with: tuple[str, ...] = ()
+    """The URNs with which it is replaced."""
+    replacement_trigger: Value = None
+    """Where this value changes, the resource is replaced; None is no value."""
     delete: bool = False
     """Replaced already, still to be deleted."""
     additional_secret_outputs: tuple[str, ...] = ()
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     delete_before_replace: bool | None = None
+    hide_diffs: tuple[str, ...] = ()
+    """The property paths whose differences are not shown."""
     timeouts: Timeouts = Timeouts()
     resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of the hooks that are bound to it, by Pulumi's kind of hook (BeforeCreate, ..., OnError)."""
@@ -81,6 +91,7 @@ class ResourceState:
             needed.add(self.provider.rpartition("::")[0])
         if self.deleted_with:
             needed.add(self.deleted_with)
+        needed |= {*self.replace_with}
         return needed - {self.urn}
 
 
@@ -114,6 +125,8 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         id=left.pop("id", ""),
         inputs=decode(left.pop("inputs", None) or {}, crypter),
         outputs=decode(left.pop("outputs", None) or {}, crypter),
+        external=bool(left.pop("external", False)),
+        import_id=left.pop("importID", ""),
         parent=left.pop("parent", ""),
         provider=left.pop("provider", ""),
         dependencies=_texts(left, "dependencies"),
@@ -121,6 +134,9 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         protect=bool(left.pop("protect", False)),
         retain_on_delete=bool(left.pop("retainOnDelete", False)),
         deleted_with=left.pop("deletedWith", ""),
+        replace_with=_texts(left, "replaceWith"),
+        replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
+        hide_diffs=_texts(left, "hideDiff"),
         delete=bool(left.pop("delete", False)),
         additional_secret_outputs=_texts(left, "additionalSecretOutputs"),
         ignore_changes=_texts(left, "ignoreChanges"),
@@ -209,6 +225,8 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "inputs": value(_sorted(r.inputs)),
         "outputs": value(_sorted(r.outputs)),
         "parent": r.parent,
+        "external": r.external,
+        "importID": r.import_id,
         "protect": r.protect,
         "dependencies": list(r.dependencies),
         "initErrors": list(r.init_errors),
@@ -218,6 +236,8 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "customTimeouts": timeouts,
         "retainOnDelete": r.retain_on_delete,
         "deletedWith": r.deleted_with,
+        "replaceWith": list(r.replace_with),
+        "hideDiff": list(r.hide_diffs),
         "created": r.created,
         "modified": r.modified,
         "sourcePosition": r.source_position,
@@ -228,6 +248,9 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
     }
     head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
     kept = value(r.unused) if r.unused else {}
+    if r.replacement_trigger is not None:
+        # Also where it is false or empty: that is a value like any other.
+        head["replacementTrigger"] = value(r.replacement_trigger)
     return kept | head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
 
 

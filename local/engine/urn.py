@@ -31,6 +31,11 @@ def name_of(urn: str) -> str:
     return _fields(urn)[3]
 
 
+def check(urn: str) -> None:
+    """Raise ValueError for a text that is no URN."""
+    _fields(urn)
+
+
 def is_provider(type: str) -> bool:
     """Whether resources of this type are provider instances."""
     return type.startswith(PROVIDER_PREFIX)

@@ -21,7 +21,7 @@ from local.engine.planner import (
 )
 from local.engine.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.resource import ResourceState
-from local.engine.values import Secret
+from local.engine.values import UNKNOWN, Secret
 
 
 def resource(name: str, **fields: Any) -> ResourceState:
@@ -130,9 +130,50 @@ def test_the_programs_word_on_delete_before_replace_beats_the_providers() -> Non
     assert not decide(old, resource("x", inputs={"a": 2}, delete_before_replace=False), diff).delete_first
 
 
-def test_a_protected_resource_is_not_replaced() -> None:
+def test_a_protected_resource_is_not_replaced_unless_the_program_takes_the_protection_off() -> None:
+    diff = DiffResult(True, replaces=("a",))
     with pytest.raises(ProtectedError, match="because of a"):
-        decide(resource("x", protect=True), resource("x"), DiffResult(True, replaces=("a",)))
+        decide(resource("x", protect=True), resource("x", protect=True), diff)
+    assert decide(resource("x", protect=True), resource("x"), diff).op is Op.REPLACE
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "replaced"),
+    [
+        ("*", "spec.a", True),
+        ("spec", "spec.a[1].b", True),
+        ("spec.a[*].b", "spec.a[1].b", True),
+        ("spec.a[0]", "spec.a[1].b", False),
+        ("spec.a[1].b", "spec", False),
+    ],
+)
+def test_replace_on_changes_holds_what_lies_at_or_under_its_path(pattern: str, path: str, replaced: bool) -> None:
+    new = resource("x", replace_on_changes=(pattern,))
+    diff = DiffResult(True, detailed={path: PropertyDiff(DiffKind.UPDATE)})
+    assert (decide(resource("x"), new, diff).op is Op.REPLACE) == replaced
+
+
+def test_replace_on_any_change_holds_that_it_did_not_become_ready() -> None:
+    broken = resource("x", init_errors=("no",))
+    assert decide(broken, resource("x", replace_on_changes=("*",)), DiffResult(False)).replace_keys == ("#initerror",)
+    assert decide(broken, resource("x", replace_on_changes=("a",)), DiffResult(False)).op is Op.UPDATE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [
+        (1, 1, False),
+        (1, 2, True),
+        (1, True, True),
+        (None, 1, False),
+        (1, None, False),
+        (Secret("a"), "a", False),
+        ("a", UNKNOWN, True),
+    ],
+)
+def test_a_replacement_trigger_that_changes_replaces(old: Any, new: Any, replaced: bool) -> None:
+    decision = decide(resource("x", replacement_trigger=old), resource("x", replacement_trigger=new), DiffResult(False))
+    assert decision.replace_keys == (("replacementTrigger",) if replaced else ())
 
 
 def test_what_is_not_ready_is_updated_even_without_a_difference() -> None:
