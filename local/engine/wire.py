@@ -42,6 +42,11 @@ def from_struct(struct: struct_pb2.Struct) -> PropertyMap:
     return {k: v for k, field in struct.fields.items() if (v := _from_value(field)) is not None}
 
 
+def is_unknown(value: struct_pb2.Value) -> bool:
+    """Whether a value of the wire stands for one that is not known yet."""
+    return value.string_value in _UNKNOWN_TEXTS
+
+
 def to_struct(values: PropertyMap, *, secrets: bool = True, resources: bool = True) -> struct_pb2.Struct:
     """The engine's values for the wire; without `secrets`, `resources` these go plain, and as id or URN."""
     struct = struct_pb2.Struct()
