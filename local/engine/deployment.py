@@ -13,7 +13,7 @@ from typing import Final
 
 from local.engine import apply, pending
 from local.engine import urn as urns
-from local.engine.deletion import delete_all
+from local.engine.deletion import delete_all, targeted
 from local.engine.events import StepInfo
 from local.engine.goal import Goal
 from local.engine.paths import keep_old
@@ -29,8 +29,9 @@ from local.engine.policies import Policies
 from local.engine.provider import DiffResult, PartialFailure, Provider, ProviderError
 from local.engine.replacement import Replacement
 from local.engine.resource import ResourceState
-from local.engine.run import Reported, Run, StackError, info_of
-from local.engine.values import UNKNOWN, PropertyMap, Value
+from local.engine.run import Absence, Absent, Reported, Run, StackError, info_of
+from local.engine.targets import Selection, needed_by
+from local.engine.values import UNKNOWN, PropertyMap, Value, has_unknowns
 from local.engine.wire import UNKNOWN_TEXT
 
 INTERNAL: Final = "__internal"
@@ -47,12 +48,16 @@ class Deployment:
         self._components: dict[str, Mapping[str, str]] = {}
         self._claimed: set[str] = set()
         self._replacement = Replacement(run)
+        self._selection = Selection(run.targets)
         self.new_outputs: PropertyMap | None = None
 
     def register(self, goal: Goal) -> ResourceState:
-        """Bring one resource about. Raises StackError, ProviderError, ProtectedError; they are reported already."""
+        """Bring one resource about.
+
+        Raises StackError, reported already, which ends the program, or Absent, with which it goes on.
+        """
         run = self.run
-        if run.failed and not run.dry_run:
+        if run.stopping and not run.dry_run:
             raise StackError("the run has failed already")
         urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
         try:
@@ -60,12 +65,20 @@ class Deployment:
             if urns.is_provider(goal.type):
                 run.providers.check_known(urns.package_of(goal.type))
             state = self._state_of(urn, goal)
-            done = self._provider_instance(state) if urns.is_provider(goal.type) else self._resource(state)
-        except Reported:
+            if not self._selection.includes(state, exists=urn in self._olds):
+                done = self._untargeted(state)
+            else:
+                self._check_needs(state)
+                done = self._provider_instance(state) if urns.is_provider(goal.type) else self._resource(state)
+        except Absent:
             raise
         except (StackError, ProviderError, ProtectedError) as error:
-            run.fail(str(error), urn)
-            raise StackError(str(error), urn) from error
+            if not isinstance(error, Reported):
+                run.fail(str(error), urn)
+            run.errored.add(urn)
+            if run.continue_on_error:
+                raise Absent(urn, Absence.FAILED) from error
+            raise Reported(str(error), urn) from error
         with run.lock:
             run.registered[urn] = done
             self._components[urn] = goal.providers
@@ -75,9 +88,13 @@ class Deployment:
         """Take a component's outputs; the root stack's are the stack's."""
         run = self.run
         with run.lock:
+            if urn in run.errored or urn in self._selection.skipped or urn in self._selection.kept:
+                return
             state = run.registered.get(urn)
             if state is None:
                 raise StackError(f"outputs for {urn}, which is not registered", urn)
+            if not run.dry_run:
+                outputs = self._known(urn, outputs)
             done = replace(state, outputs=outputs)
             run.registered[urn] = done
             if urns.type_of(urn) == urns.STACK_TYPE:
@@ -93,28 +110,65 @@ class Deployment:
             raise StackError(f"{urn} is not registered")
         return found
 
-    def finish(self) -> None:
-        """After the program: the stack's policies, then delete what it no longer mentions."""
+    def _known(self, urn: str, outputs: PropertyMap) -> PropertyMap:
+        """The outputs; what came to nothing this time (a failed or untargeted resource's) stays what it was."""
+        before = self._olds[urn].outputs if urn in self._olds else {}
+        kept = {k: before[k] for k, v in outputs.items() if has_unknowns(v) and k in before}
+        return {k: v for k, v in outputs.items() if not has_unknowns(v)} | kept
+
+    def finish(self, *, complete: bool) -> None:
+        """After the program: the stack's policies, then delete what it no longer mentions.
+
+        Not if the program was not `complete`: it may have had more to mention.
+        """
         run = self.run
-        if run.failed:
+        if run.stopping or not complete or not self._check_targets():
             return
-        self.policies.check_stack(run, list(run.registered.values()))
-        if run.failed and not run.dry_run:
+        if not run.failed:
+            self.policies.check_stack(run, list(run.registered.values()))
+        if run.stopping and not run.dry_run:
             return
         for interrupted in self._interrupted.values():
             # The program no longer wants it; to be deleted it must be known.
             pending.adopt(run, interrupted)
-        leftovers = [
-            r
-            for r in run.store.snapshot.all()
-            if r.delete or (r.urn not in run.registered and r.urn not in self._replacement.deleted)
-        ]
+        resources = run.store.snapshot.all()
+        mentioned = run.registered.keys() | self._replacement.deleted | self._selection.skipped | run.errored
+        needed = needed_by(run.errored, resources)
+        leftovers = [r for r in resources if (r.delete or r.urn not in mentioned) and r.urn not in needed]
         try:
-            delete_all(run, leftovers)
+            delete_all(run, targeted(run, leftovers) or ())
         except ProtectedError as error:
             run.fail(str(error))
 
+    def _check_targets(self) -> bool:
+        """Whether each target exists. Only the program says what there would be, so this comes after it."""
+        run = self.run
+        unknown = run.targets.unknown({*self._olds, *self._claimed}) if run.targets else []
+        for message in unknown:
+            run.fail(message)
+        return not unknown
+
     # One resource.
+
+    def _untargeted(self, goal: ResourceState) -> ResourceState:
+        """What exists stays as it is, whatever the program wants of it; what does not exist is not made."""
+        run = self.run
+        if run.replaces is not None and run.replaces.names(goal.urn):
+            raise StackError("--replace names it, but --target does not: it has to be a target, too")
+        old = self._olds.get(goal.urn)
+        if old is None:
+            raise Absent(goal.urn, Absence.UNTARGETED)
+        with run.step(info_of(Op.SAME, old=old, new=old)):
+            return old
+
+    def _check_needs(self, goal: ResourceState) -> None:
+        """Raise what is to be raised if something that it needs is not there, and will not be in this run."""
+        run = self.run
+        if missing := self._selection.missing(goal):
+            raise StackError(f"it needs {', '.join(sorted(missing))}, which does not exist and is no --target")
+        if run.continue_on_error and goal.requires() & run.errored:
+            run.errored.add(goal.urn)
+            raise Absent(goal.urn, Absence.SKIPPED)
 
     def _claim(self, urn: str) -> None:
         with self.run.lock:
@@ -298,7 +352,8 @@ class Deployment:
 
     def _decide(self, provider: Provider, old: ResourceState, goal: ResourceState) -> Decision:
         diff = provider.diff(goal.urn, str(old.id), old.inputs, old.outputs, goal.inputs, goal.ignore_changes)
-        return decide(old, goal, diff)
+        asked = self.run.replaces is not None and self.run.replaces.names(goal.urn)
+        return decide(old, goal, diff, ("id",) if asked else ())
 
     def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
         old = self._olds[goal.urn]

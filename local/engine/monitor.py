@@ -20,7 +20,7 @@ from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic
 from local.engine.goal import goal_of
 from local.engine.paths import PathError
-from local.engine.run import StackError
+from local.engine.run import Absence, Absent, StackError
 from local.engine.values import UNKNOWN
 from local.engine.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
 
@@ -76,7 +76,7 @@ class Monitor:
 
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""
-        self._run.fail("interrupted")
+        self._run.interrupt()
 
     # ResourceMonitor.
 
@@ -103,7 +103,10 @@ class Monitor:
         del context
         with self._answering():
             self._refuse_unknown_options(request)
-            state = self._deployment.register(goal_of(request, self._run.project_root))
+            try:
+                state = self._deployment.register(goal_of(request, self._run.project_root))
+            except Absent as absent:
+                return self._without(request, absent)
             # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
             outputs = state.outputs if state.custom else {}
             return resource_pb2.RegisterResourceResponse(
@@ -112,6 +115,14 @@ class Monitor:
                 id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
                 object=to_struct(outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
+
+    def _without(self, request: Any, absent: Absent) -> Any:
+        """The answer to a program that goes on without the resource: nothing of it is known."""
+        if absent.why is Absence.UNTARGETED:
+            return resource_pb2.RegisterResourceResponse(urn=absent.urn, unknown=True)
+        if not request.supportsResultReporting:
+            raise absent
+        return resource_pb2.RegisterResourceResponse(urn=absent.urn, result=resource_pb2.Result.FAIL)
 
     def RegisterResourceOutputs(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from local.engine import pending
-from local.engine.deletion import delete_all
+from local.engine.deletion import delete_all, targeted, unprotected
 from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic, Prelude, Sink, Summary, without_texts
 from local.engine.lock import StackLock
@@ -25,10 +26,16 @@ from local.engine.providers import ProviderFactory, ProviderRegistry
 from local.engine.refresh import refresh as refresh_all
 from local.engine.run import Run
 from local.engine.session import Request, Session, open_session
+from local.engine.targets import Targets
 from local.engine.values import PropertyMap
 
 NO_ENGINE = "127.0.0.1:0"
 """A pack is given an engine's address to log to; it has nothing to log that does not come back in its answers."""
+
+
+def default_parallel() -> int:
+    """As many at once as the CLI works on: they wait for others more than they work."""
+    return max(16, 4 * (os.cpu_count() or 1))
 
 
 class ProgramRunner(Protocol):
@@ -47,138 +54,168 @@ class Providers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run uses beside the stack itself."""
+    """What a run uses beside the stack itself, and how it goes about it. Not every operation heeds every option."""
 
     make_providers: Callable[[Session, Callable[[str], None]], Providers]
     policy_packs: Sequence[tuple[Path, Mapping[str, Any] | None]] = ()
     """Each pack's folder, and its configuration."""
     run_program: ProgramRunner = field(default=run_in_process)
-    parallel: int = 16
+    parallel: int = field(default_factory=default_parallel)
+    """How many resources are worked on at once."""
+    targets: Targets | None = None
+    """Which resources it is about; None: all."""
+    replaces: Targets | None = None
+    """What preview and up replace whether or not it differs."""
+    refresh: bool = False
+    """Before anything else, bring the state up to date with what is."""
+    continue_on_error: bool = False
+    """After a failure, go on with whatever does not need what failed."""
+    preview_only: bool = False
+    """In refresh and destroy: only tell."""
+    exclude_protected: bool = False
+    """In a destroy: leave what is protected, and what that needs."""
     clear_pending_creates: bool = False
     """In a refresh: forget what was being created when a run was killed, instead of finishing it."""
 
 
 def preview(request: Request, options: Options, emit: Sink) -> bool:
     """Tell what `up` would do; nothing is changed. Returns whether all went well, as the others do."""
-    return _run_program(request, options, emit, "preview", dry_run=True)
+    return _with_program(request, options, emit, "preview", dry_run=True)
 
 
 def up(request: Request, options: Options, emit: Sink) -> bool:
     """Bring the stack to what the program says."""
-    return _run_program(request, options, emit, "up", dry_run=False)
+    return _with_program(request, options, emit, "up", dry_run=False)
 
 
 def refresh(request: Request, options: Options, emit: Sink) -> bool:
     """Bring the state up to date with what is."""
-
-    def body(run: Run) -> PropertyMap:
-        if options.clear_pending_creates:
-            pending.forget_creates(run)
-        pending.resolve(run, creates=True)
-        refresh_all(run)
-        return run.stack_outputs()
-
-    return _without_program(request, options, emit, "refresh", body)
+    with _opened(request, options, emit, "refresh", dry_run=options.preview_only) as opened:
+        run = opened.run
+        if _exist(run, run.targets):
+            if options.clear_pending_creates:
+                pending.forget_creates(run)
+            pending.resolve(run, creates=True)
+            refresh_all(run)
+        return opened.end(run.stack_outputs())
 
 
 def destroy(request: Request, options: Options, emit: Sink) -> bool:
     """Delete everything that the state knows."""
-
-    def body(run: Run) -> PropertyMap:
-        pending.resolve(run, creates=True)
-        try:
-            delete_all(run, run.store.snapshot.all())
-        except ProtectedError as error:
-            run.fail(str(error))
-        return run.stack_outputs()
-
-    return _without_program(request, options, emit, "destroy", body)
+    with _opened(request, options, emit, "destroy", dry_run=options.preview_only) as opened:
+        run = opened.run
+        if _exist(run, run.targets):
+            pending.resolve(run, creates=True)
+            if _refreshed(run, options):
+                _delete(run, options)
+        return opened.end(run.stack_outputs())
 
 
-def _run_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:
-    with ExitStack() as cleanup:
-        lock = cleanup.enter_context(nullcontext() if dry_run else StackLock(request.stack_dir))
-        session = open_session(request, writable=not dry_run)
-        emit = without_texts(emit, _secret_texts(session))
-        run, started = _begin(cleanup, session, request, options, emit, name, dry_run=dry_run, lock=lock)
-        policies = Policies(_starts(options, session, request, emit, dry_run=dry_run))
-        cleanup.callback(policies.close)
+def _delete(run: Run, options: Options) -> None:
+    resources = run.store.snapshot.all()
+    candidates = unprotected(resources) if options.exclude_protected else resources
+    if len(candidates) < len(resources):
+        kept = len(resources) - len(candidates)
+        run.emit(Diagnostic("info", f"{kept} stay: what is protected, and what that needs"))
+    try:
+        delete_all(run, targeted(run, candidates) or ())
+    except ProtectedError as error:
+        run.fail(str(error))
+
+
+def _with_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:
+    with _opened(request, options, emit, name, dry_run=dry_run) as opened:
+        run, session = opened.run, opened.session
+        policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
+        opened.cleanup.callback(policies.close)
         pending.resolve(run, creates=False)
+        if not _refreshed(run, options) or not _exist(run, run.replaces):
+            return opened.end(run.stack_outputs())
         deployment = Deployment(run, policies)
         program = ProgramRun(session.project.name, request.stack, session.config, session.project.main, dry_run)
         monitor = Monitor(deployment)
-        failure = options.run_program(program, monitor, partial(_line, emit))
+        failure = options.run_program(program, monitor, partial(_line, run.emit))
         if monitor.crash is not None:
             raise monitor.crash
         # A registration that failed fails the program, too: that was told already.
-        if failure is not None and not run.failed:
+        if failure is not None and (not run.failed or run.continue_on_error):
             run.fail(failure)
-        deployment.finish()
+        deployment.finish(complete=failure is None)
         if policies.violated:
             run.failed = True
-        new_outputs = run.stack_outputs() if deployment.new_outputs is None else deployment.new_outputs
-        return _end(run, started, new_outputs, policies.versions() if options.policy_packs else {})
+        outputs = run.stack_outputs() if deployment.new_outputs is None else deployment.new_outputs
+        return opened.end(outputs, policies.versions() if options.policy_packs else {})
 
 
-def _without_program(
-    request: Request, options: Options, emit: Sink, name: str, body: Callable[[Run], PropertyMap]
-) -> bool:
-    with ExitStack() as cleanup:
-        lock = cleanup.enter_context(StackLock(request.stack_dir))
-        session = open_session(request, writable=True)
-        emit = without_texts(emit, _secret_texts(session))
-        run, started = _begin(cleanup, session, request, options, emit, name, dry_run=False, lock=lock)
-        return _end(run, started, body(run), {})
+def _exist(run: Run, asked: Targets | None) -> bool:
+    """Whether the state has each resource that is asked for; if not, that is told."""
+    unknown = asked.unknown(run.store.snapshot.live()) if asked is not None else []
+    for message in unknown:
+        run.fail(message)
+    return not unknown
+
+
+def _refreshed(run: Run, options: Options) -> bool:
+    """Bring the state up to date, if that is wanted; False if that failed, so that nothing is planned from it."""
+    if options.refresh:
+        refresh_all(run, note="found by the refresh")
+        # The summary tells what was done, not what was found.
+        run.counts.clear()
+    return not run.stopping and not (options.refresh and run.failed)
 
 
 @dataclass(frozen=True, slots=True)
-class _Started:
-    at: float
-    outputs: PropertyMap
+class _Opened:
+    """A run on an opened stack, and how it ends."""
+
+    run: Run
+    session: Session
+    cleanup: ExitStack
+    started: float
+    old_outputs: PropertyMap
+
+    def end(self, outputs: PropertyMap, packs: Mapping[str, str] | None = None) -> bool:
+        """Write the state, tell the summary; returns whether all went well."""
+        run = self.run
+        pending.report_remaining(run)
+        if not run.dry_run:
+            run.store.compact()
+        seconds = time.monotonic() - self.started
+        run.emit(Summary(run.dry_run, run.counts, seconds, run.failed, self.old_outputs, outputs, packs or {}))
+        return not run.failed
 
 
-def _begin(
-    cleanup: ExitStack,
-    session: Session,
-    request: Request,
-    options: Options,
-    emit: Sink,
-    name: str,
-    *,
-    dry_run: bool,
-    lock: StackLock | None,
-) -> tuple[Run, _Started]:
-    started = time.monotonic()
-    if not dry_run:
-        cleanup.callback(session.store.close)
-    emit(Prelude(name, request.stack, session.config.masked()))
-    if lock is not None and lock.taken_over is not None:
-        emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
-    shared = options.make_providers(session, partial(_line, emit))
-    cleanup.callback(shared.close)
-    registry = ProviderRegistry(shared.factories())
-    cleanup.callback(registry.close)
-    run = Run(
-        project=session.project.name,
-        stack=request.stack,
-        config=session.config,
-        store=session.store,
-        providers=registry,
-        emit=emit,
-        dry_run=dry_run,
-        project_root=str(session.project.directory),
-        parallel=options.parallel,
-    )
-    return run, _Started(started, run.stack_outputs())
-
-
-def _end(run: Run, started: _Started, new_outputs: PropertyMap, packs: Mapping[str, str]) -> bool:
-    pending.report_remaining(run)
-    if not run.dry_run:
-        run.store.compact()
-    seconds = time.monotonic() - started.at
-    run.emit(Summary(run.dry_run, run.counts, seconds, run.failed, started.outputs, new_outputs, packs))
-    return not run.failed
+@contextmanager
+def _opened(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> Iterator[_Opened]:
+    with ExitStack() as cleanup:
+        lock = None if dry_run else cleanup.enter_context(StackLock(request.stack_dir))
+        session = open_session(request, writable=not dry_run)
+        emit = without_texts(emit, [session.config.values[k] for k in session.config.secret_keys])
+        started = time.monotonic()
+        if not dry_run:
+            cleanup.callback(session.store.close)
+        emit(Prelude(name, request.stack, session.config.masked()))
+        if lock is not None and lock.taken_over is not None:
+            emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
+        shared = options.make_providers(session, partial(_line, emit))
+        cleanup.callback(shared.close)
+        registry = ProviderRegistry(shared.factories())
+        cleanup.callback(registry.close)
+        run = Run(
+            project=session.project.name,
+            stack=request.stack,
+            config=session.config,
+            store=session.store,
+            providers=registry,
+            emit=emit,
+            dry_run=dry_run,
+            project_root=str(session.project.directory),
+            parallel=options.parallel,
+            targets=options.targets,
+            replaces=options.replaces,
+            continue_on_error=options.continue_on_error,
+        )
+        yield _Opened(run, session, cleanup, started, run.stack_outputs())
 
 
 def _starts(
@@ -199,10 +236,6 @@ def _starts(
         )
         for directory, config in options.policy_packs
     ]
-
-
-def _secret_texts(session: Session) -> list[str]:
-    return [session.config.values[k] for k in session.config.secret_keys]
 
 
 def _line(emit: Sink, line: str) -> None:

@@ -153,23 +153,6 @@ def _compare(old: Value, new: Value, path: paths.Path, found: dict[str, Property
         found[paths.write(path)] = PropertyDiff(DiffKind.UPDATE)
 
 
-def deletions(candidates: Iterable[ResourceState]) -> list[list[ResourceState]]:
-    """The resources to delete in waves: whatever needs another goes in an earlier wave."""
-    remaining = list(candidates)
-    waves: list[list[ResourceState]] = []
-    while remaining:
-        needed = {urn for r in remaining for urn in r.requires()}
-        # A replaced resource shares its URN with its successor, which does not need it.
-        wave = [r for r in remaining if r.urn not in needed]
-        if not wave:
-            # Only a damaged state has a cycle; then any order is as good.
-            wave = remaining[-1:]
-        waves.append(wave)
-        gone = {r.key for r in wave}
-        remaining = [r for r in remaining if r.key not in gone]
-    return waves
-
-
 def check_protection(candidates: Iterable[ResourceState]) -> None:
     """Raise ProtectedError, naming them all, if a protected resource is among those to be deleted."""
     protected = [r.urn for r in candidates if r.protect]

@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from local.engine import paths
 from local.engine.events import StepInfo
+from local.engine.parallel import Independent, run_all
 from local.engine.planner import Op, differences, is_hidden
 from local.engine.resource import ResourceState, with_secret_outputs
 from local.engine.run import Reported, Run, info_of
 from local.engine.urn import is_provider
 
 
-def refresh(run: Run) -> None:
-    """Refresh all resources, independent of each other. What is gone is forgotten; nothing real is changed."""
+def refresh(run: Run, *, note: str = "") -> None:
+    """Refresh all resources, or the targets, independent of each other. Nothing real is changed.
+
+    What is gone is forgotten. A preview keeps what it finds in memory, for what is planned after it. The `note` stands
+    beside what changed.
+    """
     resources = run.store.snapshot.ordered()
-    with ThreadPoolExecutor(run.parallel, thread_name_prefix="refresh") as pool:
-        for result in [pool.submit(_refresh_one, run, r) for r in resources]:
-            result.result()
+    if run.targets is not None:
+        chosen = run.targets
+        found = chosen.with_dependents(resources) if chosen.dependents else set()
+        resources = [r for r in resources if chosen.names(r.urn) or r.urn in found]
+    run_all(
+        Independent(resources),
+        lambda resource: _refresh_one(run, resource, note),
+        workers=run.parallel,
+        # One that cannot be read is no reason not to look at the others.
+        stopping=lambda: run.interrupted,
+        interrupt=run.interrupt,
+    )
 
 
-def _refresh_one(run: Run, old: ResourceState) -> None:
+def _refresh_one(run: Run, old: ResourceState, note: str) -> bool:
     if not old.custom or is_provider(old.type):
         run.count(info_of(Op.SAME, old=old, new=old))
-        return
+        return True
     try:
         with run.step(info_of(Op.REFRESH, old=old, new=old)) as finish:
-            finish(_read(run, old))
+            found = _read(run, old)
+            finish(found if found.op is Op.SAME else replace(found, note=note or found.note))
+            return True
     except Reported:
-        return
+        return False
 
 
 def _read(run: Run, old: ResourceState) -> StepInfo:
     provider = run.provider_of(old)
     found = provider.read(old.urn, str(old.id), old.inputs, old.outputs)
     if found.id is None:
-        if not run.dry_run:
+        if run.dry_run:
+            run.store.snapshot.resources.pop(old.key)
+        else:
             run.store.remove(old)
         return info_of(Op.DELETE, old=old, note="gone")
     new = replace(
@@ -49,7 +66,9 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
     new = with_secret_outputs(new, from_inputs=not provider.accepts_secrets)
     if new == old:
         return info_of(Op.SAME, old=old, new=old)
-    if not run.dry_run:
+    if run.dry_run:
+        run.store.snapshot.resources[new.key] = new
+    else:
         run.store.put(replace(new, modified=run.store.now()))
     if old.init_errors or new.id != old.id:
         return StepInfo(Op.UPDATE, old.urn, old.type, old, new)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local.engine.deletion import delete_one
+from local.engine.deletion import delete_one, unasked_deletion
 from local.engine.planner import Op, ProtectedError, decide, dependents
 from local.engine.resource import ResourceState
-from local.engine.run import Reported, Run
+from local.engine.run import Reported, Run, StackError
 from local.engine.values import UNKNOWN, Value
 
 
@@ -35,6 +35,8 @@ class Replacement:
             if not resource.custom or resource.urn in run.registered:
                 continue
             if self._must_follow(resource, replaced):
+                if run.targets is not None and not (run.targets.dependents or run.targets.names(resource.urn)):
+                    raise StackError(unasked_deletion(resource.urn), resource.urn)
                 replaced.add(resource.urn)
                 doomed.append(resource)
         for resource in reversed(doomed):

@@ -6,8 +6,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from local.engine.events import Diagnostic, Sink, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op, is_hidden
@@ -16,7 +17,8 @@ from local.engine.provider import Provider, ProviderError
 from local.engine.providers import ProviderRegistry
 from local.engine.resource import ResourceState
 from local.engine.state import Store
-from local.engine.urn import package_of
+from local.engine.targets import Targets
+from local.engine.urn import is_provider, package_of
 from local.engine.values import PropertyMap
 
 
@@ -30,6 +32,25 @@ class StackError(Exception):
 
 class Reported(StackError):
     """Something failed, and people were told already."""
+
+
+class Absence(StrEnum):
+    """Why the program gets no resource for a registration, and goes on without it."""
+
+    FAILED = "failed"
+    """It could not be made; with `--continue-on-error` the rest of the program goes on."""
+    SKIPPED = "skipped"
+    """It needs one that failed."""
+    UNTARGETED = "untargeted"
+    """It would be new, and `--target` does not name it."""
+
+
+class Absent(StackError):
+    """A registration to which there is no resource; people were told already."""
+
+    def __init__(self, urn: str, why: Absence) -> None:
+        super().__init__(f"{urn} was {why}", urn)
+        self.why = why
 
 
 @dataclass(slots=True)
@@ -46,17 +67,40 @@ class Run:
     project_root: str = ""
     """The project's folder: source positions are told from there."""
     parallel: int = 16
+    """How many resources are worked on at once."""
+    targets: Targets | None = None
+    """Which resources the run is about; None: all."""
+    replaces: Targets | None = None
+    """Which resources are replaced whether or not they differ."""
+    continue_on_error: bool = False
     counts: Counter[Op] = field(default_factory=Counter)
     failed: bool = False
+    interrupted: bool = False
+    errored: set[str] = field(default_factory=set)
+    """The URNs that failed, or were skipped because they need one that did."""
     registered: dict[str, ResourceState] = field(default_factory=dict)
     """What this run has registered so far, by URN."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    _slots: threading.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = threading.Semaphore(self.parallel)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new may begin."""
+        return self.interrupted or (self.failed and not self.continue_on_error)
 
     def fail(self, message: str, urn: str = "") -> None:
-        """Report an error; nothing new is begun after the first."""
+        """Report an error. Without `--continue-on-error` nothing new is begun after the first."""
         with self.lock:
             self.failed = True
         self.emit(Diagnostic("error", message, urn))
+
+    def interrupt(self) -> None:
+        """Begin nothing new: what runs may finish."""
+        self.interrupted = True
+        self.fail("interrupted")
 
     def count(self, step: StepInfo) -> None:
         """Count a step for the summary."""
@@ -97,7 +141,15 @@ class Run:
 
     @contextmanager
     def step(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:
-        """Tell that a step begins and how it ended; call what is given with the step as it came out."""
+        """Tell that a step begins and how it ended; call what is given with the step as it came out.
+
+        A step that a provider carries out waits for its turn first.
+        """
+        with self._slots if _is_work(step) else nullcontext(), self._told(step) as finish:
+            yield finish
+
+    @contextmanager
+    def _told(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:
         started = time.monotonic()
         self.emit(StepStarted(step, self.dry_run))
         ended = [step]
@@ -129,4 +181,8 @@ def info_of(op: Op, *, old: ResourceState | None = None, new: ResourceState | No
     """A step without a diff."""
     resource = new or old
     assert resource is not None
+def _is_work(step: StepInfo) -> bool:
+    return step.op is not Op.SAME and step.resource.custom and not is_provider(step.type)
+
+
     return StepInfo(op, resource.urn, resource.type, old, new, hidden=is_hidden(resource), note=note)

@@ -81,7 +81,7 @@ def diff_inputs(
         replaces=tuple(replaces),
         diffs=top_level,
         detailed=detailed,
-        delete_before_replace=bool(replaces) and same_name,
+        delete_before_replace=same_name,
     )
 
 

@@ -15,7 +15,6 @@ from local.engine.planner import (
     check_protection,
     decide,
     default_provider_name,
-    deletions,
     differences,
     goes_with,
 )
@@ -180,26 +179,10 @@ def test_what_is_not_ready_is_updated_even_without_a_difference() -> None:
     assert decide(resource("x", init_errors=("no",)), resource("x"), DiffResult(False)).op is Op.UPDATE
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
-def test_nothing_is_deleted_before_what_needs_it(edges: list[tuple[int, int]]) -> None:
-    needs = {n: tuple(urn(str(low)) for high, low in edges if high == n and low < high) for n in range(10)}
-    all_resources = [resource(str(n), dependencies=needs[n]) for n in range(10)]
-
-    position = {r.urn: i for i, wave in enumerate(deletions(all_resources)) for r in wave}
-
-    assert len(position) == 10
-    for high, low in edges:
-        if low < high:
-            assert position[urn(str(high))] < position[urn(str(low))]
-
-
-def test_children_providers_and_deleted_with_order_deletions_too() -> None:
+def test_what_is_deleted_with_another_goes_without_a_call_of_its_own_only_if_that_goes_too() -> None:
     parent = resource("parent")
-    provider = ResourceState("urn:pulumi:s::p::pulumi:providers:t::one", "pulumi:providers:t", custom=True)
-    child = resource("child", parent=parent.urn, provider=f"{provider.urn}::i")
-    assert deletions([provider, parent, child])[0] == [child]
     assert goes_with(resource("x", deleted_with=parent.urn), [parent])
-    assert not goes_with(resource("x", deleted_with=parent.urn), [child])
+    assert not goes_with(resource("x", deleted_with=parent.urn), [resource("child")])
 
 
 def test_all_protected_resources_are_named_at_once() -> None:

@@ -1,0 +1,70 @@
+"""Runs pieces of work in threads, each when it may begin, no more than so many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Work(Protocol[Item]):
+    """What is to be done, and what of it may begin now. Asked from one thread only."""
+
+    def take(self) -> Item | None:
+        """The next piece that may begin; None if there is none, or none yet."""
+        ...
+
+    def done(self, item: Item, ok: bool) -> None:
+        """A piece has ended, well or not: others may begin because of it."""
+        ...
+
+
+def run_all(
+    work: Work[Item],
+    do: Callable[[Item], bool],
+    *,
+    workers: int,
+    stopping: Callable[[], bool],
+    interrupt: Callable[[], None],
+) -> None:
+    """Do all of it; `do` returns whether a piece went well. While `stopping` nothing new begins; what runs may finish.
+
+    Ctrl-C calls `interrupt`, which should make it stop; a second one goes through.
+    """
+    pool = ThreadPoolExecutor(workers)
+    running: dict[Future[bool], Item] = {}
+    interrupted = False
+    try:
+        while True:
+            while len(running) < workers and not stopping() and (item := work.take()) is not None:
+                running[pool.submit(do, item)] = item
+            if not running:
+                return
+            try:
+                ended = wait(running, return_when=FIRST_COMPLETED).done
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+                interrupt()
+                continue
+            for future in ended:
+                work.done(running.pop(future), future.result())
+    finally:
+        # Whoever closes the providers next ends what they still wait for.
+        pool.shutdown(wait=not running, cancel_futures=True)
+
+
+class Independent(Work[Item]):
+    """Pieces of which none needs another."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self._items = list(reversed(items))
+
+    def take(self) -> Item | None:
+        return self._items.pop() if self._items else None
+
+    def done(self, item: Item, ok: bool) -> None:
+        del item, ok
