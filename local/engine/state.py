@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.engine.journal import Journal, entries
-from local.engine.resource import ResourceState, from_json, to_json
+from local.engine.resource import ResourceState, from_json, to_json, to_plain_json
 from local.engine.secrets import Crypter
 
 STATE_FILE: Final = "state.json"
+BACKUP_FILE: Final = "state.json.bak"
+"""What state.json was before it was last written anew: before the last run that changed something, or an import."""
 JOURNAL_FILE: Final = "journal.jsonl"
 VERSION: Final = "v3.260.0"
 """The CLI version whose state form this is; the CLI refuses a manifest without one."""
@@ -42,6 +44,7 @@ class Operation(StrEnum):
     UPDATING = "updating"
     DELETING = "deleting"
     READING = "reading"
+    IMPORTING = "importing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,25 +169,22 @@ class Store:
             self._journal.append({"op": "remove", "key": list(resource.key), "ends": ends})
             _remove(self.snapshot, resource.key, ends)
 
-    def export(self) -> Json:
+    def export(self, *, show_secrets: bool = False) -> Json:
         """The state as `pulumi stack export` prints it; `pulumi stack import` takes it."""
         with self._lock:
-            return _document(self.snapshot, self._crypter, self._salt, self._clock())
+            return self._document(show_secrets=show_secrets)
 
     def compact(self) -> None:
-        """Write state.json anew and drop the journal."""
+        """Write state.json anew and drop the journal; nothing is written where nothing changed."""
         with self._lock:
-            document = _document(self.snapshot, self._crypter, self._salt, self._clock())
-            self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._directory / STATE_FILE
-            temporary = path.with_suffix(".tmp")
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                json.dump(document, file, indent=4)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            journal = self._directory / JOURNAL_FILE
+            if not journal.exists() and (self._directory / STATE_FILE).exists():
+                return
+            _write(self._directory, self._document())
             self._journal.remove()
+
+    def _document(self, *, show_secrets: bool = False) -> Json:
+        return _document(self.snapshot, self._crypter, self._salt, self._clock(), show_secrets=show_secrets)
 
     def close(self) -> None:
         """Let go of the journal's file; nothing is written."""
@@ -209,16 +209,22 @@ def _remove(snapshot: Snapshot, key: tuple[str, str], ends: int | None) -> None:
         snapshot.pending.pop(ends, None)
 
 
+def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
+    """What the `deployment` of an export holds. Raises SecretsError; KeyError, TypeError, ValueError if it is none."""
+    snapshot = Snapshot()
+    for data in deployment.get("resources") or ():
+        _put(snapshot, from_json(data, crypter))
+    for number, data in enumerate(deployment.get("pending_operations") or (), start=1):
+        snapshot.pending[number] = _pending_from_json(data, crypter)
+    return snapshot
+
+
 def _load(directory: Path, crypter: Crypter) -> Snapshot:
     snapshot = Snapshot()
     path = directory / STATE_FILE
     try:
         if path.exists():
-            deployment = json.loads(path.read_text())["deployment"] or {}
-            for data in deployment.get("resources") or ():
-                _put(snapshot, from_json(data, crypter))
-            for number, data in enumerate(deployment.get("pending_operations") or (), start=1):
-                snapshot.pending[number] = _pending_from_json(data, crypter)
+            snapshot = snapshot_of(json.loads(path.read_text())["deployment"] or {}, crypter)
         journal = directory / JOURNAL_FILE
         if journal.exists():
             path = journal
@@ -249,7 +255,35 @@ def _key(entry: Json) -> tuple[str, str]:
     return urn, identity
 
 
-def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime) -> Json:
+def replace_state(directory: Path, snapshot: Snapshot, crypter: Crypter, salt: str) -> None:
+    """Put another state in the place of what is there, journal and all, readable or not; both stay beside as `.bak`."""
+    journal = directory / JOURNAL_FILE
+    if journal.exists():
+        # Away before the state changes: replayed on another one it would bring back what is no more.
+        journal.replace(journal.with_name(f"{JOURNAL_FILE}.bak"))
+    _write(directory, _document(snapshot, crypter, salt, datetime.now(UTC), show_secrets=False))
+
+
+def _write(directory: Path, document: Json) -> None:
+    """Write state.json beside its place and rename it: it is never half there, nor ever missing."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path, backup = directory / STATE_FILE, directory / BACKUP_FILE
+    temporary = path.with_suffix(".tmp")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(document, file, indent=4)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    if path.exists():
+        backup.unlink(missing_ok=True)
+        os.link(path, backup)
+    temporary.replace(path)
+
+
+def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime, *, show_secrets: bool) -> Json:
+    def shown(resource: ResourceState) -> Json:
+        return to_plain_json(resource) if show_secrets else to_json(resource, crypter)
+
     deployment: Json = {
         "manifest": {
             "time": _timestamp(now),
@@ -258,10 +292,12 @@ def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime) ->
             "version": VERSION,
         },
         "secrets_providers": {"type": "passphrase", "state": {"salt": salt}},
-        "resources": [to_json(r, crypter) for r in snapshot.ordered()],
+        "resources": [shown(r) for r in snapshot.ordered()],
     }
     if snapshot.pending:
-        deployment["pending_operations"] = [_pending_json(p, crypter) for p in snapshot.pending.values()]
+        deployment["pending_operations"] = [
+            {"resource": shown(p.resource), "type": str(p.operation)} for p in snapshot.pending.values()
+        ]
     return {"version": 3, "deployment": deployment | {"metadata": {}}}
 
 

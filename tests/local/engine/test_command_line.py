@@ -103,7 +103,7 @@ def test_the_life_of_a_stack(project: Project, monkeypatch: pytest.MonkeyPatch) 
     code, shown = project.run("up", "--yes")
     assert code == 0 and "pulumi-python:dynamic/notes:Note note created (" in shown and "hunter2" not in shown
     files = [p for p in (project.directory / "state").rglob("*") if p.is_file()]
-    assert {p.name for p in files} == {"state.json", "passphrase"}
+    assert {p.name for p in files} == {"state.json", "state.json.bak", "passphrase"}
     assert all(p.stat().st_mode & 0o077 == 0 for p in files), "only their owner may read them"
     assert not any("hunter2" in p.read_text() for p in files)
 
