@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from local.engine.planner import provider_changed
 from local.engine.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.resource import ResourceState, with_secret_outputs
 from local.engine.run import Run
@@ -82,7 +83,8 @@ def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
 
 
 def _condemned(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
-    return old if old is not None and old.id != new.id else None
+    # An id is unique where its provider manages: in another cluster it is another object's.
+    return old if old is not None and (old.id != new.id or provider_changed(old.provider, new.provider)) else None
 
 
 def _finished(goal: ResourceState, accepts_secrets: bool, *, outputs: dict[str, object]) -> ResourceState:

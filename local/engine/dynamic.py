@@ -105,6 +105,11 @@ class DynamicProvider:
         self._configured = False
         self._lock = threading.Lock()
 
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """Nothing: what a change of the stack's config means, each resource's own diff says."""
+        del config
+        return ()
+
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
         del preview
         request = provider_pb2.CheckRequest(

@@ -105,6 +105,13 @@ class Provider(Protocol):
     supports_preview: bool
     """Whether create and update may be called in a preview (`preview=True`); if not, the engine shows the inputs."""
 
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """The settings by which an instance with this configuration would manage another place than this one.
+
+        Whatever this one manages must then be replaced. Pulumi's DiffConfig.
+        """
+        ...
+
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
         """Complete and validate inputs. `olds` are the old inputs, {} on create."""
         ...

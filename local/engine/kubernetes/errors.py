@@ -33,7 +33,10 @@ def told_as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: b
     try:
         yield
     except UnreachableError as error:
-        raise UnreachableClusterError(f"the cluster's API server is unreachable: {error.message}") from None
+        raise UnreachableClusterError(
+            f"the cluster's API server is unreachable: {error.message}; if the cluster is gone for good, "
+            "PULUMI_K8S_DELETE_UNREACHABLE=true lets refresh and delete forget its objects"
+        ) from None
     except ApiError as error:
         if gone_passes and isinstance(error, NotFoundError):
             raise

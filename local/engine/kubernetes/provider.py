@@ -43,7 +43,7 @@ from local.engine.kubernetes.check import (
 from local.engine.kubernetes.diff import diff_inputs, replaced_if_unready
 from local.engine.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
 from local.engine.kubernetes.existing import find, make_room, refuse_foreign
-from local.engine.kubernetes.settings import parse_settings
+from local.engine.kubernetes.settings import is_other_cluster, parse_settings
 from local.engine.kubernetes.wait import NotReadyError, Waiter
 from local.engine.kubernetes.wait_for import parse_wait_for
 from local.engine.provider import (
@@ -83,6 +83,10 @@ class KubernetesProvider:
                 self._kube = Kube.from_kubeconfig(self._settings.kubeconfig, context=self._settings.context)
             except KubeconfigError as error:
                 raise ProviderError(f"kubeconfig: {error}") from None
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """`kubeconfig`, if that is of another cluster. Raises ProviderError for options that are malformed."""
+        return ("kubeconfig",) if is_other_cluster(self._settings, parse_settings(config)) else ()
 
     def check(
         self,

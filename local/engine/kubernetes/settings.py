@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from local.engine.project import PLACEHOLDER
 from local.engine.provider import ProviderError
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
@@ -57,6 +59,28 @@ def parse_settings(config: PropertyMap) -> Settings:
         patch_force=_flag(plain, "enablePatchForce"),
         secret_mutable=_flag(plain, "enableSecretMutable"),
     )
+
+
+def is_other_cluster(old: Settings, new: Settings) -> bool:
+    """Whether the two name different clusters, as far as their kubeconfigs tell; not, while one is unknown.
+
+    A cluster has no name of its own: another server or another certificate authority is another cluster, other
+    credentials are not.
+    """
+    if old.kubeconfig is None or new.kubeconfig is None:
+        return False
+    return _cluster_entry(old) != _cluster_entry(new)
+
+
+def _cluster_entry(settings: Settings) -> Any:
+    """What the kubeconfig says of its active cluster; the whole text where it cannot be read."""
+    try:
+        config = yaml.safe_load(settings.kubeconfig or "")
+        contexts = {entry["name"]: entry["context"] for entry in config["contexts"]}
+        clusters = {entry["name"]: entry["cluster"] for entry in config["clusters"]}
+        return clusters[contexts[settings.context or config["current-context"]]["cluster"]]
+    except (yaml.YAMLError, KeyError, TypeError):
+        return settings.kubeconfig
 
 
 def _kubeconfig(value: Any) -> str | None:

@@ -95,6 +95,10 @@ class MemoryProvider:
     def __init__(self, cloud: Memory, config: PropertyMap) -> None:
         self.cloud = cloud
         self.config = config
+        self._place = f"{config['place']}/" if "place" in config else ""
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        return ("place",) if config.get("place") != self.config.get("place") else ()
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
         del olds, preview
@@ -128,7 +132,7 @@ class MemoryProvider:
             self.cloud.barrier.wait(20)
         plain = without_secrets(inputs)
         made = f"{name_of(urn)}-{plain.get('kind', 'a')}"
-        self.cloud.objects[made] = plain
+        self.cloud.objects[self._place + made] = plain
         with self.cloud.made:
             self.cloud.made.notify_all()
             awaited = self.cloud.waits_for.get(name_of(urn))
@@ -140,7 +144,7 @@ class MemoryProvider:
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         del inputs, outputs
         self.cloud.note("read", urn)
-        found = self.cloud.objects.get(id)
+        found = self.cloud.objects.get(self._place + id)
         if found is None:
             return ReadResult(None, {})
         return ReadResult(id, {**found, "address": f"address of {id}"}, dict(found))
@@ -161,7 +165,7 @@ class MemoryProvider:
         assert not preview
         del old_inputs, old_outputs, timeout, ignore_changes, report
         self.cloud.note("update", urn)
-        self.cloud.objects[id] = without_secrets(news)
+        self.cloud.objects[self._place + id] = without_secrets(news)
         self.cloud.done("update", urn)
         return {**without_secrets(news), "address": f"address of {id}"}
 
@@ -170,7 +174,7 @@ class MemoryProvider:
     ) -> None:
         del inputs, outputs, timeout, report
         self.cloud.note("delete", urn)
-        self.cloud.objects.pop(id, None)
+        self.cloud.objects.pop(self._place + id, None)
         self.cloud.done("delete", urn)
 
     def close(self) -> None:

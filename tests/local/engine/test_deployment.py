@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
@@ -292,11 +293,14 @@ def test_a_failing_program_is_told_with_its_place_and_deletes_nothing(stack: Any
     assert stack.cloud.asked("delete") == []
 
 
-def test_an_explicit_provider_is_configured_by_its_resource_and_unknown_until_it_is_known(stack: Any, kit: Any) -> None:
-    class Cloud(pulumi.ProviderResource):
-        def __init__(self, name: str, **properties: Any) -> None:
-            super().__init__("memory", name, properties)
+class Cloud(pulumi.ProviderResource):
+    """A provider of things."""
 
+    def __init__(self, name: str, **properties: Any) -> None:
+        super().__init__("memory", name, properties)
+
+
+def test_an_explicit_provider_is_configured_by_its_resource_and_unknown_until_it_is_known(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("inside", opts=ResourceOptions(provider=Cloud("cloud", kubeconfig=network.address)))
@@ -308,6 +312,27 @@ def test_an_explicit_provider_is_configured_by_its_resource_and_unknown_until_it
     assert stack.up(program).counts == {"same": 4}
     assert stack.destroy().ok
     assert stack.cloud.asked("delete") == ["delete inside", "delete network"]
+
+
+def test_a_provider_of_another_place_is_replaced_and_with_it_whatever_it_manages(stack: Any, kit: Any) -> None:
+    """As a cluster that was made anew: its objects are not there, whatever their ids."""
+
+    def program(place: str, token: str) -> Callable[[], None]:
+        def run() -> None:
+            provider = Cloud("cloud", place=place, token=token)
+            kit.Thing("inside", opts=ResourceOptions(provider=provider))
+
+        return run
+
+    assert stack.up(program("old", "a")).counts == {"create": 3}
+    assert stack.up(program("old", "b")).counts == {"update": 1, "same": 2}
+    assert stack.preview(program("new", "b")).counts == {"replace": 2, "same": 1}
+
+    assert stack.up(program("new", "b")).counts == {"replace": 2, "same": 1}
+
+    assert set(stack.cloud.objects) == {"new/inside-a"}
+    assert stack.up(program("new", "b")).counts == {"same": 3}
+    assert stack.destroy().ok and stack.cloud.objects == {}
 
 
 def test_a_resource_can_be_handed_on_as_a_value(stack: Any, kit: Any) -> None:

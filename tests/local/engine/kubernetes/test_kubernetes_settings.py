@@ -10,7 +10,7 @@ import pytest
 from local.engine.kubernetes import KubernetesProvider
 from local.engine.kubernetes.settings import parse_settings
 from local.engine.provider import ProviderError
-from local.engine.values import UNKNOWN, PropertyMap, Secret
+from local.engine.values import UNKNOWN, PropertyMap, Secret, Value
 
 # Nothing listens there: the discard port of an address that no site uses.
 DEAD = json.dumps(
@@ -119,3 +119,18 @@ def test_objects_of_an_unreachable_cluster_count_as_gone_where_the_program_says_
 
     provider.delete(URN, "default/a", INPUTS, INPUTS, timeout=1, report=silent)
     assert provider.read(URN, "default/a", INPUTS, INPUTS).id is None
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "replaced"),
+    [
+        (DEAD, False),
+        (DEAD.replace("hush", "rotated"), False),
+        (DEAD.replace("127.15.255.254", "127.15.255.253"), True),
+        (UNKNOWN, False),
+    ],
+)
+def test_another_server_is_another_cluster_but_other_credentials_are_not(kubeconfig: Value, replaced: bool) -> None:
+    provider = KubernetesProvider({"kubeconfig": Secret(DEAD)})
+
+    assert provider.replaced_by({"kubeconfig": kubeconfig}) == (("kubeconfig",) if replaced else ())
