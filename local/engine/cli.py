@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from local.engine import cli_stack
+from local.engine.display import Display, add_choices, choice_of, open_display
 from local.engine.dynamic import DynamicProvider, DynamicServer
-from local.engine.events import Event, Sink, to_json
+from local.engine.events import Event, Sink
 from local.engine.lock import LockedError
 from local.engine.operations import Options, destroy, load_policy_config, preview, refresh, up
 from local.engine.project import ProjectError
@@ -47,31 +44,46 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         Path(parsed.config_file).resolve() if parsed.config_file else None,
         getattr(parsed, "placeholder_secrets", False),
     )
+    display = None if parsed.command == "stack" else open_display(choice_of(parsed, project_dir), stream)
+    failure = ""
     try:
-        if parsed.command == "stack":
+        if display is None:
             return cli_stack.run(parsed, request, stream)
-        options = Options(
-            LocalProviders, _packs(parsed), clear_pending_creates=getattr(parsed, "clear_pending_creates", False)
-        )
-        sink = _sink(parsed, stream)
-        if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, sink):
-            return FAILED
-        return OK if _OPERATIONS[parsed.command](request, options, sink) else FAILED
+        return OK if _run(parsed, request, display) else FAILED
     except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        failure = str(error)
         return FAILED
     except KeyboardInterrupt:
-        print("error: interrupted; the next run goes on from here", file=sys.stderr)
+        failure = "interrupted; the next run goes on from here"
         return FAILED
+    finally:
+        if display is not None:
+            display.close(failure)
+        elif failure:
+            print(f"error: {failure}", file=sys.stderr)
 
 
-def _previewed(request: Request, options: Options, sink: Sink) -> bool:
+def _run(parsed: argparse.Namespace, request: Request, display: Display) -> bool:
+    options = Options(
+        LocalProviders, _packs(parsed), clear_pending_creates=getattr(parsed, "clear_pending_creates", False)
+    )
+    if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, display):
+        return False
+    return _OPERATIONS[parsed.command](request, options, display)
+
+
+def _previewed(request: Request, options: Options, display: Display) -> bool:
     """Whether a preview goes well; only one that fails is shown, so that wrong input leaves nothing half made."""
     events: list[Event] = []
-    if preview(request, options, events.append):
+
+    def keep(event: Event) -> None:
+        events.append(event)
+        display.checking(event)
+
+    if preview(request, options, keep):
         return True
     for event in events:
-        sink(event)
+        display(event)
     return False
 
 
@@ -85,8 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, operation in _OPERATIONS.items():
         command = commands.add_parser(name, parents=[common], help=(operation.__doc__ or "").split(".")[0])
-        command.add_argument("--json", action="store_true", help="engine events, one JSON object a line")
-        command.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+        add_choices(command)
         command.add_argument("--yes", "-y", action="store_true", help="accepted for the CLI's sake: nothing is asked")
         if name in ("preview", "up"):
             command.add_argument("--policy-pack", metavar="DIR", action="append", default=[], help="may be repeated")
@@ -111,30 +122,6 @@ def _packs(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] | N
     configs: list[Mapping[str, Any] | None]
     configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
     return list(zip(packs, configs, strict=True))
-
-
-def _sink(parsed: argparse.Namespace, stream: TextIO) -> Sink:
-    if parsed.json:
-        return JsonLines(stream)
-    from local.engine.display import Display
-
-    colour = stream.isatty() and "NO_COLOR" not in os.environ
-    return Display(stream, diff=parsed.diff, colour=colour)
-
-
-class JsonLines:
-    """An event sink that writes Pulumi's engine events."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._sequence = 0
-        self._lock = threading.Lock()
-
-    def __call__(self, event: Event) -> None:
-        with self._lock:
-            self._sequence += 1
-            self._out.write(json.dumps(to_json(event, self._sequence, int(time.time()))) + "\n")
-            self._out.flush()
 
 
 class LocalProviders:

@@ -1,18 +1,17 @@
-"""What a run tells while it goes: events, and their JSON form, which is Pulumi's engine events."""
+"""What a run tells while it goes: events. How they are shown is for display*.py and events_json.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from local.engine.planner import Op
 from local.engine.policy_host import Finding
 from local.engine.provider import PropertyDiff
-from local.engine.resource import ResourceState, to_masked_json
+from local.engine.resource import ResourceState
 from local.engine.values import PropertyMap
 
-Json = Any
 SHORTEST_SECRET: Final = 6
 
 
@@ -82,13 +81,21 @@ class Diagnostic:
     message: str
     urn: str = ""
     ephemeral: bool = False
+    position: str = ""
+    """Where the program registers the resource, if that is known: `project:///PATH#LINE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoad:
+    """Policy packs begin to load."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """A policy found something, or could not be evaluated."""
+    """A policy found something, or could not be evaluated. `remediated`: what it changed, before and after."""
 
     finding: Finding
+    remediated: tuple[PropertyMap, PropertyMap] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +109,11 @@ class Summary:
     old_outputs: PropertyMap
     new_outputs: PropertyMap
     policy_packs: Mapping[str, str] = field(default_factory=dict)
+    maybe_corrupt: bool = False
+    """Whether there is something left of which nobody knows whether it happened."""
 
 
-Event = Prelude | StepStarted | StepDone | StepFailed | Diagnostic | PolicyEvent | Summary
+Event = Prelude | StepStarted | StepDone | StepFailed | Diagnostic | PolicyLoad | PolicyEvent | Summary
 Sink = Callable[[Event], None]
 
 
@@ -125,68 +134,7 @@ def without_texts(sink: Sink, texts: Iterable[str]) -> Sink:
         if isinstance(event, Diagnostic):
             event = replace(event, message=clean(event.message))
         elif isinstance(event, PolicyEvent):
-            event = PolicyEvent(replace(event.finding, message=clean(event.finding.message)))
+            event = replace(event, finding=replace(event.finding, message=clean(event.finding.message)))
         sink(event)
 
     return emit
-
-
-def to_json(event: Event, sequence: int, timestamp: int) -> Json:
-    """One engine event as Pulumi writes it. `timestamp` is in seconds since 1970."""
-    return {"sequence": sequence, "timestamp": timestamp} | _body(event)
-
-
-def _body(event: Event) -> Json:
-    if isinstance(event, Prelude):
-        return {"preludeEvent": {"config": dict(event.config)}}
-    if isinstance(event, StepStarted):
-        return {"resourcePreEvent": {"metadata": _metadata(event.step), "planning": event.planning}}
-    if isinstance(event, StepDone):
-        return {"resOutputsEvent": {"metadata": _metadata(event.step), "planning": event.planning}}
-    if isinstance(event, StepFailed):
-        return {"resOpFailedEvent": {"metadata": _metadata(event.step), "status": 0, "steps": 0}}
-    if isinstance(event, Diagnostic):
-        body = {"message": event.message + "\n", "color": "never", "severity": event.severity}
-        optional: Json = {"urn": event.urn, "ephemeral": event.ephemeral}
-        return {"diagnosticEvent": {k: v for k, v in optional.items() if v} | body}
-    if isinstance(event, PolicyEvent):
-        found = event.finding
-        return {
-            "policyEvent": {
-                "resourceUrn": found.urn,
-                "message": found.message,
-                "color": "never",
-                "policyName": found.policy,
-                "policyPackName": found.pack,
-                "policyPackVersion": found.version,
-                "policyPackVersionTag": found.version,
-                "enforcementLevel": found.level,
-            }
-        }
-    return {
-        "summaryEvent": {
-            "maybeCorrupt": False,
-            "durationSeconds": round(event.seconds),
-            "resourceChanges": {str(op): count for op, count in event.changes.items()},
-            "policyPacks": dict(event.policy_packs),
-            "isPreview": event.planning,
-        }
-    }
-
-
-def _metadata(step: StepInfo) -> Json:
-    detailed = {path: {"diffKind": str(d.kind), "inputDiff": d.input_diff} for path, d in step.detailed.items()}
-    optional: Json = {
-        "keys": list(step.keys),
-        "diffs": sorted({path.split(".")[0].split("[")[0] for path in step.detailed}),
-        "detailedDiff": detailed,
-        "provider": step.resource.provider,
-    }
-    return {
-        "op": str(step.op),
-        "urn": step.urn,
-        "type": step.type,
-        "old": to_masked_json(step.old) if step.old else None,
-        "new": to_masked_json(step.new) if step.new else None,
-        "logical": step.op not in (Op.CREATE_REPLACEMENT, Op.DELETE_REPLACED),
-    } | {k: v for k, v in optional.items() if v}

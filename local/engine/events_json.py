@@ -1,0 +1,151 @@
+"""Events as Pulumi's engine events: what `--json` writes, an apitype.EngineEvent a line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+from local.engine.display_text import Output
+from local.engine.events import (
+    Diagnostic,
+    Event,
+    PolicyEvent,
+    PolicyLoad,
+    Prelude,
+    StepDone,
+    StepFailed,
+    StepInfo,
+    StepStarted,
+)
+from local.engine.planner import Op
+from local.engine.policy_host import Finding
+from local.engine.resource import ResourceState, mask
+from local.engine.values import UNKNOWN
+from local.engine.wire import UNKNOWN_TEXT
+
+Json = Any
+
+
+class JsonLines:
+    """An event sink that writes one JSON object a line, numbered from 0; the last is a cancelEvent, as the CLI's is."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._sequence = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        self._write(_body(event))
+
+    def checking(self, event: Event) -> None:
+        """Take an event of the preview that makes sure before an `up`: nothing is told of it."""
+
+    def close(self, failure: str = "") -> None:
+        """Nothing more comes."""
+        if failure:
+            self(Diagnostic("error", failure))
+        self._write({"cancelEvent": {}})
+
+    def _write(self, body: Json) -> None:
+        with self._lock:
+            event = {"sequence": self._sequence, "timestamp": int(time.time())} | body
+            self._sequence += 1
+            self._out.write(json.dumps(event) + "\n")
+
+
+def to_json(event: Event, sequence: int, timestamp: int) -> Json:
+    """One engine event. `timestamp` is in seconds since 1970."""
+    return {"sequence": sequence, "timestamp": timestamp} | _body(event)
+
+
+def _body(event: Event) -> Json:
+    if isinstance(event, Prelude):
+        return {"preludeEvent": {"config": dict(event.config)}}
+    if isinstance(event, StepStarted):
+        return {"resourcePreEvent": {"metadata": _metadata(event.step), "planning": event.planning}}
+    if isinstance(event, StepDone):
+        return {"resOutputsEvent": {"metadata": _metadata(event.step), "planning": event.planning}}
+    if isinstance(event, StepFailed):
+        return {"resOpFailedEvent": {"metadata": _metadata(event.step), "status": 0, "steps": 0}}
+    if isinstance(event, Diagnostic):
+        return {"diagnosticEvent": _diagnostic(event)}
+    if isinstance(event, PolicyLoad):
+        return {"policyLoadEvent": {}}
+    if isinstance(event, PolicyEvent):
+        return _policy(event)
+    return {
+        "summaryEvent": {
+            "maybeCorrupt": event.maybe_corrupt,
+            "durationSeconds": round(event.seconds),
+            "resourceChanges": {str(op): count for op, count in event.changes.items()},
+            # The one name of the format that begins with a capital.
+            "PolicyPacks": dict(event.policy_packs),
+            "isPreview": event.planning,
+        }
+    }
+
+
+def _diagnostic(event: Diagnostic) -> Json:
+    prefix = f"{event.severity}: " if event.severity in ("warning", "error") else ""
+    optional: Json = {"urn": event.urn, "prefix": prefix, "ephemeral": event.ephemeral}
+    body = {"message": event.message + "\n", "color": "never", "severity": event.severity}
+    return {k: v for k, v in optional.items() if v} | body
+
+
+def _policy(event: PolicyEvent) -> Json:
+    found: Finding = event.finding
+    about: Json = {
+        "resourceUrn": found.urn,
+        "color": "never",
+        "policyName": found.policy,
+        "policyPackName": found.pack,
+        "policyPackVersion": found.version,
+        "policyPackVersionTag": found.version,
+    }
+    if event.remediated is not None:
+        before, after = event.remediated
+        return {"policyRemediationEvent": about | {"before": mask(before), "after": mask(after)}}
+    return {"policyEvent": about | {"message": found.message, "enforcementLevel": found.level}}
+
+
+def _metadata(step: StepInfo) -> Json:
+    diffs = sorted({path.split(".")[0].split("[")[0] for path in step.detailed})
+    detailed = {path: {"diffKind": str(d.kind), "inputDiff": d.input_diff} for path, d in step.detailed.items()}
+    optional: Json = {
+        "keys": list(step.keys),
+        "diffs": diffs,
+        "logical": step.op not in (Op.CREATE_REPLACEMENT, Op.DELETE_REPLACED),
+    }
+    return {
+        "op": str(step.op),
+        "urn": step.urn,
+        "type": step.type,
+        "old": _state(step.old),
+        "new": _state(step.new),
+        # Empty where the properties were compared and are equal, null where there was nothing to compare.
+        "detailedDiff": detailed if step.old is not None and step.new is not None else None,
+        "provider": step.resource.provider,
+    } | {k: v for k, v in optional.items() if v}
+
+
+def _state(resource: ResourceState | None) -> Json:
+    if resource is None:
+        return None
+    optional: Json = {
+        "custom": resource.custom,
+        "delete": resource.delete,
+        "protect": resource.protect,
+        "retainOnDelete": resource.retain_on_delete,
+        "initErrors": list(resource.init_errors),
+    }
+    return {
+        "type": resource.type,
+        "urn": resource.urn,
+        "id": UNKNOWN_TEXT if resource.id is UNKNOWN else resource.id,
+        "parent": resource.parent,
+        "inputs": mask(resource.inputs),
+        "outputs": mask(resource.outputs),
+        "provider": resource.provider,
+    } | {k: v for k, v in optional.items() if v}
