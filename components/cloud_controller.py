@@ -31,10 +31,10 @@ from pulumi.dynamic import (
 )
 from pulumi.output import UNKNOWN, Unknown
 
-from components.placeholder import PlaceholderSecrets
+from .placeholder import PlaceholderSecrets
 
 if TYPE_CHECKING:
-    from components.cluster_plan import Target, World
+    from .cluster_plan import Target, World
 
 Properties = dict[str, Any]
 
@@ -45,7 +45,7 @@ CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
 EXECUTORS = ("daemon", "pulumi")
 _BY_PULUMI = ("node", "route")
 
-_ACCESS = {"mycloud": "components.clouds.mycloud.access"}
+_ACCESS = {"mycloud": ".clouds.mycloud.access"}
 """The module of each cloud that has `cloud_config(request config, cluster id, network id)`."""
 
 _COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "executors", "deadline")
@@ -65,7 +65,7 @@ class CloudControllerProvider(ResourceProvider):
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE}
-        from components import cluster_plan
+        from . import cluster_plan
 
         if _is_open(news):
             plan = cluster_plan.not_evaluated("what is declared is not known yet")
@@ -90,7 +90,7 @@ class CloudControllerProvider(ResourceProvider):
         )
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        from components.cluster_plan import is_pending
+        from .cluster_plan import is_pending
 
         changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
         # The input `plan` is for showing: only what it still has to do counts, never that it differs from the last.
@@ -107,7 +107,8 @@ class CloudControllerProvider(ResourceProvider):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         from cloud_controller.cloud import NotFound
-        from components import cluster_plan
+
+        from . import cluster_plan
 
         try:
             world = self._world(props)
@@ -119,7 +120,8 @@ class CloudControllerProvider(ResourceProvider):
     def delete(self, _id: str, _props: Properties) -> None:
         from cloud_controller import clouds
         from cloud_controller.cloud import NotFound
-        from components import cluster_plan
+
+        from . import cluster_plan
 
         try:
             cloud = clouds.load(_props["cloud"], self._cloud_config(_props))
@@ -130,18 +132,18 @@ class CloudControllerProvider(ResourceProvider):
 
     def _converged(self, news: Properties, olds: Properties) -> Properties:
         """Apply, wait, and the outputs then."""
-        from components import cluster_plan
+        from . import cluster_plan
 
         applied = cluster_plan.converge(self._world(news), _target(news, olds), float(news["deadline"]))
         return {**news, "nodes": [machine["name"] for machine in news["machines"]], "applied": applied, "drift": []}
 
     def _world(self, props: Properties) -> World:
-        from components.cluster_plan import World
+        from .cluster_plan import World
 
         return World.open(props["cloud"], self._cloud_config(props))
 
     def _cloud_config(self, props: Properties) -> str:
-        module: Any = import_module(_ACCESS[props["cloud"]])
+        module: Any = import_module(_ACCESS[props["cloud"]], __package__)
         return str(module.cloud_config(self._config, props["cluster_id"], props["network_id"]))
 
 
@@ -245,7 +247,7 @@ def _is_cidr(value: Any) -> bool:
 
 def _target(news: Properties, olds: Properties) -> Target:
     """What the inputs declare; the machines that only the old ones had are to be removed."""
-    from components.cluster_plan import Machine, Target
+    from .cluster_plan import Machine, Target
 
     def known(value: Any) -> str | None:
         return None if _has_unknown(value) else str(value)

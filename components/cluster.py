@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components import clouds, inputs
+from . import clouds, inputs
 
 
 class ClusterArgs(TypedDict):

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components import clouds, inputs
+from . import clouds, inputs
 
 POOL_LABEL = "cloud-controller/pool"
 """The label by which workloads choose a pool's nodes."""

@@ -16,7 +16,7 @@ import pulumi
 from cloud_controller.catalogue import Catalogue
 
 if TYPE_CHECKING:
-    from components.stack_config import StackConfig
+    from ..stack_config import StackConfig
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class CloudAdapter(Protocol):
         ...
 
 
-_ADAPTERS = {"mycloud": "components.clouds.mycloud.adapter"}
+_ADAPTERS = {"mycloud": ".mycloud.adapter"}
 
 
 def adapter(name: str) -> CloudAdapter:
     """The adapter of cloud `name`. Raises InputPropertyError (property `cloud`) for a cloud that has none."""
     if name not in _ADAPTERS:
         raise pulumi.InputPropertyError("cloud", f"{name!r} has no components; allowed: {', '.join(sorted(_ADAPTERS))}")
-    module: Any = import_module(_ADAPTERS[name])
+    module: Any = import_module(_ADAPTERS[name], __package__)
     return cast("CloudAdapter", module.ADAPTER)

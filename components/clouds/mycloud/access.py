@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cloud_controller.cloud import InvalidConfiguration
-from components.placeholder import PLACEHOLDER, PlaceholderSecrets
+
+from ...placeholder import PLACEHOLDER, PlaceholderSecrets
 
 if TYPE_CHECKING:
     from pulumi.dynamic.config import Config

@@ -14,11 +14,12 @@ from cloud_controller.clouds.mycloud.config import render
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
 from cloud_controller.load_balancer import CLUSTER_TAG
-from components.clouds import ClusterParts, MachineParts, NetworkParts
-from components.clouds.mycloud.resources import Cluster, Machine, Network, Subnet
+
+from .. import ClusterParts, MachineParts, NetworkParts
+from .resources import Cluster, Machine, Network, Subnet
 
 if TYPE_CHECKING:
-    from components.stack_config import StackConfig
+    from ...stack_config import StackConfig
 
 
 REGION = "local"

@@ -29,8 +29,9 @@ from pulumi.dynamic import (
 from pulumi.output import Unknown
 
 from cloud_controller.cloud import CloudError, Conflict, NotFound, Unavailable
-from components.clouds.mycloud.access import Access
-from components.placeholder import PlaceholderSecrets
+
+from ...placeholder import PlaceholderSecrets
+from .access import Access
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.client import Client

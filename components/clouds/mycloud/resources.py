@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.clouds.mycloud.providers import ClusterProvider, MachineProvider, NetworkProvider, SubnetProvider
+from .providers import ClusterProvider, MachineProvider, NetworkProvider, SubnetProvider
 
 Tags = Mapping[str, pulumi.Input[str]]
 
