@@ -60,6 +60,8 @@ class Deployment:
         if run.stopping and not run.dry_run:
             raise StackError("the run has failed already")
         urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
+        if goal.template is not None:
+            run.positions[urn] = goal.template.source_position
         try:
             self._claim(urn)
             if urns.is_provider(goal.type):

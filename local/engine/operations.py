@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from local.engine import pending
 from local.engine.deletion import delete_all, targeted, unprotected
 from local.engine.deployment import Deployment
-from local.engine.events import Diagnostic, Prelude, Sink, Summary, without_texts
+from local.engine.events import Diagnostic, PolicyLoad, Prelude, Sink, Summary, without_texts
 from local.engine.lock import StackLock
 from local.engine.monitor import Monitor
 from local.engine.planner import ProtectedError
@@ -126,6 +126,8 @@ def _delete(run: Run, options: Options) -> None:
 def _with_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:
     with _opened(request, options, emit, name, dry_run=dry_run) as opened:
         run, session = opened.run, opened.session
+        if options.policy_packs:
+            run.emit(PolicyLoad())
         policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
         opened.cleanup.callback(policies.close)
         pending.resolve(run, creates=False)
@@ -181,7 +183,8 @@ class _Opened:
         if not run.dry_run:
             run.store.compact()
         seconds = time.monotonic() - self.started
-        run.emit(Summary(run.dry_run, run.counts, seconds, run.failed, self.old_outputs, outputs, packs or {}))
+        corrupt = not run.dry_run and bool(run.store.snapshot.pending)
+        run.emit(Summary(run.dry_run, run.counts, seconds, run.failed, self.old_outputs, outputs, packs or {}, corrupt))
         return not run.failed
 
 

@@ -45,9 +45,9 @@ class Policies:
         try:
             for pack in self._hosts():
                 inputs, done = pack.remediate(_analyzed(goal, provider, goal.inputs))
+                for finding, remediated in done:
+                    run.emit(PolicyEvent(finding, remediated))
                 goal = replace(goal, inputs=inputs)
-                for finding in done:
-                    run.emit(PolicyEvent(finding))
             for pack in self._hosts():
                 # The SDK's own keys (`__provider`) are code, nothing that a rule should see.
                 public = {k: v for k, v in goal.inputs.items() if not k.startswith("__")}

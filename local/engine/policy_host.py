@@ -69,6 +69,10 @@ class Finding:
     severity: str = ""
 
 
+Change = tuple[PropertyMap, PropertyMap]
+"""Inputs before and after a remediation."""
+
+
 class PolicyHost:
     """One pack, started and configured. Calls are safe from several threads; the server answers four at once."""
 
@@ -154,19 +158,23 @@ class PolicyHost:
         stack_urn = f"urn:pulumi:{stack}::{project}::pulumi:pulumi:Stack::{project}-{stack}"
         return cls(process, channel, info, str(pack.get("version", "")), stack_urn)
 
-    def remediate(self, resource: AnalyzedResource) -> tuple[PropertyMap, list[Finding]]:
-        """The inputs as the pack's remediations leave them, and a finding for each remediation that did something."""
+    def remediate(self, resource: AnalyzedResource) -> tuple[PropertyMap, list[tuple[Finding, Change | None]]]:
+        """The inputs as the pack's remediations leave them, and a finding for each that did something or could not.
+
+        Beside the finding stand the inputs before and after it; None: they stayed as they were.
+        """
         response = self._call(self._stub.Remediate, analyze_request(resource, internal_keys=True), resource.urn)
         properties = resource.properties
         findings = []
         for remediation in response.remediations:
-            if remediation.diagnostic:
-                level: Level = "not-evaluated"
-            else:
-                level = "remediate"
-                properties = wire.from_struct(remediation.properties)
+            level: Level = "not-evaluated"
+            change: Change | None = None
+            if not remediation.diagnostic:
+                level, change = "remediate", (properties, wire.from_struct(remediation.properties))
+                properties = change[1]
             policy = remediation.policyName
-            findings.append(self._finding(policy, level, remediation.diagnostic, resource.urn, remediation.description))
+            found = self._finding(policy, level, remediation.diagnostic, resource.urn, remediation.description)
+            findings.append((found, change))
         return properties, findings
 
     def analyze(self, resource: AnalyzedResource) -> list[Finding]:

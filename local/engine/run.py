@@ -80,6 +80,8 @@ class Run:
     """The URNs that failed, or were skipped because they need one that did."""
     registered: dict[str, ResourceState] = field(default_factory=dict)
     """What this run has registered so far, by URN."""
+    positions: dict[str, str] = field(default_factory=dict)
+    """Where the program registers each resource, by URN: `project:///PATH#LINE`."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _slots: threading.Semaphore = field(init=False)
 
@@ -95,7 +97,7 @@ class Run:
         """Report an error. Without `--continue-on-error` nothing new is begun after the first."""
         with self.lock:
             self.failed = True
-        self.emit(Diagnostic("error", message, urn))
+        self.emit(Diagnostic("error", message, urn, position=self.positions.get(urn, "")))
 
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""

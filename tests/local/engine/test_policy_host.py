@@ -148,7 +148,9 @@ def test_internal_keys_are_kept_from_rules_but_not_lost_by_remediation(host: Pol
     properties, done = host.remediate(given)
 
     assert host.analyze(given) == []
-    assert rules(done) == [("trim", "remediate")]
+    [(finding, change)] = done
+    assert rules([finding]) == [("trim", "remediate")]
+    assert change == (given.properties, properties)
     assert properties == {"level": "info", "name": "x", "__provider": Secret("code"), "n": 1, "later": UNKNOWN}
 
 
