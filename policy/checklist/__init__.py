@@ -1,7 +1,27 @@
 """The rules of the policy pack, one module each; importing them starts nothing."""
 
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
+from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
+from policy.checklist.images import CCM_IMAGE_PINNED
+from policy.checklist.leader_election import CCM_ELECTS_LEADER
 from policy.checklist.order import LOAD_BALANCERS_DEPEND_ON_CCM
+from policy.checklist.priority import CCM_HAS_PRIORITY
+from policy.checklist.probes import CCM_HAS_PROBES
+from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
+from policy.checklist.resources import CCM_HAS_RESOURCES
+from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
 
-POLICIES = [CCM_TOLERATES_UNINITIALIZED, CLOUD_CONFIG_IN_SECRET, LOAD_BALANCERS_DEPEND_ON_CCM]
+POLICIES = [
+    CCM_TOLERATES_UNINITIALIZED,
+    CCM_ELECTS_LEADER,
+    CCM_HAS_PROBES,
+    CCM_IMAGE_PINNED,
+    CCM_HAS_RESOURCES,
+    CCM_HAS_PRIORITY,
+    CLOUD_CONFIG_IN_SECRET,
+    ROLES_WITHOUT_WILDCARDS,
+    LOAD_BALANCERS_DEPEND_ON_CCM,
+    PUBLIC_BALANCERS_LIMIT_SOURCES,
+    BALANCERS_CHECK_HEALTH,
+]

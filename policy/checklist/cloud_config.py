@@ -7,6 +7,7 @@ import binascii
 import configparser
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import yaml
@@ -18,9 +19,10 @@ from pulumi_policy import (
     ResourceValidationPolicy,
     Severity,
 )
-from pulumi_policy.proxy import UnknownValueError
 
-from policy.checklist.objects import WORKLOADS, ccm_container, dig, is_exempt, items, schema
+from policy.checklist.objects import ccm_schema, dig, is_judged, items
+from policy.checklist.unknowns import first_known, judge
+from policy.checklist.workloads import Container, check_workload, containers, flag
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _FLAG = "--cloud-config"
@@ -73,57 +75,48 @@ _PLACES = frozenset(
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
     """Report ConfigMaps that are a cloud config with credentials, and CCM workloads that mount theirs from one."""
-    config = args.get_config()
     if args.resource_type == CONFIG_MAP:
-        if not is_exempt(config, args.props, args.name):
-            _check_config_map(args.props, report)
-    elif (
-        args.resource_type in WORKLOADS
-        and ccm_container(args.props, config) is not None
-        and not is_exempt(config, args.props, args.name)
-    ):
-        _check_workload(args.props, report)
+        judge([partial(is_judged, args.get_config(), args.props, args.name)], [partial(_in_text, args.props)], report)
+    else:
+        check_workload(args, report, [partial(_in_workload, args.props)])
 
 
-def _check_config_map(props: Mapping[str, Any], report: ReportViolation) -> None:
-    unknown: UnknownValueError | None = None
-    for field in ("data", "binaryData"):
-        data = dig(props, field) or {}
-        for key in data:
-            try:
-                text = data[key]
-            except UnknownValueError as error:
-                # Another key may already be a violation; only if none is, this one matters.
-                unknown = unknown or error
-                continue
-            found = _credentials(key, str(text) if field == "data" else _decode(str(text)))
-            if found:
-                # The keys' names only: a message must never hold what a ConfigMap should not.
-                report(f"{field}[{key}] is a cloud config with credentials ({', '.join(found)})", None)
-                return
-    if unknown is not None:
-        raise unknown
+def _in_text(props: Mapping[str, Any]) -> str | None:
+    return first_known(
+        partial(_in_entry, field, data, key)
+        for field, data in (("data", dig(props, "data")), ("binaryData", dig(props, "binaryData")))
+        for key in data or ()
+    )
 
 
-def _check_workload(props: Mapping[str, Any], report: ReportViolation) -> None:
-    pod = dig(props, "spec", "template", "spec")
-    suspects = {}
-    for volume in items(dig(pod, "volumes")):
+def _in_entry(field: str, data: Mapping[str, Any], key: str) -> str | None:
+    text = str(data[key])
+    found = _credentials(key, text if field == "data" else _decode(text))
+    # The keys' names only: a message must never hold what a ConfigMap should not.
+    return f"{field}[{key}] is a cloud config with credentials ({', '.join(found)})" if found else None
+
+
+def _in_workload(props: Mapping[str, Any]) -> str | None:
+    sources = {}
+    for volume in items(dig(props, "spec", "template", "spec", "volumes")):
         source = _config_map_of(volume)
         if source:
-            suspects[str(dig(volume, "name"))] = source
-    if not suspects:
-        return
-    for container in items(dig(pod, "containers")):
-        paths = list(_cloud_config_paths(container))
-        for mount in items(dig(container, "volumeMounts")):
-            source = suspects.get(str(dig(mount, "name")), "")
-            mount_path = str(dig(mount, "mountPath")).rstrip("/")
-            mounted = any(path == mount_path or path.startswith(f"{mount_path}/") for path in paths)
-            if source and (mounted or _CLOUD_NAME.search(source)):
-                name = dig(container, "name")
-                report(f"container {name} reads its cloud config from the ConfigMap {source} ({mount_path})", None)
-                return
+            sources[str(dig(volume, "name"))] = source
+    if not sources:
+        return None
+    return first_known(partial(_in_container, container, sources) for container in containers(props))
+
+
+def _in_container(container: Container, sources: Mapping[str, str]) -> str | None:
+    spec = container()
+    path = flag(spec, _FLAG) or ""
+    for mount in items(dig(spec, "volumeMounts")):
+        source = sources.get(str(dig(mount, "name")), "")
+        mount_path = str(dig(mount, "mountPath")).rstrip("/")
+        mounted = path and (path == mount_path or path.startswith(f"{mount_path}/"))
+        if source and (mounted or _CLOUD_NAME.search(source)):
+            return f"container {dig(spec, 'name')} reads its cloud config from the ConfigMap {source} ({mount_path})"
+    return None
 
 
 def _config_map_of(volume: Mapping[str, Any]) -> str:
@@ -132,15 +125,6 @@ def _config_map_of(volume: Mapping[str, Any]) -> str:
     for source in items(dig(volume, "projected", "sources")):
         name = name or dig(source, "configMap", "name")
     return str(name or "")
-
-
-def _cloud_config_paths(container: Mapping[str, Any]) -> Iterator[str]:
-    words = [str(word) for field in ("command", "args") for word in items(dig(container, field))]
-    for index, word in enumerate(words):
-        if word.startswith(f"{_FLAG}="):
-            yield word.partition("=")[2]
-        elif word == _FLAG and index + 1 < len(words):
-            yield words[index + 1]
 
 
 def _credentials(key: str, text: str) -> list[str]:
@@ -198,7 +182,7 @@ CLOUD_CONFIG_IN_SECRET = ResourceValidationPolicy(
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=schema(),
+    config_schema=ccm_schema(),
     display_name="Cloud config in a Secret",
     severity=Severity.HIGH,
     framework=PolicyComplianceFramework(

@@ -16,9 +16,8 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from policy.checklist.objects import WORKLOADS, ccm_container, dig, is_exempt, object_name, schema
-
-SERVICE = "kubernetes:core/v1:Service"
+from policy.checklist.objects import SERVICE, WORKLOADS, ccm_schema, dig, is_exempt, object_name
+from policy.checklist.workloads import ccm_container
 
 
 def check(args: StackValidationArgs, report: ReportViolation) -> None:
@@ -115,7 +114,7 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=schema(
+    config_schema=ccm_schema(
         loadBalancerClasses={
             "type": "array",
             "items": {"type": "string"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import WORKLOADS, ccm_container, dig, first_known, is_exempt, schema
+from policy.checklist.objects import ccm_schema, dig, each
+from policy.checklist.unknowns import first_known
+from policy.checklist.workloads import ccm_container, check_workload
 
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _VALUE, _EFFECT = "true", "NoSchedule"
@@ -23,24 +25,21 @@ _VALUE, _EFFECT = "true", "NoSchedule"
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
     """Report a CCM workload whose pods cannot run on an uninitialised node."""
-    if args.resource_type not in WORKLOADS:
-        return
-    config = args.get_config()
-    container = ccm_container(args.props, config)
-    if container is None or is_exempt(config, args.props, args.name):
-        return
-    tolerations = dig(args.props, "spec", "template", "spec", "tolerations")
-    count = len(tolerations) if tolerations is not None else 0
-    if not first_known(partial(_tolerates, tolerations, index) for index in range(count)):
-        report(
-            f"container {container}: no toleration fits the taint {TAINT}={_VALUE}:{_EFFECT}; "
-            f'add {{key: {TAINT}, value: "{_VALUE}", effect: {_EFFECT}}}',
-            None,
-        )
+    check_workload(args, report, [partial(_problem, args)])
 
 
-def _tolerates(tolerations: Sequence[Any], index: int) -> bool:
-    toleration = tolerations[index]
+def _problem(args: ResourceValidationArgs) -> str | None:
+    tolerations = each(dig(args.props, "spec", "template", "spec", "tolerations"))
+    if first_known(partial(_tolerates, toleration) for toleration in tolerations):
+        return None
+    return (
+        f"container {ccm_container(args.props, args.get_config())}: no toleration fits the taint "
+        f'{TAINT}={_VALUE}:{_EFFECT}; add {{key: {TAINT}, value: "{_VALUE}", effect: {_EFFECT}}}'
+    )
+
+
+def _tolerates(given: Callable[[], Any]) -> bool:
+    toleration = given()
     effect, key = dig(toleration, "effect"), dig(toleration, "key")
     if effect not in (None, "", _EFFECT):
         return False
@@ -58,7 +57,7 @@ CCM_TOLERATES_UNINITIALIZED = ResourceValidationPolicy(
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=schema(),
+    config_schema=ccm_schema(),
     display_name="CCM tolerates uninitialised nodes",
     severity=Severity.CRITICAL,
     framework=PolicyComplianceFramework(

@@ -1,0 +1,57 @@
+"""Rule: load balancers ask their backends whether they work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from policy.checklist.load_balancers import UNCHECKED, Mark, check_service, marks_of, marks_setting, said
+from policy.checklist.objects import schema
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report a LoadBalancer Service with an annotation that switches the health check off."""
+    marks = [*UNCHECKED, *marks_of(args.get_config().get("offAnnotations"))]
+    check_service(args, report, partial(_problem, args, marks))
+
+
+def _problem(args: ResourceValidationArgs, marks: Iterable[Mark]) -> str | None:
+    off = said(args.props, marks)
+    return f"the health check is switched off by annotation {off}" if off else None
+
+
+BALANCERS_CHECK_HEALTH = ResourceValidationPolicy(
+    name="lb-service-check-health",
+    description=(
+        "A load balancer checks the health of its backends: without that it goes on sending to a machine that is "
+        "broken or drained, and each connection that meets it fails."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=schema(
+        offAnnotations=marks_setting("Further annotations that switch the health check off: the value by the name."),
+    ),
+    display_name="Load balancers check health",
+    severity=Severity.MEDIUM,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="2.2, 11.2",
+        specification="Health check of the backends",
+    ),
+    tags=["availability"],
+    remediation_steps=(
+        "Take the annotation away: the cloud then checks by TCP, or the node's proxy with externalTrafficPolicy Local. "
+        "For UDP name a port that answers, where the cloud has such an annotation."
+    ),
+    url="https://kubernetes.io/docs/tasks/access-application-cluster/create-external-load-balancer/",
+)

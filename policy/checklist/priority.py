@@ -1,0 +1,62 @@
+"""Rule: a full cluster makes room for its cloud controller manager, and never evicts it for others."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from policy.checklist.objects import ccm_schema, dig
+from policy.checklist.workloads import check_workload
+
+CLASSES = ("system-cluster-critical", "system-node-critical")
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report a CCM whose pods have no critical priority."""
+    check_workload(args, report, [partial(_problem, args)])
+
+
+def _problem(args: ResourceValidationArgs) -> str | None:
+    allowed = (*CLASSES, *(args.get_config().get("classes") or ()))
+    found = dig(args.props, "spec", "template", "spec", "priorityClassName")
+    if found in allowed:
+        return None
+    return f"{'the priority class is another one' if found else 'no priority class'}; allowed: {', '.join(allowed)}"
+
+
+CCM_HAS_PRIORITY = ResourceValidationPolicy(
+    name="ccm-workload-set-priority",
+    description=(
+        "A cloud controller manager has a critical priority class: else it waits, or is evicted, where machines are "
+        "full, and the new machines that would make room are never initialised."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=ccm_schema(
+        classes={
+            "type": "array",
+            "items": {"type": "string"},
+            "default": [],
+            "description": "Further priority classes that will do.",
+        },
+    ),
+    display_name="CCM has a critical priority",
+    severity=Severity.MEDIUM,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="8.1",
+        specification="Priority class of the CCM",
+    ),
+    tags=["availability"],
+    remediation_steps="Set priorityClassName: system-cluster-critical in the pod template.",
+    url="https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/",
+)

@@ -1,0 +1,105 @@
+"""Rule: no role of the stack grants everything, neither by a wildcard nor by way of another role.
+
+Any role counts, not only the cloud controller manager's: who gets it is said elsewhere, and can be said later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from policy.checklist.objects import dig, each, is_judged, schema
+from policy.checklist.unknowns import Problem, every_known, first_known, judge
+
+_GROUP = "kubernetes:rbac.authorization.k8s.io/v1"
+_ROLES = (f"{_GROUP}:ClusterRole", f"{_GROUP}:Role")
+_BINDINGS = (f"{_GROUP}:ClusterRoleBinding", f"{_GROUP}:RoleBinding")
+_FIELDS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
+_ADMIN = "cluster-admin"
+# What every role that comes with Kubernetes is labelled with, cluster-admin too.
+_ADMIN_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report roles with wildcards, roles that are made of cluster-admin's rules, and bindings to cluster-admin."""
+    problems: Iterable[Problem]
+    if args.resource_type in _ROLES:
+        problems = _in_role(args.props)
+    elif args.resource_type in _BINDINGS:
+        problems = [partial(_bound, args.props)]
+    else:
+        return
+    judge([partial(is_judged, args.get_config(), args.props, args.name)], problems, report)
+
+
+def _in_role(props: Mapping[str, Any]) -> Iterator[Problem]:
+    for index, rule in enumerate(each(dig(props, "rules"))):
+        yield partial(_wild, index, rule)
+    for index, selector in enumerate(each(dig(props, "aggregationRule", "clusterRoleSelectors"))):
+        yield partial(_aggregates_admin, index, selector)
+
+
+def _wild(index: int, rule: Callable[[], Any]) -> str | None:
+    found = every_known(partial(_wildcard, rule, field) for field in _FIELDS)
+    return f"rules[{index}] grants {', '.join(found)}" if found else None
+
+
+def _wildcard(rule: Callable[[], Any], field: str) -> str | None:
+    values = each(dig(rule(), field))
+    found = first_known(partial(_as_wildcard, value) for value in values)
+    return f"{field} {found}" if found else None
+
+
+def _as_wildcard(value: Callable[[], Any]) -> str | None:
+    """`*`, `*/scale` (of every resource) and `/*` (every path); `/metrics/*` is a part of the paths alone."""
+    text = str(value())
+    return text if text in ("*", "/*") or text.startswith("*/") else None
+
+
+def _aggregates_admin(index: int, selector: Callable[[], Any]) -> str | None:
+    labels = dig(selector(), "matchLabels") or {}
+    if dig(selector(), "matchExpressions") or any(_ADMIN_LABELS.get(name) != labels[name] for name in labels):
+        return None
+    return f"aggregationRule.clusterRoleSelectors[{index}] selects {_ADMIN} too, which grants everything"
+
+
+def _bound(props: Mapping[str, Any]) -> str | None:
+    role = dig(props, "roleRef")
+    bound = dig(role, "kind") == "ClusterRole" and dig(role, "name") == _ADMIN
+    return f"binds {_ADMIN}, which grants everything" if bound else None
+
+
+ROLES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
+    name="rbac-role-avoid-wildcards",
+    description=(
+        "Roles name what they grant: a wildcard in verbs, resources, API groups or paths also grants what is added to "
+        "the cluster later, and a cloud controller manager that has one can read every Secret."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=schema(),
+    display_name="Roles without wildcards",
+    severity=Severity.HIGH,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="8.2, 11.3",
+        specification="Least privilege",
+    ),
+    tags=["rbac"],
+    remediation_steps=(
+        "List the verbs, resources and API groups that are used (for this project's CCM cloud_controller/rbac.py has "
+        "them). Bind a role of your own instead of cluster-admin."
+    ),
+    url="https://kubernetes.io/docs/concepts/security/rbac-good-practices/#least-privilege",
+)

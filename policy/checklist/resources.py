@@ -1,0 +1,85 @@
+"""Rule: the cloud controller manager has its share of its machine, and cannot take all of its memory.
+
+There is no word on a CPU limit: it throttles the manager just when there is most to do, until the leader misses the
+renewal of its lease and hands over to another that is throttled as well. A request already shares CPU out; memory
+cannot be shared out like that, so a leak must end in the manager and not in etcd or the API server beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from policy.checklist.objects import ccm_schema, dig
+from policy.checklist.unknowns import Problem, every_known
+from policy.checklist.workloads import Container, check_workload, containers
+
+# A request counts as made where there is a limit: Kubernetes takes it for both.
+_WANTED = (
+    ("CPU request", (("requests", "cpu"), ("limits", "cpu"))),
+    ("memory request", (("requests", "memory"), ("limits", "memory"))),
+    ("memory limit", (("limits", "memory"),)),
+)
+_NOTHING = re.compile(r"[0.]*[A-Za-z]*")
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report containers of a CCM's pods, init containers among them, without what `_WANTED` says."""
+    check_workload(args, report, _problems(args))
+
+
+def _problems(args: ResourceValidationArgs) -> Iterator[Problem]:
+    pod = dig(args.props, "spec", "template", "spec")
+    for container in containers(args.props, init=True):
+        yield partial(_problem, container, pod)
+
+
+def _problem(container: Container, pod: Mapping[str, Any]) -> str | None:
+    missing = every_known(partial(_missing, container, pod, what, fields) for what, fields in _WANTED)
+    return f"container {dig(container(), 'name')} has no {', no '.join(missing)}" if missing else None
+
+
+def _missing(container: Container, pod: Mapping[str, Any], what: str, fields: tuple[tuple[str, str], ...]) -> str:
+    """`what` if neither the container nor its whole pod has it; empty if one has."""
+    for source in (container(), pod):
+        for field in fields:
+            if not _NOTHING.fullmatch(str(dig(source, "resources", *field) or "")):
+                return ""
+    return what
+
+
+CCM_HAS_RESOURCES = ResourceValidationPolicy(
+    name="ccm-workload-set-resources",
+    description=(
+        "A cloud controller manager requests CPU and memory and limits its memory: without requests it starves, and "
+        "is evicted first, on a full machine; without the limit a leak takes the control plane beside it."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=ccm_schema(),
+    display_name="CCM has requests and limits",
+    severity=Severity.MEDIUM,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="8.1, 11.3",
+        specification="Resource limits",
+    ),
+    tags=["availability"],
+    remediation_steps=(
+        "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), as much as it uses "
+        "in a cluster of that size. A CPU limit is not needed."
+    ),
+    url="https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",
+)

@@ -1,0 +1,104 @@
+"""Answers that may hang on a value which only the update will tell: or, and, and all of them.
+
+An `UnknownValueError` that leaves a rule makes the engine report the rule as not evaluated. So a rule may only swallow
+one where the answer does not depend on the value; the functions here are the one place that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
+from pulumi_policy import ReportViolation
+from pulumi_policy.proxy import UnknownValueError
+
+T = TypeVar("T")
+
+Problem = Callable[[], str | None]
+"""What is wrong with one part of a resource, for a person; None if nothing is. Raises UnknownValueError."""
+
+
+def first_known(values: Iterable[Callable[[], T | None]]) -> T | None:
+    """The first value that is there. Raises the first UnknownValueError only if no known value is there."""
+    unknown: UnknownValueError | None = None
+    for value in values:
+        try:
+            found = value()
+        except UnknownValueError as error:
+            unknown = unknown or error
+            continue
+        if found:
+            return found
+    if unknown is not None:
+        raise unknown
+    return None
+
+
+def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
+    """The values that are there. Raises the first UnknownValueError only if no known value is there."""
+    found: list[T] = []
+    unknown: UnknownValueError | None = None
+    for value in values:
+        try:
+            one = value()
+        except UnknownValueError as error:
+            unknown = unknown or error
+            continue
+        if one:
+            found.append(one)
+    if unknown is not None and not found:
+        raise unknown
+    return found
+
+
+def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:
+    """The problem, where all conditions hold. Raises UnknownValueError only if nothing known makes it None."""
+    unknown: UnknownValueError | None = None
+    message: str | None = None
+    for question in (*conditions, problem):
+        try:
+            answer = question()
+        except UnknownValueError as error:
+            unknown = unknown or error
+            continue
+        if not answer:
+            return None
+        message = str(answer)
+    if unknown is not None:
+        raise unknown
+    return message
+
+
+def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem], report: ReportViolation) -> None:
+    """Report each problem where all conditions hold; then raise the first UnknownValueError that something hangs on.
+
+    `problems` may raise it, too: which problems come after that depends on the value.
+    """
+    conditions = tuple(conditions)
+    unknown: UnknownValueError | None = None
+    for problem in _collected(problems):
+        try:
+            message = problem_if(conditions, problem)
+        except UnknownValueError as error:
+            # The others are still to be judged; this one makes the rule "not evaluated" besides.
+            unknown = unknown or error
+            continue
+        if message:
+            report(message, None)
+    if unknown is not None:
+        raise unknown
+
+
+def _collected(problems: Iterable[Problem]) -> list[Problem]:
+    found: list[Problem] = []
+    try:
+        for problem in problems:
+            found.append(problem)  # noqa: PERF402 - what was told before the unknown value counts
+    except UnknownValueError as error:
+        found.append(partial(_raise, error))
+    return found
+
+
+def _raise(error: UnknownValueError) -> None:
+    raise error

@@ -1,0 +1,88 @@
+"""The cloud controller managers among workloads: which they are, their containers, their command lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pulumi_policy import ReportViolation, ResourceValidationArgs
+
+from policy.checklist.objects import WORKLOADS, dig, each, is_judged
+from policy.checklist.unknowns import Problem, first_known, judge
+
+Container = Callable[[], Mapping[str, Any]]
+"""A container of a pod; raises UnknownValueError."""
+
+# The last part of an image's repository, or a command's: cloud-controller-manager, aws-cloud-controller-manager,
+# cloud-controller (this project's), hcloud-ccm, cloud-provider-vsphere.
+_CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+)$")
+
+
+def check_workload(
+    args: ResourceValidationArgs, report: ReportViolation, problems: Iterable[Problem], *, ccm_only: bool = True
+) -> None:
+    """Report a workload's problems, if it is a CCM (or whatever it is) and not exempt. As `unknowns.judge`."""
+    if args.resource_type not in WORKLOADS:
+        return
+    config = args.get_config()
+    conditions: list[Callable[[], object]] = [partial(is_judged, config, args.props, args.name)]
+    if ccm_only:
+        conditions.append(partial(ccm_container, args.props, config))
+    judge(conditions, problems, report)
+
+
+def ccm_container(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+    """The name of the workload's container that is a cloud controller manager; None if it has none.
+
+    Raises UnknownValueError if only an unknown value could tell.
+    """
+    return first_known(partial(ccm_name, container, config) for container in containers(props))
+
+
+def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
+    """The name of a container that is a cloud controller manager; None if it is none. Raises as `ccm_container`."""
+    images = tuple(config.get("images") or ())
+    return first_known(partial(_ccm_name, container, what, images) for what in ("image", "command"))
+
+
+def containers(props: Mapping[str, Any], *, init: bool = False) -> Iterator[Container]:
+    """The containers of a workload's pods; with `init` those, too, that run before them."""
+    pod = dig(props, "spec", "template", "spec")
+    for field in ("containers", "initContainers") if init else ("containers",):
+        yield from each(dig(pod, field))
+
+
+def flag(container: Mapping[str, Any], name: str) -> str | None:
+    """What a command-line flag says where it is given last: `NAME=VALUE`, or the word after NAME; None: not given.
+
+    Also inside a word, as `sh -c` has it. Raises UnknownValueError only where an unknown word could say it later.
+    """
+    following = ""
+    for field in ("args", "command"):
+        words = [*each(dig(container, field))]
+        for word in reversed(words):
+            for part in reversed(str(word()).split()):
+                bare = part.strip("\"'")
+                if bare == name:
+                    return following
+                if bare.startswith(f"{name}="):
+                    return bare.partition("=")[2].strip("\"'")
+                following = bare
+    return None
+
+
+def repository(image: str) -> str:
+    """`cloud-controller` of `registry.example/a/cloud-controller:v1@sha256:…`."""
+    last = image.partition("@")[0].rpartition("/")[2]
+    return last.partition(":")[0]
+
+
+def _ccm_name(container: Container, what: str, images: tuple[str, ...]) -> str | None:
+    spec = container()
+    if what == "image":
+        program = repository(str(dig(spec, "image") or ""))
+    else:
+        program = next((str(word()) for word in each(dig(spec, "command"))), "").rpartition("/")[2]
+    return str(dig(spec, "name") or program) if _CCM.search(program) or program in images else None

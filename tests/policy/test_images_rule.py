@@ -1,0 +1,110 @@
+"""Rule `ccm-workload-pin-image`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.engine.policy_host import PolicyHost
+from local.engine.values import UNKNOWN, Secret
+from tests.policy.conftest import start
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, of
+
+RULE = "ccm-workload-pin-image"
+IMAGE = "registry.example:5000/team/cloud-controller"
+DIGEST = f"sha256:{'0123456789abcdef' * 4}"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        f"{IMAGE}:v1.36.0",
+        f"{IMAGE}:1.36.0",
+        f"{IMAGE}:v2.9.1-provider.2",
+        f"{IMAGE}:v1.36.0-rc.1",
+        f"{IMAGE}@{DIGEST}",
+        f"{IMAGE}:latest@{DIGEST}",
+    ],
+)
+def test_a_full_version_or_a_digest_pins_an_image(pack: PolicyHost, image: str) -> None:
+    assert of(pack.analyze(ccm(container={"image": image})), RULE) == []
+
+
+@pytest.mark.parametrize("tag", ["latest", "main", "stable", "dev", "v1", "1", "v1.36", "v1.36.x", "2024-05-01"])
+def test_a_tag_that_moves_is_reported(pack: PolicyHost, tag: str) -> None:
+    [finding] = pack.analyze(ccm(container={"image": f"{IMAGE}:{tag}"}))
+
+    assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
+    assert finding.message == "container manager: the image's tag is no full version"
+
+
+@pytest.mark.parametrize("image", [IMAGE, "cloud-controller", f"{IMAGE}@sha256:"])
+def test_an_image_without_tag_or_digest_is_reported(pack: PolicyHost, image: str) -> None:
+    [finding] = pack.analyze(ccm(container={"image": image}))
+
+    assert finding.message == "container manager: the image has neither a tag nor a digest"
+
+
+def test_all_containers_of_its_pods_count_init_containers_too(pack: PolicyHost) -> None:
+    floating = [{"name": "wait", "image": "tools"}, {"name": "pinned", "image": "tools:1.0.0"}]
+
+    findings = pack.analyze(
+        ccm(containers=[CONTAINER, {"name": "proxy", "image": "proxy:v1"}], initContainers=floating)
+    )
+
+    assert [finding.message.partition(":")[0] for finding in findings if finding.policy == RULE] == [
+        "container proxy",
+        "container wait",
+    ]
+
+
+def test_tags_that_the_settings_call_fixed_will_do(pack: PolicyHost) -> None:
+    assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17"})), RULE) == []
+    assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17-latest"})), RULE) == ["advisory"]
+
+
+def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
+    assert of(pack.analyze(ccm(container={"image": IMAGE}, name=EXEMPT)), RULE) == []
+
+
+def test_an_unknown_image_is_not_evaluated_but_the_others_are(pack: PolicyHost) -> None:
+    sidecars = [{"name": "a", "image": UNKNOWN}, {"name": "b", "image": "proxy"}]
+
+    assert sorted(of(pack.analyze(ccm(containers=[CONTAINER, *sidecars])), RULE)) == ["advisory", "not-evaluated"]
+
+
+def test_unknown_init_containers_are_not_evaluated_where_it_is_a_ccm(pack: PolicyHost) -> None:
+    other = {"name": "web", "image": "registry.example/web"}
+
+    assert of(pack.analyze(ccm(initContainers=UNKNOWN)), RULE) == ["not-evaluated"]
+    assert of(pack.analyze(ccm(containers=[other], initContainers=UNKNOWN)), RULE) == []
+
+
+def test_a_pinned_image_passes_whatever_it_is_that_runs(pack: PolicyHost) -> None:
+    unsure = {"name": "a", "image": f"registry.example/web@{DIGEST}", "command": UNKNOWN}
+
+    assert of(pack.analyze(ccm(containers=[unsure])), RULE) == []
+
+
+def test_an_image_that_the_program_calls_secret_is_not_told(pack: PolicyHost) -> None:
+    [finding] = pack.analyze(ccm(container={"image": Secret(f"{IMAGE}:hush")}))
+
+    assert "hush" not in finding.message
+    assert "registry.example" not in finding.message
+
+
+@pytest.fixture
+def pack_for_all() -> Iterator[PolicyHost]:
+    host = start({RULE: {"allWorkloads": True, "exempt": ["kube-system/web"]}})
+    yield host
+    host.close()
+
+
+def test_every_workload_is_held_to_it_where_the_settings_say_so(pack: PolicyHost, pack_for_all: PolicyHost) -> None:
+    other = ccm(containers=[{"name": "web", "image": "registry.example/web"}], name="other", kind="Deployment")
+    exempt = ccm(containers=[{"name": "web", "image": "registry.example/web"}], name="web", kind="Deployment")
+
+    assert of(pack.analyze(other), RULE) == []
+    assert of(pack_for_all.analyze(other), RULE) == ["advisory"]
+    assert of(pack_for_all.analyze(exempt), RULE) == []

@@ -1,0 +1,163 @@
+"""Rule `lb-service-limit-sources`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.engine.policy_host import AnalyzedResource, PolicyHost
+from local.engine.values import UNKNOWN
+from tests.policy_objects import EXEMPT, of, service
+
+RULE = "lb-service-limit-sources"
+RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+SCHEME = "service.beta.kubernetes.io/dlb-scheme"
+AWS = "service.beta.kubernetes.io/aws-load-balancer"
+
+
+def balancer(ranges: Any = None, name: str = "web", **options: Any) -> AnalyzedResource:
+    spec = {"loadBalancerSourceRanges": ranges, **options.pop("spec", {})}
+    return service(name, spec=spec, **options)
+
+
+def test_a_public_load_balancer_without_source_ranges_is_reported(pack: PolicyHost) -> None:
+    [finding] = pack.analyze(balancer())
+
+    assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
+    assert finding.message == "the load balancer is public and has no source ranges: everybody may connect"
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        ["0.0.0.0/0"],
+        ["::/0"],
+        ["192.0.2.0/24", "0.0.0.0/0"],
+        ["10.0.0.0/0"],
+        [" 0.0.0.0/0 "],
+        ["0.0.0.0/1", "128.0.0.0/1"],
+        ["192.0.2.0/24", "::/1", "8000::/1"],
+        [UNKNOWN, "0.0.0.0/0"],
+    ],
+)
+def test_ranges_that_are_everybody_are_no_limit(pack: PolicyHost, ranges: list[Any]) -> None:
+    [finding] = pack.analyze(balancer(ranges))
+
+    assert finding.message == "the load balancer is public and spec.loadBalancerSourceRanges lets everybody in"
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0/0", "192.0.2.0/24, ::/0"])
+def test_the_annotation_is_judged_as_the_field_is(pack: PolicyHost, text: str) -> None:
+    [finding] = pack.analyze(balancer(annotations={RANGES: text}))
+
+    assert finding.message == f"the load balancer is public and annotation {RANGES} lets everybody in"
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [
+        balancer(["192.0.2.0/24", "2001:db8::/32"]),
+        balancer(["0.0.0.0/1"]),
+        balancer([], annotations={RANGES: "192.0.2.0/24,198.51.100.0/24"}),
+        balancer(["192.0.2.0/24"], annotations={RANGES: "0.0.0.0/0"}),
+    ],
+)
+def test_a_limit_in_the_field_or_the_annotation_passes_and_the_field_wins(
+    pack: PolicyHost, limited: AnalyzedResource
+) -> None:
+    assert pack.analyze(limited) == []
+
+
+def test_an_empty_annotation_is_no_limit(pack: PolicyHost) -> None:
+    assert of(pack.analyze(balancer([], annotations={RANGES: " , "})), RULE) == ["advisory"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (SCHEME, "internal"),
+        ("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type", "intranet"),
+        (f"{AWS}-internal", "true"),
+        (f"{AWS}-internal", "0.0.0.0/0"),
+        (f"{AWS}-scheme", "internal"),
+        ("service.beta.kubernetes.io/azure-load-balancer-internal", "true"),
+        ("networking.gke.io/load-balancer-type", "Internal"),
+        ("cloud.google.com/load-balancer-type", "Internal"),
+        ("service.beta.kubernetes.io/openstack-internal-load-balancer", "true"),
+        ("example.com/scheme", "private"),
+    ],
+)
+def test_an_internal_load_balancer_needs_none(pack: PolicyHost, name: str, value: str) -> None:
+    assert pack.analyze(balancer(annotations={name: value})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (SCHEME, "internet-facing"),
+        ("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type", "internet"),
+        (f"{AWS}-internal", "false"),
+        (f"{AWS}-scheme", "internet-facing"),
+        ("service.beta.kubernetes.io/azure-load-balancer-internal", "false"),
+        ("networking.gke.io/load-balancer-type", "External"),
+        ("example.com/scheme", "public"),
+    ],
+)
+def test_a_load_balancer_that_is_expressly_public_is_held_to_the_rule(pack: PolicyHost, name: str, value: str) -> None:
+    assert of(pack.analyze(balancer(annotations={name: value})), RULE) == ["advisory"]
+
+
+def test_a_class_that_the_settings_call_internal_needs_none(pack: PolicyHost) -> None:
+    assert pack.analyze(balancer(spec={"loadBalancerClass": "example.com/internal"})) == []
+    assert of(pack.analyze(balancer(spec={"loadBalancerClass": "example.com/other"})), RULE) == ["advisory"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("service.beta.kubernetes.io/dlb-id", "lb-0123"),
+        ("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-acl-type", "white"),
+        (f"{AWS}-security-groups", "sg-1"),
+        ("service.beta.kubernetes.io/azure-allowed-service-tags", "AzureFrontDoor"),
+        ("example.com/access-list", "acl-1"),
+    ],
+)
+def test_who_may_connect_can_be_said_in_another_way(pack: PolicyHost, name: str, value: str) -> None:
+    assert pack.analyze(balancer(annotations={name: value})) == []
+
+
+def test_services_without_a_load_balancer_and_exempt_ones_are_left_alone(pack: PolicyHost) -> None:
+    assert pack.analyze(balancer(type="ClusterIP")) == []
+    assert pack.analyze(balancer(type=None)) == []
+    assert pack.analyze(balancer(name=EXEMPT)) == []
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        balancer(UNKNOWN),
+        balancer([UNKNOWN]),
+        balancer(["192.0.2.0/24", UNKNOWN]),
+        balancer(annotations=UNKNOWN),
+        balancer(annotations={SCHEME: UNKNOWN}),
+        balancer(annotations={RANGES: UNKNOWN}),
+        balancer(type=UNKNOWN),
+        balancer(spec={"loadBalancerClass": UNKNOWN}),
+    ],
+)
+def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+    assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        balancer(["192.0.2.0/24"], annotations=UNKNOWN),
+        balancer(["192.0.2.0/24"], type=UNKNOWN),
+        balancer(UNKNOWN, annotations={SCHEME: "internal"}),
+        balancer(UNKNOWN, type="ClusterIP"),
+    ],
+)
+def test_an_unknown_value_that_decides_nothing_is_passed_over(pack: PolicyHost, known: AnalyzedResource) -> None:
+    assert of(pack.analyze(known), RULE) == []
