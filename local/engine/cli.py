@@ -1,19 +1,22 @@
-"""The command line: `python -m local.engine preview|up|refresh|destroy|stack ... --stack NAME`."""
+"""The command line: `python -m local.engine preview|up|refresh|destroy|cancel|stack ... --stack NAME`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from local.engine import cli_stack
-from local.engine.display import Display, add_choices, choice_of, open_display
+from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
+from local.engine.display import Display, choice_of, open_display
 from local.engine.dynamic import DynamicProvider, DynamicServer
-from local.engine.events import Event, Sink
-from local.engine.lock import LockedError
-from local.engine.operations import Options, destroy, load_policy_config, preview, refresh, up
+from local.engine.events import Event, Sink, Summary
+from local.engine.lock import LockedError, cancel
+from local.engine.operations import Options, destroy, preview, refresh, up
+from local.engine.planner import Op
 from local.engine.project import ProjectError
 from local.engine.provider import Provider
 from local.engine.providers import ProviderFactory
@@ -29,12 +32,14 @@ _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
     "refresh": refresh,
     "destroy": destroy,
 }
+_SWITCHES: Final = ("refresh", "continue_on_error", "preview_only", "exclude_protected", "clear_pending_creates")
+"""The options that are called in `Options` as they are on the command line."""
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly."""
     stream = out or sys.stdout
-    parsed = _parser().parse_args(arguments)
+    parsed = parse(arguments)
     project_dir = Path(parsed.cwd).resolve()
     state_dir = Path(parsed.state).resolve() if parsed.state else default_state_dir(project_dir).resolve()
     request = Request(
@@ -44,12 +49,17 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         Path(parsed.config_file).resolve() if parsed.config_file else None,
         getattr(parsed, "placeholder_secrets", False),
     )
-    display = None if parsed.command == "stack" else open_display(choice_of(parsed, project_dir), stream)
+    display = open_display(choice_of(parsed, project_dir), stream) if parsed.command in _OPERATIONS else None
     failure = ""
     try:
         if display is None:
-            return cli_stack.run(parsed, request, stream)
-        return OK if _run(parsed, request, display) else FAILED
+            return cli_stack.run(parsed, request, stream) if parsed.command == "stack" else _cancel(request, stream)
+        ok, changed = _operate(parsed, request, display)
+        if ok and changed and getattr(parsed, "expect_no_changes", False):
+            planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)
+            failure = f"no changes were expected but changes {'were proposed' if planned else 'occurred'}"
+            return FAILED
+        return OK if ok else FAILED
     except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
         failure = str(error)
         return FAILED
@@ -63,13 +73,37 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             print(f"error: {failure}", file=sys.stderr)
 
 
-def _run(parsed: argparse.Namespace, request: Request, display: Display) -> bool:
+def _operate(parsed: argparse.Namespace, request: Request, display: Display) -> tuple[bool, bool]:
+    """Run an operation; whether all went well, and whether anything changed or, in a preview, would."""
+    switches: dict[str, Any] = {name: getattr(parsed, name, False) for name in _SWITCHES}
     options = Options(
-        LocalProviders, _packs(parsed), clear_pending_creates=getattr(parsed, "clear_pending_creates", False)
+        LocalProviders,
+        packs_of(parsed),
+        parallel=parsed.parallel,
+        targets=targets_of(parsed),
+        replaces=replaces_of(parsed),
+        **switches,
     )
+    changes: Counter[Op] = Counter()
+
+    def counting(event: Event) -> None:
+        if isinstance(event, Summary):
+            changes.update(event.changes)
+        display(event)
+
     if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, display):
-        return False
-    return _OPERATIONS[parsed.command](request, options, display)
+        return False, False
+    ok = _OPERATIONS[parsed.command](request, options, counting)
+    return ok, any(count for op, count in changes.items() if op is not Op.SAME)
+
+
+def _cancel(request: Request, out: TextIO) -> int:
+    pid = cancel(request.stack_dir)
+    if pid is None:
+        out.write(f"no run holds the lock of stack {request.stack}: there is nothing to cancel\n")
+    else:
+        out.write(f"the lock of a run that is dead (process {pid}) is taken away; the next run goes on from there\n")
+    return OK
 
 
 def _previewed(request: Request, options: Options, display: Display) -> bool:
@@ -85,43 +119,6 @@ def _previewed(request: Request, options: Options, display: Display) -> bool:
     for event in events:
         display(event)
     return False
-
-
-def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--stack", "-s", required=True, help="the stack's name")
-    common.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
-    common.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
-    common.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
-    parser = argparse.ArgumentParser(prog="python -m local.engine", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, operation in _OPERATIONS.items():
-        command = commands.add_parser(name, parents=[common], help=(operation.__doc__ or "").split(".")[0])
-        add_choices(command)
-        command.add_argument("--yes", "-y", action="store_true", help="accepted for the CLI's sake: nothing is asked")
-        if name in ("preview", "up"):
-            command.add_argument("--policy-pack", metavar="DIR", action="append", default=[], help="may be repeated")
-            command.add_argument("--policy-pack-config", metavar="FILE", action="append", default=[])
-        if name == "refresh":
-            command.add_argument(
-                "--clear-pending-creates", action="store_true", help="forget what a killed run was creating"
-            )
-        if name == "up":
-            command.add_argument("--skip-preview", action="store_true", help="do not make sure by a preview first")
-        if name == "preview":
-            command.add_argument("--placeholder-secrets", action="store_true", help="preview without the passphrase")
-    cli_stack.add_parser(commands, common)
-    return parser
-
-
-def _packs(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] | None]]:
-    packs = [Path(p).resolve() for p in getattr(parsed, "policy_pack", [])]
-    files = [Path(p) for p in getattr(parsed, "policy_pack_config", [])]
-    if files and len(files) != len(packs):
-        raise ValueError(f"{len(files)} --policy-pack-config for {len(packs)} --policy-pack: the numbers must match")
-    configs: list[Mapping[str, Any] | None]
-    configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
-    return list(zip(packs, configs, strict=True))
 
 
 class LocalProviders:

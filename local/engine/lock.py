@@ -20,6 +20,14 @@ class LockedError(Exception):
     """Another run, which is alive, holds the lock; the message says which."""
 
 
+def cancel(directory: Path) -> int | None:
+    """Take away a dead run's lock; returns that run's process id, or None if there was no lock.
+
+    Raises LockedError for a run that is alive: only who runs it knows what it is in the middle of.
+    """
+    return _clear_dead(directory / LOCK_FILE)
+
+
 class StackLock:
     """A context manager that holds the stack's lock. `taken_over` tells of a holder that had been killed."""
 
@@ -40,7 +48,7 @@ class StackLock:
                     os.link(candidate, self._path)
                     return self
                 except FileExistsError:
-                    self._clear_dead()
+                    self.taken_over = _clear_dead(self._path) or self.taken_over
         finally:
             candidate.unlink()
 
@@ -49,24 +57,27 @@ class StackLock:
     ) -> None:
         self._path.unlink(missing_ok=True)
 
-    def _clear_dead(self) -> None:
-        try:
-            holder = json.loads(self._path.read_text())
-            pid, started = int(holder["pid"]), float(holder["started"])
-        except FileNotFoundError:
-            return
-        except (ValueError, KeyError, TypeError) as error:
-            raise LockedError(f"{self._path} is not a lock file; remove it if no run is going on") from error
-        if _lives(pid, started):
-            raise LockedError(f"another run (process {pid}) is changing this stack; wait for it or end it")
-        dead = self._path.with_name(f"{LOCK_FILE}.dead.{os.getpid()}")
-        try:
-            # Of two runs that find the same dead holder, one renames its file.
-            self._path.rename(dead)
-        except FileNotFoundError:
-            return
-        dead.unlink()
-        self.taken_over = pid
+
+def _clear_dead(path: Path) -> int | None:
+    try:
+        holder = json.loads(path.read_text())
+        pid, started = int(holder["pid"]), float(holder["started"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise LockedError(f"{path} is not a lock file; remove it if no run is going on") from error
+    if _lives(pid, started):
+        raise LockedError(
+            f"another run (process {pid}) is changing this stack; wait for it, or end it with Ctrl-C where it runs"
+        )
+    dead = path.with_name(f"{LOCK_FILE}.dead.{os.getpid()}")
+    try:
+        # Of two runs that find the same dead holder, one renames its file.
+        path.rename(dead)
+    except FileNotFoundError:
+        return None
+    dead.unlink()
+    return pid
 
 
 def _lives(pid: int, started: float) -> bool:

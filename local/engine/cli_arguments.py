@@ -1,0 +1,154 @@
+"""What the command line of the engine understands, in the CLI's words, and what of it does not go together."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from local.engine import cli_stack
+from local.engine.display import add_choices
+from local.engine.operations import default_parallel, load_policy_config
+from local.engine.targets import Targets
+
+_HELP: Final = {
+    "preview": "tell what `up` would do; nothing is changed",
+    "up": "bring the stack to what the program says",
+    "refresh": "bring the state up to date with what is",
+    "destroy": "delete everything that the state knows",
+}
+_EPILOG: Final = """\
+A URN may hold `*` (any text without a colon) and `**` (any text); quote it, for `$` and `*` mean something to a shell.
+
+exit codes:
+  0  done
+  1  failed: a step, a policy, a preview, an operation that is still undecided, changes where none were expected
+  2  called wrongly: nothing was begun"""
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The call; ends the process with code 2, and usage on standard error, if it is a wrong one."""
+    common = _common()
+    parser = argparse.ArgumentParser(
+        prog="python -m local.engine",
+        description="Run a Pulumi program against its stack: the embedded engine.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    operations = {name: _operation(commands, common, name) for name in _HELP}
+    commands.add_parser(
+        "cancel",
+        parents=[common],
+        help="take away the lock that a dead run left",
+        description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
+    )
+    cli_stack.add_parser(commands, common)
+    parsed = parser.parse_args(arguments)
+    if parsed.command in operations and (wrong := _contradiction(parsed)):
+        operations[parsed.command].error(wrong)
+    return parsed
+
+
+def targets_of(parsed: argparse.Namespace) -> Targets | None:
+    """What the run is about; None: everything."""
+    patterns = (*getattr(parsed, "target", ()), *getattr(parsed, "target_replace", ()))
+    return Targets(patterns, dependents=parsed.target_dependents) if patterns else None
+
+
+def replaces_of(parsed: argparse.Namespace) -> Targets | None:
+    """What is replaced whether or not it differs; None: nothing."""
+    patterns = (*getattr(parsed, "replace", ()), *getattr(parsed, "target_replace", ()))
+    return Targets(patterns) if patterns else None
+
+
+def packs_of(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] | None]]:
+    """The policy packs and their configurations. Raises ValueError, OSError."""
+    packs = [Path(p).resolve() for p in getattr(parsed, "policy_pack", [])]
+    files = [Path(p) for p in getattr(parsed, "policy_pack_config", [])]
+    if files and len(files) != len(packs):
+        raise ValueError(f"{len(files)} --policy-pack-config for {len(packs)} --policy-pack: the numbers must match")
+    configs: list[Mapping[str, Any] | None]
+    configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
+    return list(zip(packs, configs, strict=True))
+
+
+def _common() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    where = common.add_argument_group("which stack")
+    where.add_argument("--stack", "-s", metavar="NAME", required=True, help="the stack's name")
+    where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
+    where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
+    where.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
+    return common
+
+
+def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        parents=[common],
+        help=_HELP[name],
+        description=f"{_HELP[name].capitalize()}.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    runs_program = name in ("preview", "up")
+    what = command.add_argument_group("what it is about")
+    _many(what, "--target", "-t", metavar="URN", help="only this resource; may be repeated")
+    what.add_argument("--target-dependents", action="store_true", help="and whatever depends on a target")
+    if runs_program:
+        _many(what, "--replace", metavar="URN", help="replace this resource; may be repeated")
+        _many(what, "--target-replace", metavar="URN", help="short for --target URN --replace URN")
+    if name == "destroy":
+        what.add_argument("--exclude-protected", action="store_true", help="leave what is protected, and what it needs")
+    how = command.add_argument_group("how it goes about it")
+    if name != "refresh":
+        how.add_argument("--refresh", "-r", action="store_true", help="first bring the state up to date with what is")
+    how.add_argument(
+        "--parallel",
+        "-p",
+        type=int,
+        metavar="N",
+        default=default_parallel(),
+        help="work on at most N resources at once; 1: one after the other (default: %(default)s)",
+    )
+    if name in ("up", "destroy"):
+        how.add_argument(
+            "--continue-on-error", action="store_true", help="after a failure go on with what does not need it"
+        )
+    if name == "up":
+        how.add_argument("--skip-preview", "-f", action="store_true", help="do not make sure by a preview first")
+    if name in ("refresh", "destroy"):
+        how.add_argument("--preview-only", action="store_true", help="only tell; nothing is changed")
+    if name == "refresh":
+        how.add_argument("--clear-pending-creates", action="store_true", help="forget what a killed run was creating")
+    if name == "preview":
+        how.add_argument("--placeholder-secrets", action="store_true", help="without the passphrase")
+    if name != "destroy":
+        how.add_argument("--expect-no-changes", action="store_true", help="fail if anything changes")
+    how.add_argument("--yes", "-y", action="store_true", help="accepted for the CLI's sake: nothing is asked")
+    if runs_program:
+        policies = command.add_argument_group("policies")
+        _many(policies, "--policy-pack", metavar="DIR", help="may be repeated")
+        _many(policies, "--policy-pack-config", metavar="FILE", help="as many as packs, or none")
+    shown: Any = command.add_argument_group("what is shown")
+    add_choices(shown)
+    return command
+
+
+def _many(group: Any, *names: str, **more: Any) -> None:
+    group.add_argument(*names, action="append", default=[], **more)
+
+
+def _contradiction(parsed: argparse.Namespace) -> str:
+    """What does not go together in a call; "" if all does."""
+    if parsed.parallel < 1:
+        return "--parallel: at least 1"
+    if parsed.target_dependents and targets_of(parsed) is None:
+        return "--target-dependents: of which --target?"
+    if getattr(parsed, "exclude_protected", False) and parsed.target:
+        return "--target and --exclude-protected do not go together"
+    if getattr(parsed, "clear_pending_creates", False) and parsed.preview_only:
+        return "--clear-pending-creates changes the state: it does not go with --preview-only"
+    return ""
