@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from local.engine.hooks import carry_out
 from local.engine.planner import provider_changed
 from local.engine.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.resource import ResourceState, with_secret_outputs
@@ -11,11 +12,36 @@ from local.engine.run import Run
 from local.engine.state import Operation
 
 
-def create(run: Run, goal: ResourceState, *, replaces: ResourceState | None = None) -> ResourceState:
+def create(
+    run: Run, goal: ResourceState, *, replaces: ResourceState | None = None, hooked: bool = True
+) -> ResourceState:
     """Make a custom resource; returns it with id and outputs. Raises ProviderError, StackError.
 
-    What it `replaces` stays in the state, to be deleted at the run's end, unless they are the same object.
+    What it `replaces` stays in the state, to be deleted at the run's end, unless they are the same object. Without
+    `hooked` its hooks are left out.
     """
+    exists: ResourceState | None = None
+
+    def attempt() -> ResourceState:
+        nonlocal exists
+        if exists is not None:
+            return _update(run, exists, goal)
+        try:
+            return _create(run, goal, replaces)
+        except PartialFailure:
+            # Another try must not make another one: it updates this, as the next run would.
+            exists = run.store.snapshot.resources.get(goal.key)
+            raise
+
+    return carry_out(run.hooks if hooked else None, "create", None, goal, attempt)
+
+
+def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
+    """Change a custom resource in place; returns it with its new outputs. Raises ProviderError, StackError."""
+    return carry_out(run.hooks, "update", old, goal, lambda: _update(run, old, goal))
+
+
+def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> ResourceState:
     provider = run.provider_of(goal)
     report = run.reporter(goal.urn)
     timeout = goal.timeouts.create
@@ -45,8 +71,7 @@ def create(run: Run, goal: ResourceState, *, replaces: ResourceState | None = No
     return done
 
 
-def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
-    """Change a custom resource in place; returns it with its new outputs. Raises ProviderError, StackError."""
+def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
     provider = run.provider_of(goal)
     report = run.reporter(goal.urn)
     goal = replace(goal, id=old.id, created=old.created, modified=run.store.now())

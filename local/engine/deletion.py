@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
+from local.engine.hooks import carry_out
 from local.engine.parallel import Work, run_all
 from local.engine.planner import Op, check_protection, goes_with
 from local.engine.provider import OutcomeUnknown, ProviderError
@@ -102,30 +103,34 @@ def delete_one(
     retained = resource.retain_on_delete
     swept = goes_with(resource, together)
     note = "retained" if retained else "goes with what it is deletedWith" if swept else ""
-    step = info_of(op, old=resource, note=note)
+    managed = resource.custom and not is_provider(resource.type) and not retained and not swept
     try:
-        with run.step(step):
-            if run.dry_run:
-                return True
-            number: int | None = None
-            if resource.custom and not is_provider(resource.type) and not retained and not swept:
-                provider = run.provider_of(resource)
-                number = run.store.begin(Operation.DELETING, resource)
-                try:
-                    provider.delete(
-                        resource.urn,
-                        str(resource.id),
-                        resource.inputs,
-                        resource.outputs,
-                        timeout=resource.timeouts.delete,
-                        report=run.reporter(resource.urn),
-                    )
-                except OutcomeUnknown:
-                    raise
-                except ProviderError:
-                    run.store.end(number)
-                    raise
-            run.store.remove(resource, ends=number)
-            return True
+        with run.step(info_of(op, old=resource, note=note)):
+            carry_out(run.hooks, "delete", resource, None, lambda: _delete(run, resource, managed=managed))
     except Reported:
         return False
+    return True
+
+
+def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:
+    if run.dry_run:
+        return
+    number: int | None = None
+    if managed:
+        provider = run.provider_of(resource)
+        number = run.store.begin(Operation.DELETING, resource)
+        try:
+            provider.delete(
+                resource.urn,
+                str(resource.id),
+                resource.inputs,
+                resource.outputs,
+                timeout=resource.timeouts.delete,
+                report=run.reporter(resource.urn),
+            )
+        except OutcomeUnknown:
+            raise
+        except ProviderError:
+            run.store.end(number)
+            raise
+    run.store.remove(resource, ends=number)

@@ -16,6 +16,7 @@ from local.engine import urn as urns
 from local.engine.deletion import delete_all, targeted
 from local.engine.events import StepInfo
 from local.engine.goal import Goal
+from local.engine.hooks import Operation, carry_out
 from local.engine.paths import keep_old
 from local.engine.planner import (
     Decision,
@@ -47,8 +48,11 @@ class Deployment:
         self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
         self._components: dict[str, Mapping[str, str]] = {}
         self._claimed: set[str] = set()
+        self._begun: dict[str, tuple[Operation, ResourceState | None]] = {}
+        """Components whose hooks after their step are still to come, with the step's operation and old state."""
         self._replacement = Replacement(run)
         self._selection = Selection(run.targets)
+        self._finished = False
         self.new_outputs: PropertyMap | None = None
 
     def register(self, goal: Goal) -> ResourceState:
@@ -101,8 +105,12 @@ class Deployment:
             run.registered[urn] = done
             if urns.type_of(urn) == urns.STACK_TYPE:
                 self.new_outputs = outputs
+            begun = self._begun.pop(urn, None)
         if not run.dry_run and state.outputs != outputs:
             run.store.put(done)
+        if begun is not None and run.hooks is not None:
+            operation, old = begun
+            run.hooks.after(operation, old, done)
 
     def lookup(self, urn: str) -> ResourceState:
         """A registered resource, for the program that holds a reference to it."""
@@ -119,11 +127,14 @@ class Deployment:
         return {k: v for k, v in outputs.items() if not has_unknowns(v)} | kept
 
     def finish(self, *, complete: bool) -> None:
-        """After the program: the stack's policies, then delete what it no longer mentions.
+        """After the program: the stack's policies, then delete what it no longer mentions. Done once only.
 
         Not if the program was not `complete`: it may have had more to mention.
         """
         run = self.run
+        if self._finished:
+            return
+        self._finished = True
         if run.stopping or not complete or not self._check_targets():
             return
         if not run.failed:
@@ -250,16 +261,28 @@ class Deployment:
             made = replace(goal, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=now, modified=now)
             made = replace(made, outputs=public)
             with run.step(info_of(Op.CREATE, new=made)):
-                self._keep(made)
+                carry_out(run.hooks, "create", None, made, lambda: self._keep(made))
             return made
-        decision = decide(old, goal, DiffResult(None))
+        decision = decide(old, goal, DiffResult(None, replaces=self._other_place(old, goal)))
         done = replace(goal, id=old.id, outputs=public, created=old.created, modified=old.modified, unused=old.unused)
+        if decision.op is Op.REPLACE:
+            done = replace(done, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=run.store.now())
         if decision.op is not Op.SAME:
             done = replace(done, modified=run.store.now())
-            decision = replace(decision, op=Op.UPDATE)
+        # A replaced one stays until what it manages is deleted.
+        condemns = old if decision.op is Op.REPLACE else None
         with run.step(_info(decision, old, done)):
-            self._keep(done, unless=old)
+            hooks = None if decision.op is Op.SAME else run.hooks
+            operation: Operation = "create" if condemns else "update"
+            before = None if condemns else old
+            carry_out(hooks, operation, before, done, lambda: self._keep(done, unless=old, condemns=condemns))
         return done
+
+    def _other_place(self, old: ResourceState, goal: ResourceState) -> tuple[str, ...]:
+        """The settings by which a provider would now manage another place than before, such as another cluster."""
+        if old.inputs == goal.inputs:
+            return ()
+        return self.run.providers.get(old).replaced_by(goal.inputs)
 
     def _resource(self, goal: ResourceState) -> ResourceState:
         old = self._olds.get(goal.urn)
@@ -272,7 +295,7 @@ class Deployment:
         if not goal.custom:
             return self._component(old, goal)
         provider = self.run.provider_of(goal)
-        resumed = self._resume(goal.urn)
+        resumed = self._resume(goal)
         old = resumed or old
         raw = goal.inputs
         if old is not None:
@@ -304,10 +327,13 @@ class Deployment:
             fresh = replace(fresh, inputs=keep_old(fresh.inputs, old.inputs, goal.ignore_changes))
         return self._replace(old, fresh, decision)
 
-    def _resume(self, urn: str) -> ResourceState | None:
+    def _resume(self, goal: ResourceState) -> ResourceState | None:
         """Finish the create that an earlier run was killed in: then it is an old resource like any other."""
-        interrupted = self._interrupted.pop(urn, None)
-        return pending.resume(self.run, interrupted) if interrupted is not None else None
+        interrupted = self._interrupted.pop(goal.urn, None)
+        if interrupted is None:
+            return None
+        # The hooks are those that this program has registered.
+        return pending.resume(self.run, replace(interrupted, resource_hooks=goal.resource_hooks))
 
     def _component(self, old: ResourceState | None, goal: ResourceState) -> ResourceState:
         goal = self._policed(goal)
@@ -315,6 +341,7 @@ class Deployment:
         if old is None:
             made = replace(goal, created=now, modified=now)
             with self.run.step(info_of(Op.CREATE, new=made)):
+                self._begin_component("create", None, made)
                 self._keep(made)
             return made
         decision = decide(old, goal, DiffResult(None))
@@ -323,12 +350,25 @@ class Deployment:
             decision = replace(decision, op=Op.UPDATE)
             done = replace(done, modified=now)
         with self.run.step(_info(decision, old, done)):
+            if decision.op is not Op.SAME:
+                self._begin_component("update", old, done)
             self._keep(done, unless=old)
         return done
 
-    def _keep(self, resource: ResourceState, *, unless: ResourceState | None = None) -> None:
+    def _begin_component(self, operation: Operation, old: ResourceState | None, new: ResourceState) -> None:
+        """Run the hooks before it. Those after it wait for its outputs: then its children are done, too."""
+        run = self.run
+        if run.hooks is not None and new.resource_hooks:
+            run.hooks.before(operation, old, new)
+            with run.lock:
+                self._begun[new.urn] = (operation, old)
+
+    def _keep(
+        self, resource: ResourceState, *, unless: ResourceState | None = None, condemns: ResourceState | None = None
+    ) -> ResourceState:
         if not self.run.dry_run and resource != unless:
-            self.run.store.put(resource)
+            self.run.store.put(resource, condemns=condemns)
+        return resource
 
     def _check(self, provider: Provider, goal: ResourceState, olds: PropertyMap, news: PropertyMap) -> PropertyMap:
         result = provider.check(goal.urn, olds, news, preview=self.run.dry_run)

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from google.protobuf.struct_pb2 import Struct
 
 from local.engine import urn as urns
+from local.engine.hooks import binding_of
 from local.engine.resource import ResourceState, Timeouts
 from local.engine.values import PropertyMap, Value
 from local.engine.wire import from_struct
@@ -68,6 +69,7 @@ def goal_of(request: Any, root: str) -> Goal:
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
         timeouts=Timeouts(seconds_of(timeouts.create), seconds_of(timeouts.update), seconds_of(timeouts.delete)),
+        resource_hooks=binding_of(request.hooks),
         source_position=_position(request.sourcePosition, root),
         stack_trace=_stack_trace(request.stackTrace.frames, root),
     )

@@ -16,11 +16,14 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
 from local.engine import urn as urns
+from local.engine.callbacks import CallbackError, Callbacks
 from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic
 from local.engine.goal import goal_of
+from local.engine.hooks import Hooks
 from local.engine.paths import PathError
-from local.engine.run import Absence, Absent, StackError
+from local.engine.run import Absence, Absent, Reported, StackError
+from local.engine.transforms import Transforms
 from local.engine.values import UNKNOWN
 from local.engine.wire import UNKNOWN_TEXT, WireError, from_struct, to_struct
 
@@ -31,15 +34,34 @@ FEATURES: Final = (
     # The SDK asks for ALIAS_SPECS even where the program names no alias; one that does is refused by name.
     resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_SENDS_OPTIONS_TO_HOOKS,
 )
 """What the engine tells the SDK that it can do: nothing else is in this tuple than what is done."""
+
+_FEATURE_WORDS: Final = {
+    "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+    "resourceReferences": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
+    "outputValues": resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
+    "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
+    "invokeTransforms": resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
+    "parameterization": resource_pb2.RESOURCE_MONITOR_FEATURE_PARAMETERIZATION,
+    "resourceHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
+    "errorHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS,
+}
+"""The words by which an older SDK asks for one feature after the other."""
 
 _REFUSED: Final = {
     "aliases": "aliases",
     "aliasURNs": "aliases",
     "importId": "import_",
     "remote": "remote components",
-    "transforms": "transforms",
     "replace_with": "replace_with",
     "packageRef": "parameterized packages",
     "state_migrations": "state migrations",
@@ -71,12 +93,20 @@ class Monitor:
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self._run = deployment.run
+        self._callbacks = Callbacks()
+        self._transforms = Transforms(self._callbacks)
+        self._hooks = Hooks(self._run, self._callbacks)
+        self._run.hooks = self._hooks
         self.crash: BaseException | None = None
         """What went wrong in the engine itself while it answered; the run is over."""
 
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""
         self._run.interrupt()
+
+    def close(self) -> None:
+        """Let go of the program: its functions are called no more."""
+        self._callbacks.close()
 
     # ResourceMonitor.
 
@@ -96,12 +126,12 @@ class Monitor:
 
     def SupportsFeature(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
-        supported = {"secrets", "resourceReferences", "outputValues", "deletedWith", "aliasSpecs"}
-        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in supported)
+        return resource_pb2.SupportsFeatureResponse(hasSupport=_FEATURE_WORDS.get(request.id) in FEATURES)
 
     def RegisterResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
         with self._answering():
+            request = self._transformed(request)
             self._refuse_unknown_options(request)
             try:
                 state = self._deployment.register(goal_of(request, self._run.project_root))
@@ -115,6 +145,16 @@ class Monitor:
                 id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
                 object=to_struct(outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
+
+    def _transformed(self, request: Any) -> Any:
+        run = self._run
+        urn = urns.make(run.stack, run.project, request.parent, request.type, request.name)
+        try:
+            return self._transforms.of_resource(urn, request)
+        except CallbackError as error:
+            message = f"a transform failed: {error}"
+            run.fail(message, urn)
+            raise Reported(message, urn) from error
 
     def _without(self, request: Any, absent: Absent) -> Any:
         """The answer to a program that goes on without the resource: nothing of it is known."""
@@ -133,6 +173,10 @@ class Monitor:
     def Invoke(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
         with self._answering():
+            try:
+                request = self._transforms.of_invoke(request)
+            except CallbackError as error:
+                raise StackError(f"a transform of {request.tok} failed: {error}") from error
             if request.tok != "pulumi:pulumi:getResource":
                 raise StackError(f"invoke {request.tok}: functions of providers are not in the embedded engine")
             found = self._deployment.lookup(from_struct(request.args)["urn"])
@@ -143,7 +187,12 @@ class Monitor:
             return response
 
     def SignalAndWaitForShutdown(self, request: Any, context: Any = None) -> Any:  # noqa: N802
+        """The program has mentioned all it wants. While it waits here, hooks of what is deleted can still be called."""
         del request, context
+        try:
+            self._deployment.finish(complete=True)
+        except BaseException as error:
+            raise self._crashed(error) from error
         return empty_pb2.Empty()
 
     def Call(self, request: Any, context: Any = None) -> Any:  # noqa: N802
@@ -160,20 +209,26 @@ class Monitor:
         raise _unimplemented("ExistsResource")
 
     def RegisterStackTransform(self, request: Any, context: Any = None) -> Any:  # noqa: N802
-        del request, context
-        raise _unimplemented("transforms")
+        del context
+        self._transforms.add_to_stack(request)
+        return empty_pb2.Empty()
 
     def RegisterStackInvokeTransform(self, request: Any, context: Any = None) -> Any:  # noqa: N802
-        del request, context
-        raise _unimplemented("invoke transforms")
+        del context
+        self._transforms.add_to_invokes(request)
+        return empty_pb2.Empty()
 
     def RegisterResourceHook(self, request: Any, context: Any = None) -> Any:  # noqa: N802
-        del request, context
-        raise _unimplemented("resource hooks")
+        del context
+        with self._answering():
+            self._hooks.register(request)
+        return empty_pb2.Empty()
 
     def RegisterErrorHook(self, request: Any, context: Any = None) -> Any:  # noqa: N802
-        del request, context
-        raise _unimplemented("error hooks")
+        del context
+        with self._answering():
+            self._hooks.register_error_hook(request)
+        return empty_pb2.Empty()
 
     def RegisterPackage(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
@@ -202,11 +257,16 @@ class Monitor:
         except (StackError, WireError, PathError, ValueError) as error:
             raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from error
         except BaseException as error:
-            # A fault of the engine or of a provider in this process. The program would wait forever for the answer; so
-            # it gets one, and whoever runs it raises the fault again.
-            self._run.failed = True
-            self.crash = self.crash or error
-            raise MonitorError(grpc.StatusCode.UNAVAILABLE, "the engine failed") from error
+            raise self._crashed(error) from error
+
+    def _crashed(self, error: BaseException) -> MonitorError:
+        """Keep a fault of the engine or of a provider in this process: whoever runs the program raises it again.
+
+        The program gets an answer, or it would wait for one forever.
+        """
+        self._run.failed = True
+        self.crash = self.crash or error
+        return MonitorError(grpc.StatusCode.UNAVAILABLE, "the engine failed")
 
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
@@ -214,8 +274,6 @@ class Monitor:
             used.discard("aliases")
         if request.HasField("replacement_trigger"):
             used.add("replacement_trigger")
-        if request.HasField("hooks") and request.hooks.ListFields():
-            used.add("hooks")
         if used:
             message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
             self._run.fail(message)

@@ -136,6 +136,7 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         deployment = Deployment(run, policies)
         program = ProgramRun(session.project.name, request.stack, session.config, session.project.main, dry_run)
         monitor = Monitor(deployment)
+        opened.cleanup.callback(monitor.close)
         failure = options.run_program(program, monitor, partial(_line, run.emit))
         if monitor.crash is not None:
             raise monitor.crash

@@ -14,6 +14,7 @@ from dataclasses import replace
 from local.engine import apply
 from local.engine.deletion import delete_one
 from local.engine.events import Diagnostic, StepDone, StepFailed, StepStarted
+from local.engine.hooks import delete_hooks
 from local.engine.planner import Op
 from local.engine.provider import PartialFailure, ProviderError
 from local.engine.resource import ResourceState
@@ -44,6 +45,9 @@ def resolve(run: Run, *, creates: bool) -> None:
             if creates:
                 adopt(run, resource)
         elif operation.operation is Operation.DELETING and resource.key in run.store.snapshot.resources:
+            if hooks := delete_hooks(resource):
+                warning = f"it is deleted without its hooks ({', '.join(hooks)}): no program runs yet"
+                run.emit(Diagnostic("warning", warning, resource.urn))
             if delete_one(run, resource):
                 run.store.end(number)
         else:
@@ -83,17 +87,20 @@ def forget_creates(run: Run) -> None:
 def adopt(run: Run, goal: ResourceState) -> None:
     """Bring an object into the state of which nobody knows whether it was made, ready or not."""
     timeout = min(goal.timeouts.create or ADOPT_SECONDS, ADOPT_SECONDS)
-    resume(run, replace(goal, timeouts=replace(goal.timeouts, create=timeout)))
+    resume(run, replace(goal, timeouts=replace(goal.timeouts, create=timeout)), hooked=False)
 
 
-def resume(run: Run, goal: ResourceState) -> ResourceState | None:
-    """Do an interrupted create again, with the inputs that it was begun with; None if that was not possible."""
+def resume(run: Run, goal: ResourceState, *, hooked: bool = True) -> ResourceState | None:
+    """Do an interrupted create again, with the inputs that it was begun with; None if that was not possible.
+
+    Its hooks are run again, too, unless `hooked` is False: nobody knows how far they came.
+    """
     step = info_of(Op.CREATE, new=goal, note="resumed")
     started = time.monotonic()
     run.emit(StepStarted(step, planning=False))
     live = run.store.snapshot.live().get(goal.urn)
     try:
-        made = apply.create(run, goal, replaces=live)
+        made = apply.create(run, goal, replaces=live, hooked=hooked)
     except StackError as error:
         # What managed it is gone, and it with it.
         run.emit(Diagnostic("warning", f"given up: {error}", goal.urn))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from local.engine.events import Diagnostic, Sink, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op, is_hidden
@@ -20,6 +21,9 @@ from local.engine.state import Store
 from local.engine.targets import Targets
 from local.engine.urn import is_provider, package_of
 from local.engine.values import PropertyMap
+
+if TYPE_CHECKING:
+    from local.engine.hooks import Hooks
 
 
 class StackError(Exception):
@@ -73,6 +77,8 @@ class Run:
     replaces: Targets | None = None
     """Which resources are replaced whether or not they differ."""
     continue_on_error: bool = False
+    hooks: Hooks | None = None
+    """The hooks of the program; None while none runs that could have registered any."""
     counts: Counter[Op] = field(default_factory=Counter)
     failed: bool = False
     interrupted: bool = False
@@ -122,7 +128,10 @@ class Run:
         """The provider instance that manages a resource. Raises StackError if the state does not know it."""
         urn, _, identity = resource.provider.rpartition("::")
         with self.lock:
-            state = self.registered.get(urn) or self._from_state(urn, identity)
+            state = self.registered.get(urn)
+            if state is None or str(state.id) != identity:
+                # The provider may have been replaced: what the old one made is the old one's to delete.
+                state = self._from_state(urn, identity) or state
         if state is None:
             raise StackError(f"its provider {urn} is not in the state", resource.urn)
         try:
@@ -132,7 +141,8 @@ class Run:
 
     def _from_state(self, urn: str, identity: str) -> ResourceState | None:
         matches = [r for r in self.store.snapshot.all() if r.urn == urn]
-        return next((r for r in matches if r.id == identity), matches[0] if matches else None)
+        exact = next((r for r in matches if r.id == identity), None)
+        return exact if exact or urn in self.registered else next(iter(matches), None)
 
     def _configured(self, state: ResourceState) -> ResourceState:
         # Without the program, the dynamic provider's instance has the state's config, whose credentials may have been
@@ -179,12 +189,12 @@ class Run:
         return {}
 
 
-def info_of(op: Op, *, old: ResourceState | None = None, new: ResourceState | None = None, note: str = "") -> StepInfo:
-    """A step without a diff."""
-    resource = new or old
-    assert resource is not None
 def _is_work(step: StepInfo) -> bool:
     return step.op is not Op.SAME and step.resource.custom and not is_provider(step.type)
 
 
+def info_of(op: Op, *, old: ResourceState | None = None, new: ResourceState | None = None, note: str = "") -> StepInfo:
+    """A step without a diff."""
+    resource = new or old
+    assert resource is not None
     return StepInfo(op, resource.urn, resource.type, old, new, hidden=is_hidden(resource), note=note)
