@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -229,9 +230,9 @@ class StackUnderTest:
         (directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
         self.configure({})
 
-    def configure(self, config: Mapping[str, Any]) -> None:
+    def configure(self, config: Mapping[str, Any], *, salt: str = SALT) -> None:
         """Write the stack file."""
-        data = {"encryptionsalt": SALT, "config": dict(config)}
+        data = {**({"encryptionsalt": salt} if salt else {}), "config": dict(config)}
         (self.directory / "Pulumi.dev.yaml").write_text(yaml.safe_dump(data))
 
     @property
@@ -242,17 +243,17 @@ class StackUnderTest:
     def stack_dir(self) -> Path:
         return self.request.stack_dir
 
-    def preview(self, program: Callable[[], object]) -> Outcome:
-        return self._run(preview, program)
+    def preview(self, program: Callable[[], object], **options: Any) -> Outcome:
+        return self._run(preview, program, **options)
 
-    def up(self, program: Callable[[], object]) -> Outcome:
-        return self._run(up, program)
+    def up(self, program: Callable[[], object], **options: Any) -> Outcome:
+        return self._run(up, program, **options)
 
-    def refresh(self, *, clear_pending_creates: bool = False) -> Outcome:
-        return self._run(refresh, clear_pending_creates=clear_pending_creates)
+    def refresh(self, **options: Any) -> Outcome:
+        return self._run(refresh, **options)
 
-    def destroy(self) -> Outcome:
-        return self._run(destroy)
+    def destroy(self, **options: Any) -> Outcome:
+        return self._run(destroy, **options)
 
     def open(self) -> Session:
         """The stack as a reader sees it."""
@@ -262,6 +263,10 @@ class StackUnderTest:
         """The state by name, of what the program mentions."""
         return {r.name: r for r in self.open().store.snapshot.resources.values() if not r.name.startswith("default")}
 
+    def forget(self) -> None:
+        """Lose the state, not what was made."""
+        shutil.rmtree(self.stack_dir)
+
     def files(self) -> str:
         """Everything that is on disk for the stack, as one text."""
         return "\n".join(p.read_text() for p in sorted(self.stack_dir.rglob("*")) if p.is_file())
@@ -270,14 +275,13 @@ class StackUnderTest:
         self,
         operation: Callable[[Request, Options, Callable[[Event], None]], bool],
         program: Callable[[], object] | None = None,
-        *,
-        clear_pending_creates: bool = False,
+        **more: Any,
     ) -> Outcome:
         events: list[Event] = []
         options = Options(
             lambda _session, _line: _OneCloud({"memory": lambda r: MemoryProvider(self.cloud, r.inputs)}),
             run_program=partial(run_in_process, body=program),
-            clear_pending_creates=clear_pending_creates,
+            **more,
         )
         return Outcome(operation(self.request, options, events.append), events)
 
