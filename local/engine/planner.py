@@ -70,7 +70,7 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
     replace_keys += _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
-    if old.provider and new.provider and _provider_changed(old.provider, new.provider):
+    if old.provider and new.provider and provider_changed(old.provider, new.provider):
         replace_keys.append("provider")
     if triggered(old.replacement_trigger, new.replacement_trigger):
         replace_keys.append("replacementTrigger")
@@ -104,10 +104,14 @@ def triggered(old: Value, new: Value) -> bool:
     return old is not None and new is not None and (old != new or isinstance(old, bool) != isinstance(new, bool))
 
 
-def _provider_changed(old: str, new: str) -> bool:
+def provider_changed(old: str, new: str) -> bool:
+    """Whether another provider instance, as `URN::ID`, manages other objects than the old one did."""
     old_urn, new_urn = old.rpartition("::")[0], new.rpartition("::")[0]
+    if old_urn == new_urn:
+        # Another id under the same name: the provider was itself replaced, by one of another cluster.
+        return old != new
     # A default provider's name holds the SDK's version: an upgrade is no reason to replace what it manages.
-    return old_urn != new_urn and not (_is_default(old_urn) and _is_default(new_urn))
+    return not (_is_default(old_urn) and _is_default(new_urn))
 
 
 def _is_default(urn: str) -> bool:
