@@ -39,6 +39,7 @@ from local.engine.kubernetes.check import (
     WAIT_FOR,
     annotation,
     check_inputs,
+    is_autonamed,
 )
 from local.engine.kubernetes.diff import diff_inputs, replaced_if_unready
 from local.engine.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
@@ -132,8 +133,7 @@ class KubernetesProvider:
         with self._errors(api, obj, inputs):
             resource = self._resource(api)
             obj = self._placed(resource, obj)
-            make_room(self._connected(), resource, obj, manager, self._waiter(), deadline, report)
-            live = apply(self._connected(), resource, obj, manager, force=self._forces(inputs))
+            live = self._stored(resource, obj, inputs, manager, deadline, report)
         return CreateResult(
             live_objects.object_id(live), self._await(api, resource, live, inputs, manager, deadline, report)
         )
@@ -226,6 +226,26 @@ class KubernetesProvider:
         if self._kube is not None:
             self._kube.close()
 
+    def _stored(
+        self,
+        resource: Resource,
+        obj: dict[str, Any],
+        inputs: PropertyMap,
+        manager: str,
+        deadline: float,
+        report: Report,
+    ) -> Object:
+        kube, waiter = self._connected(), self._waiter()
+        # Nobody else has a name that was drawn at random: the look at what is there can be spared.
+        if not is_autonamed(inputs):
+            make_room(kube, resource, obj, manager, waiter, deadline, report)
+        live = apply(kube, resource, obj, manager, force=self._forces(inputs))
+        if live["metadata"].get("deletionTimestamp"):
+            # Made by an interrupted run, and somebody deletes it.
+            make_room(kube, resource, obj, manager, waiter, deadline, report)
+            live = apply(kube, resource, obj, manager, force=self._forces(inputs))
+        return live
+
     def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
         """The outputs of a dry run, or the inputs where none is possible: what it needs may be made in this run too."""
         with self._errors(api, obj, inputs, preview=True):
@@ -233,7 +253,7 @@ class KubernetesProvider:
             try:
                 resource = self._resource(api)
                 obj = self._placed(resource, obj)
-                existing = find(kube, resource, obj)
+                existing = None if is_autonamed(inputs) else find(kube, resource, obj)
                 if existing is not None:
                     # Ours, to be replaced under its name: a dry run would be an update of the old one.
                     refuse_foreign(resource, obj, existing, manager)

@@ -10,8 +10,6 @@ import json
 import re
 from typing import Any
 
-import jsonpath
-
 from local.engine.kubernetes.conditions import READY, Judge, Object, Progress, condition_of
 
 _PATH = re.compile(r"jsonpath=\{(?P<path>.*)\}(?:=(?P<value>.+))?", re.DOTALL)
@@ -67,6 +65,9 @@ def _condition_judge(type: str, status: str) -> Judge:
 
 
 def _path_judge(path: str, value: str | None) -> Judge:
+    # Imported on use: it is slow to load, and hardly an object says what it waits for.
+    import jsonpath
+
     standard = _ESCAPED_KEY.sub(lambda match: f"[{json.dumps(match[1].replace(chr(92), ''))}]", path)
     try:
         compiled = jsonpath.compile("$" + (standard if standard.startswith((".", "[")) else f".{standard}"))

@@ -636,6 +636,26 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
     assert made.outputs["data"] == {"run": "2"}
 
 
+def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_somebody_deletes_it(
+    cluster: Cluster, namespace: str
+) -> None:
+    old = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, finalizers=["example.com/hold"]))
+    name = old.inputs["metadata"]["name"]
+    cluster.kube.delete(CONFIG_MAPS, name, namespace)
+    report = cluster.lines.append
+
+    # Resumed: with the very inputs, and so with the name, that it was begun with.
+    inputs = config_map(namespace, {"run": "1"}, name=name, annotations={"pulumi.com/autonamed": "true"})
+    creation = start(
+        lambda: cluster.provider.create(old.urn, old.inputs | inputs, preview=False, timeout=60, report=report)
+    )
+    cluster.lines.await_line("being deleted; waiting for its end")
+    cluster.kube.patch(CONFIG_MAPS, name, {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
+
+    made = creation.result(timeout=30)
+    assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
+
+
 def test_closing_the_provider_ends_what_waits(cluster: Cluster, namespace: str) -> None:
     creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=300))
     cluster.lines.await_line("replicas")
