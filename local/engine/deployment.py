@@ -28,6 +28,7 @@ from local.engine.planner import (
 )
 from local.engine.policies import Policies
 from local.engine.provider import DiffResult, PartialFailure, Provider, ProviderError
+from local.engine.renaming import Renaming
 from local.engine.replacement import Replacement
 from local.engine.resource import ResourceState
 from local.engine.run import Absence, Absent, Reported, Run, StackError, info_of
@@ -47,11 +48,11 @@ class Deployment:
         self._olds = run.store.snapshot.live()
         self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
         self._components: dict[str, Mapping[str, str]] = {}
-        self._claimed: set[str] = set()
         self._begun: dict[str, tuple[Operation, ResourceState | None]] = {}
         """Components whose hooks after their step are still to come, with the step's operation and old state."""
         self._replacement = Replacement(run)
         self._selection = Selection(run.targets)
+        self._renaming = Renaming(run, self._olds, self._interrupted, self._replacement.deleted)
         self._finished = False
         self.new_outputs: PropertyMap | None = None
 
@@ -67,7 +68,8 @@ class Deployment:
         if goal.template is not None:
             run.positions[urn] = goal.template.source_position
         try:
-            self._claim(urn)
+            self._renaming.claim(urn)
+            self._renaming.recognise(urn, goal)
             if urns.is_provider(goal.type):
                 run.providers.check_known(urns.package_of(goal.type))
             state = self._state_of(urn, goal)
@@ -156,7 +158,7 @@ class Deployment:
     def _check_targets(self) -> bool:
         """Whether each target exists. Only the program says what there would be, so this comes after it."""
         run = self.run
-        unknown = run.targets.unknown({*self._olds, *self._claimed}) if run.targets else []
+        unknown = run.targets.unknown({*self._olds, *self._renaming.claimed}) if run.targets else []
         for message in unknown:
             run.fail(message)
         return not unknown
@@ -182,12 +184,6 @@ class Deployment:
         if run.continue_on_error and goal.requires() & run.errored:
             run.errored.add(goal.urn)
             raise Absent(goal.urn, Absence.SKIPPED)
-
-    def _claim(self, urn: str) -> None:
-        with self.run.lock:
-            if urn in self._claimed:
-                raise StackError("two resources have this URN: give one another name or parent", urn)
-            self._claimed.add(urn)
 
     def _state_of(self, urn: str, goal: Goal) -> ResourceState:
         run = self.run
@@ -243,7 +239,7 @@ class Deployment:
                 inputs = run.config.as_properties("" if dynamic else package)
                 if goal.version and not dynamic:
                     inputs["version"] = goal.version
-                self._claimed.add(urn)
+                self._renaming.claim(urn)
                 instance = self._provider_instance(ResourceState(urn, provider_type, custom=True, inputs=inputs))
                 run.registered[urn] = instance
         return f"{instance.urn}::{_id_text(instance.id)}"

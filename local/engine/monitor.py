@@ -15,7 +15,6 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
-from local.engine import urn as urns
 from local.engine.callbacks import CallbackError, Callbacks
 from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic
@@ -31,7 +30,6 @@ FEATURES: Final = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
     resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
-    # The SDK asks for ALIAS_SPECS even where the program names no alias; one that does is refused by name.
     resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
     resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
@@ -58,8 +56,6 @@ _FEATURE_WORDS: Final = {
 """The words by which an older SDK asks for one feature after the other."""
 
 _REFUSED: Final = {
-    "aliases": "aliases",
-    "aliasURNs": "aliases",
     "importId": "import_",
     "remote": "remote components",
     "replace_with": "replace_with",
@@ -270,23 +266,12 @@ class Monitor:
 
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
-        if not request.aliasURNs and all(self._names_nothing(alias, request) for alias in request.aliases):
-            used.discard("aliases")
         if request.HasField("replacement_trigger"):
             used.add("replacement_trigger")
         if used:
             message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
             self._run.fail(message)
             raise StackError(message)
-
-    def _names_nothing(self, alias: Any, request: Any) -> bool:
-        """Whether it is an alias by type alone (SDKs add them for older API versions) of nothing in the state."""
-        spec = alias.spec
-        if not spec.type or spec.name or spec.stack or spec.project or spec.parentUrn or spec.noParent:
-            return False
-        run = self._run
-        urn = urns.make(run.stack, run.project, request.parent, spec.type, request.name)
-        return urn not in run.store.snapshot.live()
 
 
 def _unimplemented(what: str) -> MonitorError:

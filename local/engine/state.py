@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine.aliases import following
 from local.engine.journal import Journal, entries
 from local.engine.resource import ResourceState, from_json, to_json, to_plain_json
 from local.engine.secrets import Crypter
@@ -61,6 +62,15 @@ class Snapshot:
 
     resources: dict[tuple[str, str], ResourceState] = field(default_factory=dict)
     pending: dict[int, PendingOperation] = field(default_factory=dict)
+
+    def rename(self, old: str, renamed: ResourceState) -> None:
+        """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
+        for key, resource in list(self.resources.items()):
+            self.resources[key] = following(resource, old, renamed.urn)
+        for number, pending in list(self.pending.items()):
+            self.pending[number] = replace(pending, resource=following(pending.resource, old, renamed.urn))
+        self.resources.pop((old, ""), None)
+        self.resources[renamed.key] = renamed
 
     def all(self) -> list[ResourceState]:
         """A copy: other threads go on changing the snapshot."""
@@ -163,6 +173,12 @@ class Store:
             self._journal.append(entry)
             _put(self.snapshot, resource, ends, doomed)
 
+    def rename(self, old: str, renamed: ResourceState) -> None:
+        """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
+        with self._lock:
+            self._journal.append({"op": "rename", "old": old, "resource": to_json(renamed, self._crypter)})
+            self.snapshot.rename(old, renamed)
+
     def remove(self, resource: ResourceState, *, ends: int | None = None) -> None:
         """Forget a resource."""
         with self._lock:
@@ -246,6 +262,8 @@ def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
             _put(snapshot, from_json(entry["resource"], crypter), entry["ends"], doomed)
         case "remove":
             _remove(snapshot, _key(entry), entry["ends"])
+        case "rename":
+            snapshot.rename(entry["old"], from_json(entry["resource"], crypter))
         case other:
             raise ValueError(f"unknown journal entry {other!r}")
 

@@ -21,6 +21,16 @@ def qualified_type(urn: str) -> str:
     return _fields(urn)[2]
 
 
+def stack_of(urn: str) -> str:
+    """The stack that the resource is or was in."""
+    return _fields(urn)[0].removeprefix(_SCHEME)
+
+
+def project_of(urn: str) -> str:
+    """The project that the resource is or was of."""
+    return _fields(urn)[1]
+
+
 def type_of(urn: str) -> str:
     """The resource's own type."""
     return qualified_type(urn).rsplit("$", 1)[-1]

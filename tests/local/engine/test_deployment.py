@@ -257,7 +257,6 @@ def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, ki
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (ResourceOptions(aliases=[pulumi.Alias(name="old")]), "aliases"),
         (ResourceOptions(import_="id-1"), "import_"),
     ],
 )

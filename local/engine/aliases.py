@@ -1,0 +1,77 @@
+"""Under what names a resource may stand in the state. Pure: a goal and its parents' names in, URNs out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from local.engine import urn as urns
+from local.engine.goal import Alias, Goal
+from local.engine.resource import ResourceState
+
+
+def former_urns(goal: Goal, urn: str, stack: str, project: str, parents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The URNs that a resource may have had, likeliest first: its own aliases, and those that follow from its parent's.
+
+    `parents` has, by present URN, those that each resource registered before may have had.
+    """
+    named = [u for alias in goal.aliases for u in _collapse(alias, goal, stack, project, parents)]
+    inherited = [
+        _inherited(child, goal.parent, parent) for parent in parents.get(goal.parent, ()) for child in (urn, *named)
+    ]
+    return [u for u in dict.fromkeys([*named, *inherited]) if u != urn]
+
+
+def _collapse(
+    alias: Alias, goal: Goal, stack: str, project: str, parents: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    if alias.urn:
+        return (alias.urn,)
+    if alias.no_parent:
+        found: tuple[str, ...] = ("",)
+    elif alias.parent:
+        # A parent that is named may itself have had another name when this was its child.
+        found = (alias.parent, *parents.get(alias.parent, ()))
+    else:
+        found = (goal.parent,)
+    where = (alias.type or goal.type, alias.name or goal.name, alias.stack or stack, alias.project or project)
+    return tuple(_child(parent, *where) for parent in found)
+
+
+def _inherited(child: str, parent: str, former_parent: str) -> str:
+    """What a child was called under its parent's former name; its own name began with the parent's in either case."""
+    name, prefix = urns.name_of(child), urns.name_of(parent)
+    if name.startswith(prefix):
+        name = urns.name_of(former_parent) + name.removeprefix(prefix)
+    return _child(former_parent, urns.type_of(child), name, urns.stack_of(child), urns.project_of(child))
+
+
+def _child(parent: str, type: str, name: str, stack: str, project: str) -> str:
+    if parent and urns.type_of(parent) != urns.STACK_TYPE:
+        # What had a parent was of its parent's stack and project, whatever these are now.
+        stack, project = urns.stack_of(parent), urns.project_of(parent)
+    return urns.make(stack, project, parent, type, name)
+
+
+def following(resource: ResourceState, old: str, new: str) -> ResourceState:
+    """The resource with each reference to the URN `old` as one to `new`; the very same one if it has none."""
+    changes: dict[str, object] = {}
+    if resource.parent == old:
+        changes["parent"] = new
+    if resource.provider.rpartition("::")[0] == old:
+        changes["provider"] = f"{new}::{resource.provider.rpartition('::')[2]}"
+    if resource.deleted_with == old:
+        changes["deleted_with"] = new
+    if old in resource.dependencies:
+        changes["dependencies"] = _exchanged(resource.dependencies, old, new)
+    if old in resource.replace_with:
+        changes["replace_with"] = _exchanged(resource.replace_with, old, new)
+    if any(old in needed for needed in resource.property_dependencies.values()):
+        changes["property_dependencies"] = {
+            key: _exchanged(needed, old, new) for key, needed in resource.property_dependencies.items()
+        }
+    return replace(resource, **changes) if changes else resource  # type: ignore[arg-type]
+
+
+def _exchanged(found: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
+    return tuple(sorted(new if urn == old else urn for urn in found))
