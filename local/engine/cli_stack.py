@@ -1,15 +1,19 @@
-"""`python -m local.engine stack ...`: looks at the state of a stack."""
+"""`python -m local.engine stack ...`: looks at the state of a stack, or puts another one in its place."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
 from local.engine.resource import mask
 from local.engine.session import Request, open_session
+from local.engine.state import StateError
+from local.engine.state_import import import_state
 from local.engine.urn import STACK_TYPE
 from local.engine.values import without_secrets
 
@@ -18,8 +22,15 @@ OK, FAILED = 0, 1
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     """Add `stack` and its views to the command line; `common` holds the options that say which stack."""
-    views = commands.add_parser("stack", help="look at the state").add_subparsers(dest="view", required=True)
-    views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
+    views = commands.add_parser("stack", help="look at the state, or replace it").add_subparsers(
+        dest="view", required=True
+    )
+    export = views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
+    export.add_argument("--file", metavar="FILE", help="write it there (default: standard output)")
+    export.add_argument("--show-secrets", action="store_true", help="secrets in plain text")
+    take = views.add_parser("import", parents=[common], help="put an exported state in the place of the stack's")
+    take.add_argument("--file", metavar="FILE", help="read it from there (default: standard input)")
+    take.add_argument("--force", "-f", action="store_true", help="even though it does not look right")
     output = views.add_parser("output", parents=[common], help="the stack's outputs")
     output.add_argument("name", nargs="?", help="only this one")
     output.add_argument("--json", action="store_true")
@@ -32,9 +43,29 @@ def run(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 
 def _export(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
-    del parsed
-    json.dump(open_session(request, writable=False).store.export(), out, indent=4)
-    out.write("\n")
+    document = open_session(request, writable=False).store.export(show_secrets=parsed.show_secrets)
+    text = json.dumps(document, indent=4) + "\n"
+    if parsed.file is None:
+        out.write(text)
+    else:
+        with os.fdopen(os.open(parsed.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+    return OK
+
+
+def _import(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
+    name = parsed.file or "standard input"
+    text = Path(parsed.file).read_text() if parsed.file else sys.stdin.read()
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise StateError(f"{name} is not JSON: {error}") from error
+    imported = import_state(request, document, force=parsed.force)
+    for warning in imported.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if imported.backup is not None:
+        print(f"the state that was there before is in {imported.backup}", file=sys.stderr)
+    out.write(f"Import complete: {imported.resources} resources.\n")
     return OK
 
 
@@ -61,5 +92,6 @@ def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 _VIEWS: Mapping[str, Callable[[argparse.Namespace, Request, TextIO], int]] = {
     "export": _export,
+    "import": _import,
     "output": _output,
 }

@@ -70,7 +70,7 @@ def open_session(request: Request, *, writable: bool) -> Session:
         config = resolve(project, stack_file, None)
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
         return Session(project, stack_file, config, store)
-    passphrase = _passphrase(directory, needed=bool(stack_file.salt or state_salt), create=writable)
+    passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
     with ThreadPoolExecutor(2) as pool:
         # Deriving a key takes half a second; where the stack file and the state have salts of their own, both at once.
         salts = {s for s in (stack_file.salt, state_salt) if s}
@@ -120,7 +120,11 @@ def _state_salt(directory: Path) -> str:
         raise SecretsError(f"{path} names no passphrase salt; it was not written by this engine") from error
 
 
-def _passphrase(directory: Path, *, needed: bool, create: bool) -> str:
+def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
+    """The passphrase of the stack in that folder: from the environment, as the CLI takes it, or the file beside it.
+
+    Without one a stack that has no secrets yet gets a new one, kept there if `create`. Raises SecretsError if `needed`.
+    """
     path = directory / PASSPHRASE_FILE
     value = os.environ.get(PASSPHRASE_VARIABLE)
     if value is not None:

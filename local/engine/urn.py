@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 PROVIDER_PREFIX: Final = "pulumi:providers:"
 _SCHEME: Final = "urn:pulumi:"
+
+
+class Urn(NamedTuple):
+    """A URN in its parts; `type` is the chain of types, from the outermost parent's to the resource's own."""
+
+    stack: str
+    project: str
+    type: str
+    name: str
+
+
+def parse(urn: str) -> Urn:
+    """Take a URN apart. Raises ValueError for a text that is none."""
+    scheme, project, kind, name = _fields(urn)
+    return Urn(scheme.removeprefix(_SCHEME), project, kind, name)
 
 
 def make(stack: str, project: str, parent: str, type: str, name: str) -> str:
