@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from local.engine import urn as urns
 from local.engine.goal import Alias, Goal
-from local.engine.resource import ResourceState
 
 
 def former_urns(goal: Goal, urn: str, stack: str, project: str, parents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -51,27 +49,3 @@ def _child(parent: str, type: str, name: str, stack: str, project: str) -> str:
         # What had a parent was of its parent's stack and project, whatever these are now.
         stack, project = urns.stack_of(parent), urns.project_of(parent)
     return urns.make(stack, project, parent, type, name)
-
-
-def following(resource: ResourceState, old: str, new: str) -> ResourceState:
-    """The resource with each reference to the URN `old` as one to `new`; the very same one if it has none."""
-    changes: dict[str, object] = {}
-    if resource.parent == old:
-        changes["parent"] = new
-    if resource.provider.rpartition("::")[0] == old:
-        changes["provider"] = f"{new}::{resource.provider.rpartition('::')[2]}"
-    if resource.deleted_with == old:
-        changes["deleted_with"] = new
-    if old in resource.dependencies:
-        changes["dependencies"] = _exchanged(resource.dependencies, old, new)
-    if old in resource.replace_with:
-        changes["replace_with"] = _exchanged(resource.replace_with, old, new)
-    if any(old in needed for needed in resource.property_dependencies.values()):
-        changes["property_dependencies"] = {
-            key: _exchanged(needed, old, new) for key, needed in resource.property_dependencies.items()
-        }
-    return replace(resource, **changes) if changes else resource  # type: ignore[arg-type]
-
-
-def _exchanged(found: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    return tuple(sorted(new if urn == old else urn for urn in found))

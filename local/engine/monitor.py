@@ -15,6 +15,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
+from local.engine import urn as urns
 from local.engine.callbacks import CallbackError, Callbacks
 from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic

@@ -6,8 +6,9 @@ from collections.abc import MutableMapping, MutableSet
 from dataclasses import replace
 
 from local.engine import pending
-from local.engine.aliases import following, former_urns
+from local.engine.aliases import former_urns
 from local.engine.goal import Goal
+from local.engine.references import following
 from local.engine.resource import ResourceState
 from local.engine.run import Run, StackError
 

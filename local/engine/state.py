@@ -19,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine.aliases import following
 from local.engine.journal import Journal, entries
+from local.engine.references import following
 from local.engine.resource import ResourceState, from_json, to_json, to_plain_json
 from local.engine.secrets import Crypter
 

@@ -8,10 +8,11 @@ import pulumi
 import pytest
 from pulumi import Alias, ResourceOptions
 
-from local.engine.aliases import following, former_urns
+from local.engine.aliases import former_urns
 from local.engine.goal import Alias as GoalAlias
 from local.engine.goal import Goal
 from local.engine.journal import Journal
+from local.engine.references import following
 from local.engine.resource import ResourceState
 
 pytestmark = pytest.mark.engine
