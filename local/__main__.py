@@ -82,7 +82,7 @@ def _up(run: Run) -> int:
     read_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
     ensure_binaries(_tell)
     _engine_ready(run)
-    code = _engine(run, "up", *_policies())
+    code = _engine(run, "up", *_policies(run.stack))
     if code != OK:
         return code
     answering = run.site.wait_answering(ANSWER_SECONDS)
@@ -96,7 +96,7 @@ def _up(run: Run) -> int:
 
 def _preview(run: Run) -> int:
     _engine_ready(run)
-    return _engine(run, "preview", *_policies())
+    return _engine(run, "preview", *_policies(run.stack))
 
 
 def _refresh(run: Run) -> int:
@@ -188,8 +188,11 @@ def _where(run: Run) -> list[str]:
     ]
 
 
-def _policies() -> list[str]:
-    return ["--policy-pack", str(PROJECT / "policy")]
+def _policies(stack: str) -> list[str]:
+    """The project's pack, with the levels and settings of the stack's own file, if it has one."""
+    settings = PROJECT / "stacks" / f"policies.{stack}.json"
+    given = ["--policy-pack-config", str(settings)] if settings.exists() else []
+    return ["--policy-pack", str(PROJECT / "policy"), *given]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,13 +1,15 @@
-"""Resources for the tests of the policy pack: each holds to every rule, but for what a test makes otherwise."""
+"""For the tests of the policy pack: its server, and resources that hold to every rule but for what a test changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from local.engine.policy_host import AnalyzedResource, Finding
+from local.engine.policy_host import AnalyzedResource, Finding, PolicyHost
 from local.engine.values import PropertyMap
 
+PACK = Path(__file__).parents[1] / "policy"
 EXEMPT = "exempt"
 """The name of objects in kube-system that every rule is told to leave alone."""
 
@@ -21,6 +23,19 @@ CONTAINER: PropertyMap = {
     "readinessProbe": _PROBE,
     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
 }
+
+
+def start(policy_config: dict[str, Any]) -> PolicyHost:
+    """The pack's real server; `policy_config` as in a --policy-pack-config file."""
+    return PolicyHost.start(
+        PACK,
+        engine_address="127.0.0.1:1",
+        project="sample",
+        stack="dev",
+        dry_run=True,
+        config={},
+        policy_config=policy_config,
+    )
 
 
 def resource(kind: str, props: PropertyMap, name: str = "r", **options: Any) -> AnalyzedResource:

@@ -128,6 +128,18 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
     assert '"127.35.0.10", 53' in out
 
 
+@pytest.mark.parametrize("command", ["up", "preview"])
+def test_a_stack_that_has_levels_and_settings_for_the_policies_gets_them(
+    fakes: Fakes, tmp_path: Path, command: str
+) -> None:
+    settings = tmp_path / "stacks" / "policies.local.json"
+    settings.write_text('{"all": "mandatory"}')
+
+    assert fakes.run(command) == 0
+
+    assert fakes.engine_arguments[-2:] == ["--policy-pack-config", str(settings)]
+
+
 def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
     fakes.run("up")
     other = tmp_path / "other.yaml"

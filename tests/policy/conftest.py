@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local.engine.policy_host import PolicyHost
 from policy.checklist import POLICIES
-from tests.policy_objects import EXEMPT
+from tests.policy_objects import EXEMPT, start
 
-PACK = Path(__file__).parents[2] / "policy"
 SETTINGS: dict[str, dict[str, Any]] = {
     "lb-service-depend-on-ccm": {"loadBalancerClasses": ["mycloud.io/ours"]},
     "ccm-workload-pin-image": {"tags": ["build-[0-9]+"]},
@@ -32,15 +30,3 @@ def pack() -> Iterator[PolicyHost]:
     host = start(with_exempt)
     yield host
     host.close()
-
-
-def start(policy_config: dict[str, Any]) -> PolicyHost:
-    return PolicyHost.start(
-        PACK,
-        engine_address="127.0.0.1:1",
-        project="sample",
-        stack="dev",
-        dry_run=True,
-        config={},
-        policy_config=policy_config,
-    )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from local.engine.policy_host import AnalyzedResource, PolicyHost
 from policy.checklist import POLICIES
-from tests.policy_objects import ccm, resource, service, workload
+from tests.policy_objects import ccm, resource, service, start, workload
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,15 @@ def test_what_is_in_order_empty_or_none_of_their_business_passes_all_rules(
     assert pack.analyze(anything) == []
 
 
+@pytest.mark.parametrize("settings", sorted((ROOT / "stacks").glob("policies.*.json")), ids=lambda path: path.name)
+def test_the_settings_of_a_stack_fit_the_pack_and_the_stack_is_there(settings: Path) -> None:
+    start(json.loads(settings.read_text())).close()
+
+    assert (settings.parent / f"Pulumi.{settings.name.split('.')[1]}.yaml").exists()
+
+
 def test_the_page_on_policies_has_every_rule_with_its_level_and_severity() -> None:
-    page = PAGE.read_text()
+    page = (ROOT / "docs" / "policies.md").read_text()
 
     for policy in POLICIES:
         [row] = [line for line in page.splitlines() if line.startswith(f"| `{policy.name}`")]

@@ -8,8 +8,7 @@ import pytest
 
 from local.engine.policy_host import PolicyHost
 from local.engine.values import UNKNOWN, Secret
-from tests.policy.conftest import start
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, start
 
 RULE = "ccm-workload-pin-image"
 IMAGE = "registry.example:5000/team/cloud-controller"
