@@ -72,9 +72,9 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     replace_keys += _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
     if old.provider and new.provider and provider_changed(old.provider, new.provider):
         replace_keys.append("provider")
-    if triggered(old.replacement_trigger, new.replacement_trigger):
-        replace_keys.append("replacementTrigger")
-    replace_keys += forced
+    asked = ["replacementTrigger"] if triggered(old.replacement_trigger, new.replacement_trigger) else []
+    asked += forced
+    replace_keys += asked
     if replace_keys:
         # What is no longer to be protected may be replaced in the same run.
         if old.protect and new.protect:
@@ -82,7 +82,10 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
                 f"{old.urn} must be replaced (because of {', '.join(dict.fromkeys(replace_keys))}) but is protected; "
                 "take `protect` off it first"
             )
-        first = diff.delete_before_replace if new.delete_before_replace is None else new.delete_before_replace
+        first = new.delete_before_replace
+        if first is None:
+            # Providers here tell a repeated create by its inputs: for the same ones they hand out the old object.
+            first = diff.delete_before_replace or (bool(asked) and not changed)
         return Decision(Op.REPLACE, detailed, tuple(dict.fromkeys(replace_keys)), first)
     if changed or old.init_errors:
         return Decision(Op.UPDATE, detailed)
