@@ -9,7 +9,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast crash-test properties preview refresh down stop status docs check format bench lock image set-up binaries clean
+.PHONY: help up test test-fast crash-test properties preview refresh down stop status new-stack docs check format bench lock wheels image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local]"
@@ -59,6 +59,9 @@ format: set-up ## Format the code and mend what the linter can mend
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
 
+new-stack: ## Make a stack's file of the commented template (NAME=x)
+	@tools/new-stack "$(NAME)"
+
 docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema
 	@$(VENV_PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m components.stack_config > stacks/.new && mv stacks/.new stacks/schema.json
@@ -69,8 +72,11 @@ bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchm
 lock: set-up ## Resolve the dependencies again into the locked requirements (UPGRADE=1 for newer ones)
 	@tools/lock $(if $(UPGRADE),--upgrade)
 
+wheels: set-up ## Build the wheels into dist: the controllers, and the components for other Pulumi programs
+	@tools/wheels
+
 image: set-up ## Build the daemon's image, with podman or docker, from locked wheels
-	@tools/image-wheel
+	@tools/wheels
 	@builder=$$(command -v podman || command -v docker) || { echo "the wheel is in dist; neither podman nor docker is here to build the image"; exit 1; }; \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $$builder build --file image/Containerfile --tag cloud-controller .
 

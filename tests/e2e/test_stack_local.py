@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from cloud_controller.kube import NODES, PODS, SERVICES, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
+from tests.example_program import run_example, unpack_wheels
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -106,6 +108,22 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
 
 def test_a_preview_of_an_unchanged_stack_shows_no_change(stack: LocalStack) -> None:
     assert stack.changes("preview") == {}
+
+
+def test_another_program_puts_a_service_behind_a_load_balancer_of_this_cluster(
+    stack: LocalStack, tmp_path: Path
+) -> None:
+    """The example, with the components as a library."""
+    library = unpack_wheels(tmp_path)
+    kubeconfig = stack.engine("stack", "output", "kubeconfig", "--show-secrets")
+
+    run_example(library, tmp_path / "state", kubeconfig, "up")
+    url = run_example(library, tmp_path / "state", kubeconfig, "stack", "output", "url").strip()
+    eventually(lambda: answers(url), f"the web pods answer at {url}")
+    run_example(library, tmp_path / "state", kubeconfig, "destroy")
+
+    names = {str(each["name"]) for each in stack.cloud.list("load_balancers")}
+    assert not [name for name in names if name.endswith("-default-shop")]
 
 
 def test_no_secret_is_printed_or_stored_in_plain_text(stack: LocalStack) -> None:

@@ -47,8 +47,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for number in range(2):
         directory = tmp_path_factory.mktemp(f"build-{number}")
         environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
-        subprocess.run([ROOT / "tools" / "image-wheel", directory], check=True, env=environment, timeout=120)
-        found += directory.glob("*.whl")
+        subprocess.run([ROOT / "tools" / "wheels", directory], check=True, env=environment, timeout=120)
+        found += directory.glob("cloud_controller-*.whl")
     return found
 
 

@@ -1,0 +1,45 @@
+"""The components as a library: what the wheels hold, and the example, run with nothing else of the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.example_program import ROOT, run_example, unpack_wheels
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+def test_the_wheels_hold_the_controllers_and_the_components_alone(library: Path) -> None:
+    packages = {path.name for path in library.iterdir() if not path.name.endswith(".dist-info")}
+
+    assert packages == {"cloud_controller", "pulumi_cloud_controller"}
+
+
+def test_every_module_of_the_components_is_in_the_wheel(library: Path) -> None:
+    def modules(folder: Path) -> set[str]:
+        return {str(path.relative_to(folder)) for path in folder.rglob("*.py")}
+
+    assert modules(library / "pulumi_cloud_controller") == modules(ROOT / "components")
+
+
+def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:
+    told = run_example(
+        library, tmp_path / "state", {"secure": "v1:of:nobody"}, "preview", "--placeholder-secrets", "--json"
+    )
+
+    events = [json.loads(line) for line in told.splitlines()]
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    prefix = "urn:pulumi:dev::load-balancer-service::"
+    component = "cloudcontroller:index:LoadBalancerService"
+    assert {step["urn"].removeprefix(prefix) for step in steps if step["op"] == "create"} == {
+        "pulumi:pulumi:Stack::load-balancer-service-dev",
+        "pulumi:providers:kubernetes::cluster",
+        f"{component}::shop",
+        f"{component}$kubernetes:core/v1:Service::shop",
+    }

@@ -1,0 +1,97 @@
+"""`make new-stack`: a commented stack file that is right as it is, and never one that was there before."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from components.stack_config import NodePoolConfig, StackConfig, parse
+
+ROOT = Path(__file__).parents[2]
+SITE = {"mycloud": '{"endpoint": "http://127.0.0.1:7070"}', "mycloudToken": "t"}
+"""What the site sets in its copy."""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """As much of a checkout as the tool needs."""
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "new-stack", tmp_path / "tools")
+    return tmp_path
+
+
+def new_stack(checkout: Path, *name: str) -> subprocess.CompletedProcess[str]:
+    command = [str(checkout / "tools" / "new-stack"), *name]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def config_of(text: str) -> dict[str, object]:
+    return dict(yaml.safe_load(text)["config"])
+
+
+def texts(config: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """As Pulumi hands config to a program."""
+    for key, value in config.items():
+        yield key.removeprefix("cloud-controller:"), value if isinstance(value, str) else json.dumps(value)
+
+
+def test_a_new_stack_is_right_as_it_is(checkout: Path) -> None:
+    made = new_stack(checkout, "staging")
+
+    text = (checkout / "stacks" / "Pulumi.staging.yaml").read_text()
+    assert made.returncode == 0 and "make preview STACK=staging" in made.stdout
+    assert parse(dict(texts(config_of(text))) | SITE).cluster_name == "staging"
+    jsonschema.validate(yaml.safe_load(text), json.loads((ROOT / "stacks" / "schema.json").read_text()))
+
+
+def test_what_the_template_shows_as_defaults_are_the_defaults() -> None:
+    text = (ROOT / "stacks" / "template.yaml").read_text().replace("NAME", "x")
+    shown = re.sub(r"^(\s*)# (?=\s*(?:cloud-controller:|[a-z-]+: (?:daemon|\{\})))", r"\1", text, flags=re.MULTILINE)
+
+    spoken, silent = (parse(dict(texts(config_of(each))) | SITE) for each in (shown, text))
+
+    assert shown != text
+    assert spoken.model_copy(update={"executors": {}}) == silent
+    assert {spoken.executor(c) for c in spoken.executors} == {silent.executor(c) for c in spoken.executors}
+
+
+def test_the_template_names_every_key() -> None:
+    text = (ROOT / "stacks" / "template.yaml").read_text()
+    keys = [str(f.alias) for model in (StackConfig, NodePoolConfig) for f in model.model_fields.values()]
+
+    assert [key for key in keys if key not in text] == []
+
+
+def test_a_stack_that_is_there_is_not_touched(checkout: Path) -> None:
+    before = (checkout / "stacks" / "Pulumi.local.yaml").read_text()
+
+    refused = new_stack(checkout, "local")
+
+    assert (refused.returncode, "is there already" in refused.stderr) == (2, True)
+    assert (checkout / "stacks" / "Pulumi.local.yaml").read_text() == before
+
+
+@pytest.mark.parametrize("name", ["", "Staging", "a_b", "-a", "a/../b", "x" * 41])
+def test_a_name_that_is_no_name_is_refused(checkout: Path, name: str) -> None:
+    refused = new_stack(checkout, name)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert {p.name for p in (checkout / "stacks").iterdir()} == {p.name for p in (ROOT / "stacks").iterdir()}
+
+
+def test_every_stack_file_fits_the_schema() -> None:
+    schema = json.loads((ROOT / "stacks" / "schema.json").read_text())
+    files = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))
+
+    assert len(files) >= 1
+    for file in files:
+        jsonschema.validate(yaml.safe_load(file.read_text()), schema)

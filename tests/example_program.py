@@ -1,0 +1,42 @@
+"""The example of a program that uses the components as a library: run by the engine, with what the wheels hold."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "load-balancer-service"
+
+
+def unpack_wheels(directory: Path) -> Path:
+    """Build the wheels and unpack them as pip would; the folder to import from."""
+    subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=120)
+    for wheel in (directory / "dist").glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(directory / "library")
+    return directory / "library"
+
+
+def run_example(library: Path, state: Path, kubeconfig: object, *command: str) -> str:
+    """Run the example's stack `dev` in a state folder of its own; what the engine prints. Fails where that fails."""
+    state.mkdir(exist_ok=True)
+    stack_file = state / "Pulumi.dev.yaml"
+    stack_file.write_text(yaml.safe_dump({"config": {"load-balancer-service:kubeconfig": kubeconfig}}))
+    where = ["--cwd", str(EXAMPLE), "--stack", "dev", "--state", str(state), "--config-file", str(stack_file)]
+    done = subprocess.run(
+        [sys.executable, "-m", "local.engine", *command, *where],
+        env={**os.environ, "PYTHONPATH": f"{library}:{ROOT}"},
+        cwd=state,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
