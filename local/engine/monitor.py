@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, resource_pb2, resource_pb2_grpc
 
 from local.engine import urn as urns
 from local.engine.callbacks import CallbackError, Callbacks
@@ -178,7 +178,7 @@ class Monitor:
                 raise StackError(f"invoke {request.tok}: functions of providers are not in the embedded engine")
             found = self._deployment.lookup(from_struct(request.args)["urn"])
             answer = {"urn": found.urn, "id": found.id, "state": found.outputs, "provider": found.provider}
-            response = provider_pb2.InvokeResponse()
+            response = resource_pb2.ResourceInvokeResponse()
             # `return` is a word of Python's own.
             getattr(response, "return").CopyFrom(to_struct(answer))
             return response

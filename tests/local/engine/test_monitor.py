@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pulumi
 import pytest
 from pulumi.runtime.proto import resource_pb2
@@ -18,12 +20,12 @@ def test_nothing_is_advertised_that_is_not_done() -> None:
 
 
 @pytest.mark.parametrize("word", sorted(_LEGACY_FEATURE_MAPPING))
-def test_an_older_sdk_that_asks_word_by_word_hears_the_same(stack, word: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_older_sdk_that_asks_word_by_word_hears_the_same(stack: Any, word: str) -> None:
     heard = []
 
     def program() -> None:
         request = resource_pb2.SupportsFeatureRequest(id=word)
-        heard.append(get_monitor().SupportsFeature(request).hasSupport)
+        heard.append(cast(Any, get_monitor()).SupportsFeature(request).hasSupport)
         pulumi.export("asked", word)
 
     assert stack.preview(program).ok
