@@ -70,6 +70,8 @@ class Memory:
     barrier: threading.Barrier | None = None
     waits_for: dict[str, str] = field(default_factory=dict)
     """By resource, the object that must be there before its create is done."""
+    outlives: dict[str, str] = field(default_factory=dict)
+    """By resource, the object that must be gone before its delete is done."""
     made: threading.Condition = field(default_factory=threading.Condition)
 
     def note(self, verb: str, urn: str) -> None:
@@ -175,7 +177,12 @@ class MemoryProvider:
     ) -> None:
         del inputs, outputs, timeout, report
         self.cloud.note("delete", urn)
-        self.cloud.objects.pop(self._place + id, None)
+        with self.cloud.made:
+            awaited = self.cloud.outlives.get(name_of(urn))
+            if awaited and not self.cloud.made.wait_for(lambda: awaited not in self.cloud.objects, timeout=20):
+                raise ProviderError(f"{awaited} did not go")
+            self.cloud.objects.pop(self._place + id, None)
+            self.cloud.made.notify_all()
         self.cloud.done("delete", urn)
 
     def close(self) -> None:
