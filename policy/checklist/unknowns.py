@@ -71,12 +71,13 @@ def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> 
 
 
 def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem], report: ReportViolation) -> None:
-    """Report each problem where all conditions hold; then raise the first UnknownValueError that something hangs on.
+    """Report the problems, in one go, if all conditions hold; then raise the first UnknownValueError that matters.
 
     `problems` may raise it, too: which problems come after that depends on the value.
     """
     conditions = tuple(conditions)
     unknown: UnknownValueError | None = None
+    messages: list[str] = []
     for problem in _collected(problems):
         try:
             message = problem_if(conditions, problem)
@@ -85,7 +86,9 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
             unknown = unknown or error
             continue
         if message:
-            report(message, None)
+            messages.append(message)
+    if messages:
+        report("; ".join(messages), None)
     if unknown is not None:
         raise unknown
 

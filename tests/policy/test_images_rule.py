@@ -46,16 +46,16 @@ def test_an_image_without_tag_or_digest_is_reported(pack: PolicyHost, image: str
 
 
 def test_all_containers_of_its_pods_count_init_containers_too(pack: PolicyHost) -> None:
-    floating = [{"name": "wait", "image": "tools"}, {"name": "pinned", "image": "tools:1.0.0"}]
-
-    findings = pack.analyze(
-        ccm(containers=[CONTAINER, {"name": "proxy", "image": "proxy:v1"}], initContainers=floating)
+    proxy, wait, pinned = (
+        {**CONTAINER, "name": name, "image": image}
+        for name, image in (("proxy", "proxy:v1"), ("wait", "tools"), ("pinned", "tools:1.0.0"))
     )
 
-    assert [finding.message.partition(":")[0] for finding in findings if finding.policy == RULE] == [
-        "container proxy",
-        "container wait",
-    ]
+    [finding] = pack.analyze(ccm(containers=[CONTAINER, proxy], initContainers=[wait, pinned]))
+
+    assert finding.message == (
+        "container proxy: the image's tag is no full version; container wait: the image has neither a tag nor a digest"
+    )
 
 
 def test_tags_that_the_settings_call_fixed_will_do(pack: PolicyHost) -> None:

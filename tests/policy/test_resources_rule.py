@@ -55,9 +55,12 @@ def test_what_is_missing_is_named(pack: PolicyHost, resources: Any, missing: str
 def test_every_container_of_its_pods_counts_init_containers_too(pack: PolicyHost) -> None:
     bare = {"name": "proxy", "image": "registry.example/proxy:1.0.0"}
 
-    findings = pack.analyze(ccm(containers=[CONTAINER, bare], initContainers=[{**bare, "name": "wait"}]))
+    [finding] = pack.analyze(ccm(containers=[CONTAINER, bare], initContainers=[{**bare, "name": "wait"}]))
 
-    assert [finding.message.split()[1] for finding in findings] == ["proxy", "wait"]
+    assert finding.message == (
+        "container proxy has no CPU request, no memory request, no memory limit; "
+        "container wait has no CPU request, no memory request, no memory limit"
+    )
 
 
 def test_what_the_pod_has_as_a_whole_counts_for_its_containers(pack: PolicyHost) -> None:
