@@ -23,7 +23,8 @@ def main() -> None:
     config = stack_config.load()
     adapter = clouds.adapter(config.cloud)
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
-    kept = pulumi.ResourceOptions(protect=config.protect or None)
+    # Said of a component, its children inherit it. What it is said of costs a cluster, or an address that others know.
+    kept = pulumi.ResourceOptions(protect=config.protect or None, retain_on_delete=config.retain or None)
 
     cluster = Cluster(config.cluster_name, {"cloud": config.cloud, "zones": zones}, opts=kept)
     pools = {
@@ -57,6 +58,7 @@ def main() -> None:
             "cluster_cidr": cluster.pod_cidr,
             "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            "machines": sum(len(pool.machines) for pool in control_plane),
         },
         opts=pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=control_plane)),
     )
@@ -77,7 +79,7 @@ def main() -> None:
         initialised = pulumi.ResourceOptions(depends_on=[controller, manager])
         running = pulumi.ResourceOptions.merge(in_cluster, initialised)
         balanced = pulumi.ResourceOptions.merge(
-            initialised, pulumi.ResourceOptions(providers=[api], protect=config.protect or None)
+            pulumi.ResourceOptions.merge(initialised, kept), pulumi.ResourceOptions(providers=[api])
         )
         web = Workload("web", {"image": "registry.local/web:1", "port": 8080, "health_path": "/healthz"}, opts=running)
         echo = Workload("echo", {"image": "registry.local/echo-udp:1", "port": 8053, "protocol": "UDP"}, opts=running)
@@ -87,6 +89,7 @@ def main() -> None:
                 "cloud": config.cloud,
                 "selector": web.selector,
                 "ports": [{"port": 8080, "target_port": "main"}],
+                "source_ranges": config.source_ranges,
                 "settings": {"listener_max_qps": 10_000},
             },
             opts=balanced,
@@ -97,6 +100,7 @@ def main() -> None:
                 "cloud": config.cloud,
                 "selector": echo.selector,
                 "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
+                "source_ranges": config.source_ranges,
             },
             opts=balanced,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import random
 import socket
 import threading
@@ -54,7 +55,8 @@ class LeaderElector:
         times: LeaseTimes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        # What runs containers tells them their host's name: on the host's network, it is the machine's.
+        self.identity = identity or f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{uuid.uuid4()}"
         self._kube = kube
         self._namespace = namespace
         self._name = name

@@ -17,6 +17,7 @@ from pulumi_kubernetes.core.v1 import (
     TolerationArgsDict,
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
+from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import (
     ClusterRole,
     ClusterRoleBinding,
@@ -28,7 +29,8 @@ from pulumi_kubernetes.rbac.v1 import (
 
 from cloud_controller import rbac
 from cloud_controller.cloud import InvalidConfiguration
-from components import clouds, inputs
+
+from . import clouds, inputs
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -59,6 +61,8 @@ class CloudControllerManagerArgs(TypedDict):
     """The text of the cloud config; kept secret."""
     controllers: Sequence[str]
     """The controllers that the daemon runs; its rights follow from them."""
+    machines: NotRequired[int]
+    """How many control-plane machines there are, each of which runs one; with two or more, evictions are budgeted."""
     image: NotRequired[pulumi.Input[str]]
     """The cloud's own image if not given."""
 
@@ -68,12 +72,14 @@ class CloudControllerManager(pulumi.ComponentResource):
 
     Where the daemon runs controller `volume`, the cloud's StorageClass and CSIDriver come with it.
 
-    Of several instances one leads (a Lease). A changed cloud config restarts them.
+    Of several instances one leads (a Lease). A changed cloud config restarts them, one after another.
     """
 
     def __init__(self, name: str, args: CloudControllerManagerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         adapter = clouds.adapter(args["cloud"])
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
+        machines = args.get("machines", 1)
+        inputs.check("machines", machines, "an integer of at least 1", lambda v: isinstance(v, int) and v >= 1)
         cluster_rules, namespace_rules = _rules(args["controllers"])
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         super().__init__(
@@ -134,6 +140,19 @@ class CloudControllerManager(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[account, cluster_binding, binding, config]),
         )
+        if machines > 1:
+            PodDisruptionBudget(
+                name,
+                metadata=metadata,
+                spec={
+                    "selector": {"match_labels": {"k8s-app": NAME}},
+                    # A number: DaemonSets have no scale, of which shares or max_unavailable could be reckoned.
+                    "min_available": machines - 1,
+                    # One that does not work protects nothing.
+                    "unhealthy_pod_eviction_policy": "AlwaysAllow",
+                },
+                opts=child,
+            )
         if "volume" in map(rbac.canonical, args["controllers"]):
             adapter.storage(child)
         self.register_outputs({})
@@ -180,7 +199,7 @@ def _pod(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> PodS
         "ports": [{"name": "secure", "container_port": SECURE_PORT, "protocol": "TCP"}],
         "readiness_probe": _probe("/readyz", period=2),
         "liveness_probe": {**_probe("/healthz", period=10), "initial_delay_seconds": 15},
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
         "security_context": {
             "allow_privilege_escalation": False,
             "read_only_root_filesystem": True,

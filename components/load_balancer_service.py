@@ -11,11 +11,15 @@ from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecA
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
-from components import clouds, inputs
-from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
+
+from . import clouds, inputs
+from .clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 
 PROTOCOLS = ("TCP", "UDP")
 POLICIES = ("Cluster", "Local")
+
+PATIENCE = pulumi.CustomTimeouts(create="5m", update="5m", delete="5m")
+"""Half of what the Kubernetes provider gives: whom a cloud lets wait so long, it lets wait for something missing."""
 
 
 class PortArgs(TypedDict):
@@ -44,6 +48,8 @@ class LoadBalancerServiceArgs(TypedDict):
     """The cloud's settings, typed."""
     annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Raw annotations; they win over `settings`."""
+    source_ranges: NotRequired[Sequence[pulumi.Input[str]]]
+    """Who may connect, as IPv4 ranges; everybody if not given."""
     load_balancer_class: NotRequired[pulumi.Input[str]]
     """Who makes the load balancer, where that is not the CCM. Immutable: a change replaces the Service."""
     external_traffic_policy: NotRequired[pulumi.Input[str]]
@@ -57,6 +63,7 @@ class LoadBalancerService(pulumi.ComponentResource):
 
     Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
     For the same reason it never has a `deleted_with`: that would skip its deletion and leak the load balancer.
+    `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
     Beside `address` it has `ports`, where the load balancer listens.
     """
 
@@ -74,6 +81,8 @@ class LoadBalancerService(pulumi.ComponentResource):
         }
         if "load_balancer_class" in args:
             spec["load_balancer_class"] = args["load_balancer_class"]
+        if args.get("source_ranges"):
+            spec["load_balancer_source_ranges"] = [*args["source_ranges"]]
         if "external_traffic_policy" in args:
             spec["external_traffic_policy"] = args["external_traffic_policy"]
         service = Service(
@@ -86,8 +95,9 @@ class LoadBalancerService(pulumi.ComponentResource):
             spec=spec,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                # Not inherited from a component, and what destroy's order stands on.
+                # Neither is inherited from a component; destroy's order stands on the first.
                 depends_on=opts.depends_on if opts else None,
+                custom_timeouts=(opts and opts.custom_timeouts) or PATIENCE,
                 # The API server refuses to change it, but the Kubernetes provider does not know that.
                 replace_on_changes=["spec.loadBalancerClass"],
                 delete_before_replace=True,
@@ -107,6 +117,8 @@ def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOption
         inputs.check_port(f"ports[{index}].port", port["port"])
         protocol = port.get("protocol", "TCP")
         inputs.check(f"ports[{index}].protocol", protocol, ", ".join(PROTOCOLS), lambda v: v in PROTOCOLS)
+    for index, source in enumerate(args.get("source_ranges", ())):
+        inputs.check_cidr(f"source_ranges[{index}]", source)
     policy = args.get("external_traffic_policy", "Cluster")
     inputs.check("external_traffic_policy", policy, ", ".join(POLICIES), lambda v: v in POLICIES)
     if opts and opts.deleted_with:

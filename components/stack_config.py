@@ -30,6 +30,8 @@ from pydantic_core import ErrorDetails
 
 from cloud_controller import clouds
 
+from . import inputs
+
 NAMESPACE = "cloud-controller"
 """The namespace of the keys in a stack file: the project's name in Pulumi.yaml."""
 
@@ -82,6 +84,12 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _cidr(value: str) -> str:
+    if not inputs.is_cidr(value):
+        raise ValueError("allowed: an IPv4 range as 10.4.0.0/16, without host bits")
+    return value
+
+
 def _no_text_for_bool(value: object) -> object:
     # pydantic also takes 1, "yes", "on": YAML's old traps. A stack file has true and false.
     if not isinstance(value, bool):
@@ -130,8 +138,15 @@ class StackConfig(_Section):
         description="Who runs a controller: daemon (the default) or, for node and route only, pulumi.",
     )
     workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
+    source_ranges: list[Annotated[str, AfterValidator(_cidr)]] = Field(
+        default_factory=list,
+        description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
+    )
+    retain: Flag = Field(
+        default=False, description="Whether a destroy leaves network, cluster and load balancers in the cloud."
     )
     mycloud: MycloudConfig | None = Field(default=None, description="Settings of the cloud mycloud.")
     mycloud_token: SecretStr | None = Field(default=None, description="Token for mycloud's API (secret).")

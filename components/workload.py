@@ -8,7 +8,7 @@ import pulumi
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict
 
-from components import inputs
+from . import inputs
 
 APP_LABEL = "app.kubernetes.io/name"
 
@@ -56,7 +56,10 @@ class Workload(pulumi.ComponentResource):
                 _from_field("NODE_NAME", "spec.nodeName"),
             ],
             "ports": [{"name": "main", "container_port": args["port"], "protocol": protocol}],
-            "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+            "resources": {
+                "requests": {"cpu": "10m", "memory": "32Mi"},
+                "limits": {"cpu": "500m", "memory": "128Mi"},
+            },
         }
         if "health_path" in args:
             container["readiness_probe"] = {

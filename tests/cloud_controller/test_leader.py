@@ -232,3 +232,10 @@ class Stop(threading.Event):
         self._tick += 1
         assert self._tick < 1000
         return bool(self._end(self._tick))
+
+
+def test_the_lease_tells_the_machine_of_its_holder(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTNAME", "control-plane-1")
+    kube: Any = leases
+
+    assert LeaderElector(kube, "kube-system", "lease").identity.startswith("control-plane-1_")

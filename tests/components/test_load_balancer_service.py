@@ -59,6 +59,7 @@ def test_raw_annotations_win_over_settings_and_those_of_others_pass(run_program:
         ({"ports": []}, "ports", "at least one"),
         ({"ports": [{"port": 0}]}, "ports[0].port", "1 to 65535"),
         ({"ports": [{"port": 80, "protocol": "SCTP"}]}, "ports[0].protocol", "TCP, UDP"),
+        ({"source_ranges": ["10.0.0.0/8", "10.0.0.1"]}, "source_ranges[1]", "10.4.0.0/16"),
         ({"external_traffic_policy": "local"}, "external_traffic_policy", "Cluster, Local"),
         ({"cloud": "nimbus"}, "cloud", "mycloud"),
     ],
@@ -69,6 +70,30 @@ def test_a_wrong_input_is_refused_by_its_name(more: Any, path: str, hint: str, r
 
     assert caught.value.property_path == path
     assert hint in caught.value.reason
+
+
+def test_source_ranges_stand_in_the_services_spec_and_none_means_everybody(run_program: Any) -> None:
+    def program() -> None:
+        LoadBalancerService("some", args(source_ranges=["10.0.0.0/8"]))
+        LoadBalancerService("all", args(source_ranges=[]))
+
+    recording = run_program(program)
+
+    assert recording.one(SERVICE, "some").inputs["spec"]["loadBalancerSourceRanges"] == ["10.0.0.0/8"]
+    assert "loadBalancerSourceRanges" not in recording.one(SERVICE, "all").inputs["spec"]
+
+
+def test_a_load_balancer_is_waited_for_five_minutes_or_as_long_as_is_said(run_program: Any) -> None:
+    def program() -> None:
+        LoadBalancerService("web", args())
+        patient = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="20m"))
+        LoadBalancerService("slow", args(), opts=patient)
+
+    recording = run_program(program)
+
+    web, slow = (recording.one(SERVICE, name).request.customTimeouts for name in ("web", "slow"))
+    assert (web.create, web.update, web.delete) == ("5m", "5m", "5m")
+    assert (slow.create, slow.update, slow.delete) == ("20m", "", "")
 
 
 def test_it_refuses_to_vanish_with_something_because_its_load_balancer_would_stay(run_program: Any) -> None:

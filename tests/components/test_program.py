@@ -1,4 +1,4 @@
-"""The whole program of stack `local`: its resources and their URNs, what is secret, and who waits for whom."""
+"""The whole program of the project's stacks: resources and URNs, what is secret, who waits for whom, what is kept."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ TOKEN = "a-token-that-nobody-may-see"
 
 SERVICE = "kubernetes:core/v1:Service"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
+BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
+BALANCED = "cloudcontroller:index:LoadBalancerService"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+NETWORK = "pulumi-python:dynamic/mycloud:Network"
 CLUSTER = "pulumi-python:dynamic/mycloud:Cluster"
 MACHINE = "pulumi-python:dynamic/mycloud:Machine"
 
 MADE: dict[str, Any] = {
-    "pulumi-python:dynamic/mycloud:Network": {"pod_cidr": "10.20.0.0/16"},
+    NETWORK: {"pod_cidr": "10.20.0.0/16"},
     CLUSTER: {"kubeconfig": "kubeconfig: a-secret"},
     MACHINE: {"zone": "zone-a", "region": "local"},
     SERVICE: {"status": {"loadBalancer": {"ingress": [{"ip": "127.19.0.10"}]}}},
@@ -32,9 +35,9 @@ MADE: dict[str, Any] = {
 """What the cloud and the cluster would answer."""
 
 
-def config(**more: Any) -> dict[str, Any]:
-    """Stack `local` with what the site adds."""
-    file = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
+def config(stack: str = "local", **more: Any) -> dict[str, Any]:
+    """A stack with what the site adds."""
+    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())
     own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
     site = {"mycloud": {"endpoint": "http://127.16.0.1:7070"}, "mycloudToken": TOKEN}
     return {"executors": {}, "workloads": False, "protect": False, **own, **site, **more}
@@ -42,7 +45,7 @@ def config(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def run_stack(run_program: Any) -> Callable[..., Any]:
-    """Run `__main__.py` with stack local's config: `run_stack(made=True, workers=4, ...)`."""
+    """Run `__main__.py` with a stack's config: `run_stack(made=True, stack="mycloud-ha", workloads=False, ...)`."""
 
     def run(*, made: bool = False, **more: Any) -> Any:
         return run_program(lambda: runpy.run_path(str(ROOT / "__main__.py")), config(**more), MADE if made else None)
@@ -214,12 +217,57 @@ def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
     assert provider.inputs["enableSecretMutable"] in (True, "true")
 
 
-def test_a_protected_stack_protects_what_would_be_lost(run_stack: Any) -> None:
-    recording = run_stack(protect=True)
+def test_production_protects_and_retains_the_cluster_and_what_has_an_address(run_stack: Any) -> None:
+    registrations = run_stack(stack="mycloud-prod").registrations
 
-    protected = {r.request.type for r in recording.registrations if r.request.protect}
-    assert {"cloudcontroller:index:Cluster", "cloudcontroller:index:LoadBalancerService"} <= protected
-    assert not any(r.request.protect for r in run_stack().registrations)
+    by_urn = {r.urn: r.request for r in registrations}
+
+    def types(option: str) -> set[str]:
+        """Of what has the option, or inherits it from its parent."""
+        given = [r for r in registrations if getattr(r.request, option) or getattr(by_urn[r.request.parent], option)]
+        return {r.request.type for r in given}
+
+    del registrations[0]  # the stack, which has no parent
+    clusters = {"cloudcontroller:index:Cluster", NETWORK, "pulumi-python:dynamic/mycloud:Subnet", CLUSTER}
+    assert types("protect") == types("retainOnDelete") == clusters | {BALANCED, SERVICE}
+
+
+def test_what_is_not_protected_can_go(run_stack: Any) -> None:
+    for registration in run_stack().registrations:
+        assert not registration.request.protect
+        assert not registration.request.retainOnDelete
+
+
+def test_three_control_plane_machines_lose_one_ccm_at_a_time(run_stack: Any) -> None:
+    recording = run_stack(stack="mycloud-prod")
+    daemon_set = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]
+
+    budget = recording.one(BUDGET, "cloud-controller-manager").inputs
+
+    assert budget["metadata"]["namespace"] == "kube-system"
+    assert budget["spec"]["minAvailable"] == 2
+    assert budget["spec"]["selector"] == daemon_set["selector"]
+    assert daemon_set["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 1}
+    assert "--leader-elect=true" in daemon_set["template"]["spec"]["containers"][0]["args"]
+
+
+def test_a_budget_of_a_single_ccm_would_only_hold_up_whoever_empties_its_machine(run_stack: Any) -> None:
+    assert BUDGET not in {r.request.type for r in run_stack().registrations}
+
+
+def test_only_the_source_ranges_of_the_stack_reach_its_load_balancers(run_stack: Any) -> None:
+    recording = run_stack(sourceRanges=["10.1.0.0/16"])
+
+    for name in ("web", "echo"):
+        assert recording.one(SERVICE, name).inputs["spec"]["loadBalancerSourceRanges"] == ["10.1.0.0/16"]
+
+
+def test_every_container_says_what_it_needs_and_what_it_may_take(run_stack: Any) -> None:
+    for registration in run_stack().registrations:
+        if registration.request.type.startswith("kubernetes:apps/"):
+            for container in registration.inputs["spec"]["template"]["spec"]["containers"]:
+                for bound in ("requests", "limits"):
+                    assert {"cpu", "memory"} <= container["resources"][bound].keys(), container["name"]
 
 
 def test_a_wrong_config_ends_the_program_with_one_clear_line(run_stack: Any) -> None:

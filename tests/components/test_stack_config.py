@@ -80,6 +80,10 @@ def test_the_token_is_not_shown() -> None:
         ({"executors": {"route": "pulum"}}, "executors.route is \"pulum\": did you mean 'pulumi'? allowed: daemon"),
         ({"executors": {"routes": "pulumi"}}, "executors.routes is not a known key; did you mean 'route'?"),
         ({"workloads": "maybe"}, 'workloads is "maybe": allowed: true, false'),
+        ({"retain": "yes"}, 'retain is "yes": allowed: true, false'),
+        ({"sourceRange": []}, "sourceRange is not a known key; did you mean 'sourceRanges'?"),
+        ({"sourceRanges": ["10.0.0.0/8", "10.0.0.1/8"]}, 'sourceRanges[1] is "10.0.0.1/8": allowed: an IPv4 range'),
+        ({"sourceRanges": "10.0.0.0/8"}, 'sourceRanges is "10.0.0.0/8": allowed: a valid list'),
         ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
@@ -107,14 +111,34 @@ def test_the_running_programs_config_is_read_by_namespace(run_program: Any) -> N
     assert found[0].cluster_name == "c"
 
 
-def test_the_local_stack_file_is_valid_once_the_site_has_added_its_keys() -> None:
-    file = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
-    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
+def stack_file(name: str) -> StackConfig:
+    """The project's stack file, with what the site adds."""
+    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{name}.yaml").read_text())
+    return parse(values(**{key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}))
 
-    config = parse(values(**own))
+
+def test_the_local_stack_file_is_valid_once_the_site_has_added_its_keys() -> None:
+    config = stack_file("local")
 
     assert [p.count for p in config.node_pools] == [1, 3]
     assert config.run_by(Executor.PULUMI) == [Controller.NODE, Controller.ROUTE]
+
+
+@pytest.mark.parametrize("name", ["mycloud-prod", "mycloud-ha"])
+def test_a_production_stack_outlives_a_zone_and_is_run_by_the_daemon_alone(name: str) -> None:
+    config = stack_file(name)
+
+    (control_plane,) = [p for p in config.node_pools if p.role is Role.CONTROL_PLANE]
+    assert control_plane.count == len(set(control_plane.zones)) == 3
+    assert config.run_by(Executor.DAEMON) == list(Controller)
+    assert config.source_ranges
+
+
+def test_production_is_protected_and_its_copy_for_one_machine_is_not() -> None:
+    prod, ha = stack_file("mycloud-prod"), stack_file("mycloud-ha")
+
+    assert (prod.protect, prod.retain) == (True, True)
+    assert (ha.protect, ha.retain) == (False, False)
 
 
 def test_the_projects_schema_declares_every_key_and_its_defaults() -> None:
@@ -122,7 +146,7 @@ def test_the_projects_schema_declares_every_key_and_its_defaults() -> None:
 
     assert set(declared) == {str(field.alias) for field in StackConfig.model_fields.values()}
     assert declared["mycloudToken"]["secret"]
-    for key in ("workloads", "protect"):
+    for key in ("workloads", "protect", "retain"):
         assert declared[key]["default"] == StackConfig.model_fields[key].default
 
 

@@ -83,7 +83,7 @@ def _base_environment(context: PodContext) -> dict[str, str]:
     return {
         # The project's commands first, as an image of it would have them.
         "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
-        "HOSTNAME": context.pod["spec"].get("hostname") or context.pod["metadata"]["name"],
+        "HOSTNAME": _host_name(context.pod),
         "HOME": "/",
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
@@ -92,6 +92,11 @@ def _base_environment(context: PodContext) -> dict[str, str]:
         "KUBERNETES_SERVICE_PORT": str(context.api_server.port),
         "KUBERNETES_SERVICE_PORT_HTTPS": str(context.api_server.port),
     }
+
+
+def _host_name(pod: Object) -> str:
+    spec = pod["spec"]
+    return str(spec["nodeName"] if spec.get("hostNetwork") else spec.get("hostname") or pod["metadata"]["name"])
 
 
 def _env_from(entry: Object, sources: Sources) -> dict[str, str]:

@@ -51,6 +51,17 @@ def test_an_address_comes_as_the_one_that_a_process_can_bind(path: str, value: s
     assert from_field(path) == value
 
 
+def test_a_pods_host_name_is_its_own_and_on_the_hosts_network_the_machines() -> None:
+    hosts = {**POD, "spec": {**POD["spec"], "hostNetwork": True}}
+
+    def host_name(pod: dict[str, Any]) -> str:
+        around = PodContext(pod, "10.20.0.2", "10.17.0.5", ApiServer("127.16.1.1", 6443))
+        return environment({"name": "c"}, around, Sources())["HOSTNAME"]
+
+    assert host_name(POD) == "p"
+    assert host_name(hosts) == "node-1"
+
+
 def test_an_unknown_field_is_an_error() -> None:
     with pytest.raises(MissingSourceError, match=r"status\.phase"):
         from_field("status.phase")
