@@ -2,6 +2,9 @@
 
 import sys
 
-from local.engine.cli import main
+from local.engine.cli_request import begin
+
+begin()
+from local.engine.cli import main  # noqa: E402 - meanwhile the key of the passphrase is derived
 
 sys.exit(main())

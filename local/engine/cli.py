@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, TextIO
 
 from local.engine import cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
+from local.engine.cli_request import request_of
 from local.engine.display import Display, choice_of, open_display
 from local.engine.dynamic import DynamicProvider, DynamicServer
 from local.engine.events import Event, Sink, Summary
@@ -22,7 +22,7 @@ from local.engine.provider import Provider
 from local.engine.providers import ProviderFactory
 from local.engine.resource import ResourceState
 from local.engine.secrets import SecretsError
-from local.engine.session import Request, Session, default_state_dir
+from local.engine.session import Request, Session
 from local.engine.state import StateError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -40,16 +40,8 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly."""
     stream = out or sys.stdout
     parsed = parse(arguments)
-    project_dir = Path(parsed.cwd).resolve()
-    state_dir = Path(parsed.state).resolve() if parsed.state else default_state_dir(project_dir).resolve()
-    request = Request(
-        project_dir,
-        parsed.stack,
-        state_dir,
-        Path(parsed.config_file).resolve() if parsed.config_file else None,
-        getattr(parsed, "placeholder_secrets", False),
-    )
-    display = open_display(choice_of(parsed, project_dir), stream) if parsed.command in _OPERATIONS else None
+    request = request_of(parsed)
+    display = open_display(choice_of(parsed, request.project_dir), stream) if parsed.command in _OPERATIONS else None
     failure = ""
     try:
         if display is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.engine import cli_stack
+from local.engine.cli_request import which_stack
 from local.engine.display import add_choices
 from local.engine.operations import default_parallel, load_policy_config
 from local.engine.targets import Targets
@@ -29,7 +30,7 @@ exit codes:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The call; ends the process with code 2, and usage on standard error, if it is a wrong one."""
-    common = _common()
+    common = which_stack()
     parser = argparse.ArgumentParser(
         prog="python -m local.engine",
         description="Run a Pulumi program against its stack: the embedded engine.",
@@ -71,16 +72,6 @@ def packs_of(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] |
     configs: list[Mapping[str, Any] | None]
     configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
     return list(zip(packs, configs, strict=True))
-
-
-def _common() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    where = common.add_argument_group("which stack")
-    where.add_argument("--stack", "-s", metavar="NAME", required=True, help="the stack's name")
-    where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
-    where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
-    where.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
-    return common
 
 
 def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:

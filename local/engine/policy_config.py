@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-import jsonschema
-
 LEVELS = ("advisory", "mandatory", "disabled", "remediate")
 """By the protocol's number."""
 ALL = "all"
@@ -94,6 +92,9 @@ def _reconcile_rule(rule: Rule, initial: Mapping[str, RuleConfig], given: Mappin
 
 
 def _validate(rule: Rule, properties: Mapping[str, Any]) -> None:
+    # Imported on use: a run without packs needs none of it.
+    import jsonschema
+
     schema = {
         "type": "object",
         "properties": dict(rule.schema),

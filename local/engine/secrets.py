@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import hashlib
 import os
+import threading
+from concurrent.futures import Future
 from typing import Final, Protocol
 
 from cryptography.exceptions import InvalidTag
@@ -57,12 +58,9 @@ class PassphraseCrypter:
 
 def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
     """The crypter of an existing `encryptionsalt`. Raises SecretsError if the passphrase does not fit it."""
-    fields = salt.split(":", 2)
-    if len(fields) != 3 or fields[0] != "v1":
-        raise SecretsError("encryptionsalt is not in the form v1:SALT:v1:NONCE:CIPHERTEXT")
-    key = _derive(passphrase, _from_base64(fields[1], "encryptionsalt"))
+    key = _deriving(passphrase, _salt_bytes(salt)).result()
     try:
-        proof = _decrypt(AESGCM(key), fields[2])
+        proof = _decrypt(AESGCM(key), salt.split(":", 2)[2])
     except SecretsError as error:
         raise SecretsError("the passphrase does not fit the stack's encryptionsalt") from error
     if proof != PROOF:
@@ -73,14 +71,42 @@ def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
 def new_crypter(passphrase: str) -> PassphraseCrypter:
     """A crypter with a new random salt, for a stack that has none yet."""
     salt = os.urandom(SALT_BYTES)
-    key = _derive(passphrase, salt)
+    key = _deriving(passphrase, salt).result()
     return PassphraseCrypter(key, f"v1:{_to_base64(salt)}:{_encrypt(AESGCM(key), PROOF)}")
 
 
-@functools.lru_cache(maxsize=8)
-def _derive(passphrase: str, salt: bytes) -> bytes:
-    # A million rounds take half a second: once a process and salt is enough.
-    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32)
+def derive_ahead(passphrase: str, salt: str) -> None:
+    """Begin to derive the key of an `encryptionsalt` in another thread, for `open_crypter`. Raises SecretsError."""
+    _deriving(passphrase, _salt_bytes(salt))
+
+
+# A million rounds take half a second: once a process and salt is enough.
+_keys: Final[dict[tuple[str, bytes], Future[bytes]]] = {}
+_keys_lock: Final = threading.Lock()
+
+
+def _deriving(passphrase: str, salt: bytes) -> Future[bytes]:
+    with _keys_lock:
+        key = _keys.get((passphrase, salt))
+        if key is None:
+            key = _keys[passphrase, salt] = Future()
+            # The rounds do without the interpreter's lock.
+            threading.Thread(target=_derive, args=(passphrase, salt, key), name="key", daemon=True).start()
+    return key
+
+
+def _derive(passphrase: str, salt: bytes, key: Future[bytes]) -> None:
+    try:
+        key.set_result(hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32))
+    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the key
+        key.set_exception(error)
+
+
+def _salt_bytes(salt: str) -> bytes:
+    fields = salt.split(":", 2)
+    if len(fields) != 3 or fields[0] != "v1":
+        raise SecretsError("encryptionsalt is not in the form v1:SALT:v1:NONCE:CIPHERTEXT")
+    return _from_base64(fields[1], "encryptionsalt")
 
 
 def _encrypt(cipher: AESGCM, plaintext: str) -> str:

@@ -6,13 +6,21 @@ import json
 import os
 import secrets as randomness
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.engine.project import PLACEHOLDER, Config, Project, StackFile, load_project, load_stack_file, resolve
-from local.engine.secrets import PASSPHRASE_VARIABLE, Crypter, SecretsError, new_crypter, open_crypter
+from local.engine.project import (
+    PLACEHOLDER,
+    Config,
+    Project,
+    ProjectError,
+    StackFile,
+    load_project,
+    load_stack_file,
+    resolve,
+)
+from local.engine.secrets import PASSPHRASE_VARIABLE, Crypter, SecretsError, derive_ahead, new_crypter, open_crypter
 from local.engine.state import STATE_FILE, StateError, Store
 
 PASSPHRASE_FILE: Final = "passphrase"
@@ -57,6 +65,19 @@ class PlaceholderCrypter:
         return json.dumps(PLACEHOLDER)
 
 
+def open_ahead(request: Request) -> None:
+    """Begin to derive the keys that `open_session` will wait for; whatever is wrong with the stack, that tells."""
+    try:
+        stack_file = load_stack_file(load_project(request.project_dir), request.stack, request.config_file)
+        salts = {s for s in (stack_file.salt, _state_salt(request.stack_dir)) if s}
+        if salts:
+            passphrase = passphrase_of(request.stack_dir, needed=True, create=False)
+        for salt in salts:
+            derive_ahead(passphrase, salt)
+    except (ProjectError, SecretsError, StateError, OSError):
+        return
+
+
 def open_session(request: Request, *, writable: bool) -> Session:
     """Open a stack. `writable` for a run that changes the state; it then makes what it needs (a salt, a passphrase).
 
@@ -71,18 +92,18 @@ def open_session(request: Request, *, writable: bool) -> Session:
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
         return Session(project, stack_file, config, store)
     passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
-    with ThreadPoolExecutor(2) as pool:
-        # Deriving a key takes half a second; where the stack file and the state have salts of their own, both at once.
-        salts = {s for s in (stack_file.salt, state_salt) if s}
-        opened: dict[str, Crypter] = dict(
-            zip(salts, pool.map(lambda s: open_crypter(passphrase, s), salts), strict=True)
-        )
+    salts = {s for s in (stack_file.salt, state_salt) if s}
+    for each in salts:
+        # Where the stack file and the state have salts of their own, both keys at once.
+        derive_ahead(passphrase, each)
+    opened: dict[str, Crypter] = {each: open_crypter(passphrase, each) for each in salts}
     salt = state_salt or stack_file.salt
-    if not salt:
+    unsalted = _Unsalted(stack_file.path)
+    if not salt and writable:
         made = new_crypter(passphrase)
         salt, opened[made.salt] = made.salt, made
-    config = resolve(project, stack_file, opened.get(stack_file.salt) or _Unsalted(stack_file.path))
-    store = Store(directory, opened[salt], salt=salt, writable=writable)
+    config = resolve(project, stack_file, opened.get(stack_file.salt, unsalted))
+    store = Store(directory, opened.get(salt, unsalted), salt=salt, writable=writable)
     if writable and not state_salt:
         # The journal's secrets can only be read again with the salt, which stands in the state file.
         store.compact()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.engine.secrets import SecretsError, new_crypter, open_crypter
+from local.engine.secrets import SecretsError, derive_ahead, new_crypter, open_crypter
 
 CLI_SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
 CLI_PASSPHRASE = "sample-passphrase"
@@ -41,3 +41,14 @@ def test_a_damaged_ciphertext_is_an_error_and_not_garbage(broken: str) -> None:
 def test_a_damaged_salt_is_an_error(broken: str) -> None:
     with pytest.raises(SecretsError):
         open_crypter(CLI_PASSPHRASE, broken)
+
+
+def test_a_key_that_was_begun_ahead_is_the_same() -> None:
+    derive_ahead(CLI_PASSPHRASE, CLI_SALT)
+
+    assert open_crypter(CLI_PASSPHRASE, CLI_SALT).decrypt(CLI_TOKEN) == '"t0p"'
+
+
+def test_a_passphrase_that_has_no_bytes_fails_who_asks_for_its_key() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        open_crypter("\udcff", CLI_SALT)

@@ -1,0 +1,47 @@
+"""The part of the command line that says which stack; `__main__` reads it before all else.
+
+It imports little: what takes long at a run's start, the key of the passphrase, begins before the rest is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from local.engine.session import Request, default_state_dir, open_ahead
+
+
+def which_stack(*, required: bool = True) -> argparse.ArgumentParser:
+    """The options that every command has."""
+    parser = argparse.ArgumentParser(add_help=False)
+    where = parser.add_argument_group("which stack")
+    where.add_argument("--stack", "-s", metavar="NAME", required=required, help="the stack's name")
+    where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
+    where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
+    where.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
+    return parser
+
+
+def request_of(parsed: argparse.Namespace) -> Request:
+    """The stack that the options name."""
+    project_dir = Path(parsed.cwd).resolve()
+    return Request(
+        project_dir,
+        parsed.stack,
+        Path(parsed.state).resolve() if parsed.state else default_state_dir(project_dir).resolve(),
+        Path(parsed.config_file).resolve() if parsed.config_file else None,
+        getattr(parsed, "placeholder_secrets", False),
+    )
+
+
+def begin(arguments: Sequence[str] | None = None) -> None:
+    """Begin what the command will wait for. Whatever is wrong with the arguments, the command tells."""
+    options = which_stack(required=False)
+    parser = argparse.ArgumentParser(parents=[options], add_help=False, exit_on_error=False, allow_abbrev=False)
+    try:
+        parsed, _ = parser.parse_known_args(arguments)
+    except argparse.ArgumentError:
+        return
+    if parsed.stack:
+        open_ahead(request_of(parsed))
