@@ -42,7 +42,7 @@ class Choice:
     wanted: Wanted = field(default_factory=Wanted)
 
 
-def add_choices(command: argparse.ArgumentParser) -> None:
+def add_choices(command: argparse._ActionsContainer) -> None:
     """Add the options of a command line that say how its run is shown; their names are the CLI's."""
     command.add_argument("--json", "-j", action="store_true", help="engine events, one JSON object a line")
     command.add_argument("--diff", action="store_true", help="show the properties of what is created, too")

@@ -61,9 +61,9 @@ def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool
     footer = screen.cut(_footer(tree, now - began))
     # The titles, the line that tells of more, the footer, and one line that the cursor is left.
     room = screen.lines - 4
-    if room < 1:
-        return [footer]
     rows = [row for row in tree.rows.values() if sames or _matters(row)]
+    if room < 1 or not rows:
+        return [footer]
     chosen = _choose(tree, rows, room)
     busy = {above.urn for row in tree.running() for above in tree.ancestors(row)}
     lines: list[Line] = []
@@ -78,13 +78,13 @@ def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool
 
 def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False) -> list[Line]:
     """The tree of all that happened, each resource with its details; it may be taller than the screen."""
-    shown = {row.urn for row in tree.rows.values() if sames or _matters(row) or _plans(tree, row)}
+    shown = {row.urn for row in tree.rows.values() if sames or _matters(row) or _plans(row)}
     shown |= {above.urn for urn in list(shown) for above in tree.ancestors(tree.rows[urn])}
     lines: list[Line] = []
-    for row, text in _table(tree, screen, shown, lambda row: _done(tree, row), _problem_counts):
+    for row, text in _table(tree, screen, shown, _done, _problem_counts):
         lines.append(text)
         if row is not None and row.step is not None and row.stage is Stage.DONE:
-            under = details(row.step, planning=row.planning, refreshing=tree.refreshing, diff=diff)
+            under = details(row.step, planning=row.planning, refreshing=row.refreshing, diff=diff)
             lines += [(Part(" " * INDENT), *parts) for parts in under]
     return lines
 
@@ -92,7 +92,7 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
 def checking(tree: Tree, screen: Screen, now: float, *, began: float) -> list[Line]:
     """The one line while a preview makes sure before an update."""
     spinner = _SPINNER[int(now * 10) % len(_SPINNER)]
-    count = sum(tree.counts.values())
+    count = tree.counts().total()
     return [
         screen.cut(line(f"{spinner} {title_of('preview')} ({tree.stack}): {count} resources, {_time(now - began)}"))
     ]
@@ -102,8 +102,8 @@ def _matters(row: Row) -> bool:
     return not row.is_same or bool(row.problems) or row.stage is Stage.RUNNING or row.type == STACK_TYPE
 
 
-def _plans(tree: Tree, row: Row) -> bool:
-    return row.step is not None and bool(plan_of(row.step, refreshing=tree.refreshing))
+def _plans(row: Row) -> bool:
+    return row.step is not None and bool(plan_of(row.step, refreshing=row.refreshing))
 
 
 _URGENCY: Final = {Stage.FAILED: 0, Stage.RUNNING: 1, Stage.DONE: 2, Stage.UNTOUCHED: 2}
@@ -142,9 +142,9 @@ def _doing(row: Row, now: float, busy: bool) -> str:
     return {Stage.FAILED: "failed", Stage.DONE: word.did}.get(row.stage, "")
 
 
-def _done(tree: Tree, row: Row) -> str:
+def _done(row: Row) -> str:
     if row.stage is Stage.DONE and row.step is not None:
-        return outcome(row.step, row.seconds, planning=row.planning, refreshing=tree.refreshing)
+        return outcome(row.step, row.seconds, planning=row.planning, refreshing=row.refreshing)
     return {Stage.FAILED: "failed", Stage.RUNNING: "not finished"}.get(row.stage, "")
 
 
@@ -205,7 +205,7 @@ def _widths(screen: Screen, rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _footer(tree: Tree, seconds: float) -> Line:
-    counts = {str(op): count for op, count in tree.counts.items()}
+    counts = tree.counts()
     done = [f"{counts[op]} {word_of(op).did}" for op in COUNTED if counts.get(op)]
     if counts.get("same"):
         done.append(f"{counts['same']} unchanged")

@@ -19,7 +19,7 @@ from local.engine.display_summary import (
 )
 from local.engine.display_text import Line, Output, Part, Tone, indented, line, tell_failure
 from local.engine.display_values import details, plan_of
-from local.engine.display_words import outcome, takes_time, title_of, word_of
+from local.engine.display_words import UNCHANGING, outcome, takes_time, title_of, word_of
 from local.engine.events import (
     Diagnostic,
     Event,
@@ -79,7 +79,8 @@ class Lines:
         self._buried = False
         """Whether the problems have to be told (again) at the end: cut short, or something was told after them."""
         self._previewing = False
-        self._refreshing = False
+        self._reading: set[str] = set()
+        """What is refreshed: its step only reads."""
         self._closed = threading.Event()
         self._watch: threading.Thread | None = None
 
@@ -130,7 +131,6 @@ class Lines:
 
     def _lines(self, event: Event) -> list[str]:
         if isinstance(event, Prelude):
-            self._refreshing = event.operation == "refresh"
             self._previewing = event.operation == "preview"
             return [self._log.text(line(f"{title_of(event.operation)} ({event.stack}):", Tone.TITLE))]
         if isinstance(event, StepStarted):
@@ -153,6 +153,8 @@ class Lines:
     def _started(self, event: StepStarted) -> list[str]:
         step = event.step
         self._positions[step.urn] = step.resource.source_position
+        # An `up --refresh` reads first; what comes of that is told as in a refresh.
+        (self._reading.add if step.op is Op.REFRESH else self._reading.discard)(step.urn)
         if not takes_time(event):
             return []
         now = self._now()
@@ -161,11 +163,12 @@ class Lines:
 
     def _done(self, event: StepDone) -> list[str]:
         step = event.step
-        plan = plan_of(step, refreshing=self._refreshing)
-        if step.hidden or (step.op is Op.SAME and not plan and not self._wanted.sames):
+        refreshing = step.urn in self._reading
+        plan = plan_of(step, refreshing=refreshing)
+        if step.hidden or (step.op in UNCHANGING and not plan and not self._wanted.sames):
             return []
-        title = _step(step, outcome(step, event.seconds, planning=event.planning, refreshing=self._refreshing))
-        under = details(step, planning=event.planning, refreshing=self._refreshing, diff=self._wanted.diff)
+        title = _step(step, outcome(step, event.seconds, planning=event.planning, refreshing=refreshing))
+        under = details(step, planning=event.planning, refreshing=refreshing, diff=self._wanted.diff)
         if not under:
             return [self._log.text(title)]
         shown = [self._log.text(parts) for parts in indented(under, 6)]

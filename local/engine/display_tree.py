@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from local.engine.display_words import takes_time
+from local.engine.display_words import UNCHANGING, takes_time
 from local.engine.events import Diagnostic, Event, PolicyEvent, Prelude, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op
 from local.engine.urn import STACK_TYPE, name_of, type_of
@@ -31,6 +31,8 @@ class Row:
     step: StepInfo | None = None
     stage: Stage = Stage.UNTOUCHED
     planning: bool = False
+    refreshing: bool = False
+    """Whether its step only reads how it is."""
     began: float = 0
     seconds: float = 0
     message: str = ""
@@ -50,7 +52,7 @@ class Row:
     @property
     def is_same(self) -> bool:
         """Whether nothing happens, or happened, to it."""
-        return self.stage is not Stage.FAILED and (self.step is None or self.step.op is Op.SAME)
+        return self.stage is not Stage.FAILED and (self.step is None or self.step.op in UNCHANGING)
 
 
 class Tree:
@@ -60,16 +62,10 @@ class Tree:
         self.operation = ""
         self.stack = ""
         self.rows: dict[str, Row] = {}
-        self.counts: Counter[Op] = Counter()
-        """Steps that are done, by operation."""
         self.findings: list[PolicyEvent] = []
         self.said: dict[str, list[Diagnostic]] = {}
         """What was told for people to read at the end, by URN."""
         self._events = 0
-
-    @property
-    def refreshing(self) -> bool:
-        return self.operation == "refresh"
 
     def take(self, event: Event, now: float) -> None:
         """Learn from an event. `now`: seconds of any monotonic clock."""
@@ -93,15 +89,16 @@ class Tree:
             self._row(parent)
         if isinstance(event, StepStarted):
             row.planning = event.planning
+            # An `up --refresh` reads first; what comes of that is told as in a refresh.
+            row.refreshing = step.op is Op.REFRESH
             # The old one's deletion is a part of its replacement, after which that stands again.
             if not (step.op is Op.DELETE_REPLACED and row.stage is Stage.DONE):
                 row.step = step
-            if takes_time(event) or step.op is Op.REFRESH:
+            if takes_time(event) or step.op in (Op.REFRESH, Op.READ):
                 row.stage, row.began, row.message = Stage.RUNNING, now, ""
         elif isinstance(event, StepFailed):
             row.step, row.stage, row.message = step, Stage.FAILED, ""
         else:
-            self.counts[step.op] += 1
             row.stage, row.planning, row.message = Stage.DONE, event.planning, ""
             if row.step is None or step.op is not Op.DELETE_REPLACED or row.step.op is Op.DELETE_REPLACED:
                 row.step, row.seconds = step, event.seconds
@@ -125,6 +122,10 @@ class Tree:
     def running(self) -> list[Row]:
         """The resources whose steps go on."""
         return [row for row in self.rows.values() if row.stage is Stage.RUNNING]
+
+    def counts(self) -> Counter[str]:
+        """How many resources are done, by operation."""
+        return Counter(str(r.step.op) for r in self.rows.values() if r.stage is Stage.DONE and r.step is not None)
 
     def ancestors(self, row: Row) -> Iterator[Row]:
         """Its parent, the parent's parent and so on, as far as they are known."""

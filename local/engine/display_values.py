@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from local.engine import paths
@@ -28,7 +28,7 @@ def details(step: StepInfo, *, planning: bool, refreshing: bool, diff: bool) -> 
             lines.append(line(f"  because of {', '.join(step.keys)}"))
         if step.old is not None and step.new is not None and step.detailed:
             before, after = (step.old.outputs, step.new.outputs) if refreshing else (step.old.inputs, step.new.inputs)
-            lines += [by_sign(text) for text in diff_lines(before, after, step.detailed)]
+            lines += [by_sign(text) for text in diff_lines(before, after, step.detailed, step.new.hide_diffs)]
         elif diff and step.new is not None and step.op is not Op.SAME:
             lines += [line(f"  {text}") for text in property_lines(_public(step.new.inputs))]
     return lines + [line(f"  {text}") for text in plan_of(step, refreshing=refreshing)]
@@ -98,8 +98,14 @@ def diff_keys(step: StepInfo) -> str:
     return f"[diff: {','.join(f'{sign}{key}' for key, sign in sorted(signs.items()))}]" if signs else ""
 
 
-def diff_lines(old: PropertyMap, new: PropertyMap, detailed: Mapping[str, object]) -> list[str]:
-    """The differing properties, a line each: `+ path: value`, `- path: value`, `~ path: old => new`."""
+def diff_lines(
+    old: PropertyMap, new: PropertyMap, detailed: Mapping[str, object], hidden: Sequence[str] = ()
+) -> list[str]:
+    """The differing properties, a line each: `+ path: value`, `- path: value`, `~ path: old => new`.
+
+    Of `hidden` ones (`hide_diffs`) the values are not shown.
+    """
+    concealed = [_steps(path) for path in hidden]
     lines: list[str] = []
     for path in sorted(detailed):
         steps = _steps(path)
@@ -107,7 +113,9 @@ def diff_lines(old: PropertyMap, new: PropertyMap, detailed: Mapping[str, object
             continue
         kind = str(getattr(detailed[path], "kind", DiffKind.UPDATE))
         before, after = _at(old, steps), _at(new, steps)
-        if kind.startswith("add") or before is _ABSENT:
+        if any(paths.covers(pattern, steps) for pattern in concealed):
+            lines.append(f"~ {path}: [diff hidden]")
+        elif kind.startswith("add") or before is _ABSENT:
             lines.append(f"+ {path}: {inline(None if after is _ABSENT else after)}")
         elif kind.startswith("delete") or after is _ABSENT:
             lines.append(f"- {path}: {inline(before)}")

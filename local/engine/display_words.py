@@ -44,8 +44,11 @@ _WORDS: Final = {
 }
 """By Pulumi's name of the operation."""
 
-COUNTED: Final = ("create", "import", "update", "delete", "replace", "read", "discard")
+COUNTED: Final = ("create", "import", "update", "delete", "replace")
 """The operations that a summary counts, in its order; the parts of a replacement count as the replacement."""
+
+UNCHANGING: Final = frozenset({"same", "read", "read-replacement", "discard", "discard-replaced"})
+"""Operations that change nothing outside of the state."""
 
 TITLES: Final = {
     "preview": "Previewing update",
@@ -79,7 +82,7 @@ def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool)
 def takes_time(event: StepStarted) -> bool:
     """Whether there is something to wait for: components and provider instances have nothing behind them."""
     step = event.step
-    if event.planning or step.hidden or step.op in (Op.SAME, Op.REFRESH):
+    if event.planning or step.hidden or step.op is Op.REFRESH or step.op in UNCHANGING:
         return False
     spared = step.op in (Op.DELETE, Op.DELETE_REPLACED) and bool(step.note)
     return step.resource.custom and not is_provider(step.type) and not spared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from local.engine.display_ci import PlainLog
@@ -14,28 +15,13 @@ from local.engine.events import (
     PolicyEvent,
     Prelude,
     StepDone,
-    StepInfo,
     StepStarted,
-    Summary,
     without_texts,
 )
 from local.engine.planner import Op, differences
 from local.engine.policy_host import Finding
-from local.engine.resource import ResourceState
 from local.engine.values import UNKNOWN, Secret
-
-STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
-
-
-def resource(name: str, **fields: Any) -> ResourceState:
-    return ResourceState(f"urn:pulumi:dev::p::cloud:m:Thing::{name}", "cloud:m:Thing", custom=True, **fields)
-
-
-def step(op: Op, old: ResourceState | None, new: ResourceState | None) -> StepInfo:
-    shown = new or old
-    assert shown is not None
-    detailed = differences(old.inputs, new.inputs) if old and new else {}
-    return StepInfo(op, shown.urn, shown.type, old, new, detailed=detailed)
+from tests.local.engine.shown_events import STACK, creating, resource, step, summary
 
 
 def text(*events: Any, colour: bool = False, diff: bool = False) -> str:
@@ -45,11 +31,6 @@ def text(*events: Any, colour: bool = False, diff: bool = False) -> str:
         display(event)
     display.close()
     return out.getvalue()
-
-
-def summary(**fields: Any) -> Summary:
-    base: dict[str, Any] = {"planning": True, "changes": {}, "seconds": 1.0, "failed": False}
-    return Summary(**{**base, "old_outputs": {}, "new_outputs": {}, **fields})
 
 
 def test_a_preview_says_what_would_happen_with_the_differences() -> None:
@@ -67,8 +48,8 @@ def test_a_preview_says_what_would_happen_with_the_differences() -> None:
 
 
 def test_an_up_says_when_it_begins_and_how_long_it_took() -> None:
-    creating = step(Op.CREATE, None, resource("web"))
-    shown = text(Prelude("up", "dev", {}), StepStarted(creating, False), StepDone(creating, False, 1.234))
+    web = creating("web")
+    shown = text(Prelude("up", "dev", {}), StepStarted(web, False), StepDone(web, False, 1.234))
     assert " +  cloud:m:Thing web creating\n +  cloud:m:Thing web created (1.23s)\n" in shown
 
 
@@ -162,8 +143,10 @@ def test_a_failed_run_shows_no_outputs_that_are_as_they_were() -> None:
 def test_drift_is_told_as_a_plan_is() -> None:
     drift = [{"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"}]
     old, new = resource("c", outputs={"drift": []}), resource("c", outputs={"drift": drift})
-    found = StepInfo(Op.UPDATE, new.urn, new.type, old, new, detailed=differences(old.outputs, new.outputs))
-    assert text(Prelude("refresh", "dev", {}), StepDone(found, False)).splitlines()[1:] == [
+    reading = step(Op.REFRESH, old, old)
+    found = replace(step(Op.UPDATE, old, new), detailed=differences(old.outputs, new.outputs))
+    shown = text(Prelude("refresh", "dev", {}), StepStarted(reading, False), StepDone(found, False))
+    assert shown.splitlines()[1:] == [
         " ~  cloud:m:Thing c changed",
         "        drift:",
         "          + route/10.1.2.0/24: to worker-0",
@@ -171,8 +154,8 @@ def test_drift_is_told_as_a_plan_is() -> None:
 
 
 def test_colours_come_only_where_they_are_wanted() -> None:
-    creating = StepDone(step(Op.CREATE, None, resource("web")), True)
-    assert "\x1b[" not in text(creating) and "\x1b[32m" in text(creating, colour=True)
+    created = StepDone(creating("web"), True)
+    assert "\x1b[" not in text(created) and "\x1b[32m" in text(created, colour=True)
 
 
 def test_properties_of_what_is_created_are_shown_on_demand() -> None:
