@@ -95,8 +95,12 @@ def _up(run: Run) -> int:
 
 
 def _preview(run: Run) -> int:
+    was_up = run.site.folder.site_file.exists()
     _engine_ready(run)
-    return _engine(run, "preview", *_policies(run.stack))
+    code = _engine(run, "preview", *_policies(run.stack))
+    if not was_up:
+        _tell("nothing was made but the site's own processes: `up` goes on from here, `down` stops them")
+    return code
 
 
 def _refresh(run: Run) -> int:
@@ -108,29 +112,42 @@ def _down(run: Run) -> int:
     if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or is_in_use(run.stack_dir)):
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
-    others = sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
     if is_in_use(run.stack_dir):
         _engine_ready(run)
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
         run.site.boot_crashed_machines()
-        if not others:
+        if not _others(run):
             run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
         code = _engine(run, "destroy")
         if code != OK:
             return code
-    if others:
+    # Asked anew: of two that end at the same time, the second to be done stops the site.
+    if others := _others(run):
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
         return OK
     status = run.site.status()
-    if status["up"] and (left := status.get("volumes")):
+    left = [
+        f"{kind} {each['id']} ({each['name']})"
+        for kind, collection in _OUTLIVING.items()
+        for each in status.get(collection, [])
+    ]
+    if status["up"] and left:
         # Somebody wanted them to outlive the stack. Who says so of a site that is stopped has been told.
         run.site.down(keep_data=True)
-        volumes = ", ".join(f"{each['id']} ({each['name']})" for each in left)
-        _tell(f"the site is stopped; it keeps its data, for volumes are left: {volumes}; `down` again deletes them")
+        _tell(f"the site is stopped; it keeps its data, for there is left: {', '.join(left)}; `down` again deletes it")
         return OK
     run.site.down()
     _tell("the site is stopped and its data are deleted")
     return OK
+
+
+_OUTLIVING = {"cluster": "clusters", "load balancer": "load_balancers", "volume": "volumes"}
+"""What a destroy leaves only if it is told to, by kind: where the site's status has it."""
+
+
+def _others(run: Run) -> list[str]:
+    """The other stacks that the site holds."""
+    return sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
 
 
 def _status(run: Run) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -36,6 +37,7 @@ class Fakes:
         self.crashed: list[str] = []
         self.engine_arguments: list[str] = []
         self.engine_code = 0
+        self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
         self.stack_file = directory / "stacks" / "Pulumi.local.yaml"
         self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
@@ -50,7 +52,7 @@ class Fakes:
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
         monkeypatch.setattr(Site, "boot_crashed_machines", lambda _: self.calls.append("boot"))
         monkeypatch.setattr(Site, "end_simulated_machines", lambda _: self.calls.append("end simulated"))
-        monkeypatch.setattr(Site, "status", lambda site: {**STATUS, "state_folder": str(site.folder.root)})
+        monkeypatch.setattr(Site, "status", lambda site: {**self.status, "state_folder": str(site.folder.root)})
 
     def _up(self, site: Site) -> None:
         self.calls.append("up")
@@ -60,6 +62,8 @@ class Fakes:
 
     def _engine(self, arguments: list[str]) -> int:
         self.calls.append(f"engine {arguments[0]}")
+        if arguments[0] == "destroy":
+            self.status["load_balancers"] = []
         self.engine_arguments = arguments
         return self.engine_code
 
@@ -217,19 +221,58 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
 
 def test_down_keeps_the_data_of_a_site_with_volumes_until_it_is_said_again(
-    fakes: Fakes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fakes.run("up")
-    status = {**STATUS, "volumes": [{"id": "vol-1", "name": "kept"}]}
-    monkeypatch.setattr(Site, "status", lambda _: status)
+    fakes.status |= {"load_balancers": [], "volumes": [{"id": "vol-1", "name": "kept"}]}
     fakes.calls.clear()
 
     assert fakes.run("down") == 0
-    assert "volumes are left: vol-1 (kept)" in capsys.readouterr().err
-    status["up"] = False
+    assert "left: volume vol-1 (kept);" in capsys.readouterr().err
+    fakes.status["up"] = False
     assert fakes.run("down") == 0
 
     assert fakes.calls == ["down True", "down False"]
+
+
+def test_down_keeps_the_data_of_a_site_where_a_destroy_has_left_clusters_and_addresses(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.run("up")
+    fakes.status["clusters"] = [{"id": "c-1", "name": "prod"}]
+    fakes.calls.clear()
+
+    assert fakes.run("down") == 0
+
+    assert fakes.calls == ["down True"]
+    assert "left: cluster c-1 (prod), load balancer lb-1 (web);" in capsys.readouterr().err
+
+
+def test_of_two_stacks_that_go_at_the_same_time_the_second_takes_the_site_with_it(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.pretend_state("other")
+    destroy = cli.main
+
+    def destroy_while_the_other_ends(arguments: list[str]) -> int:
+        shutil.rmtree(fakes.state / "stacks" / "other")
+        return destroy(arguments)
+
+    monkeypatch.setattr(cli, "main", destroy_while_the_other_ends)
+
+    assert fakes.run("down") == 0
+
+    assert fakes.calls[-1] == "down False"
+
+
+def test_the_first_preview_says_what_it_has_left_running(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fakes.run("preview") == 0
+    assert "`down` stops them" in capsys.readouterr().err
+
+    assert fakes.run("preview") == 0
+    assert "`down` stops them" not in capsys.readouterr().err
 
 
 def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fakes: Fakes) -> None:
