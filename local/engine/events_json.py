@@ -79,7 +79,8 @@ def _body(event: Event) -> Json:
         "summaryEvent": {
             "maybeCorrupt": event.maybe_corrupt,
             "durationSeconds": round(event.seconds),
-            "resourceChanges": {str(op): count for op, count in event.changes.items()},
+            # Of a replacement the CLI counts the whole and not its steps.
+            "resourceChanges": {str(op): n for op, n in event.changes.items() if op is not Op.DELETE_REPLACED},
             # The one name of the format that begins with a capital.
             "PolicyPacks": dict(event.policy_packs),
             "isPreview": event.planning,

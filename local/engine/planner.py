@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -69,7 +69,9 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
             detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
-    replace_keys += _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
+    wished = _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
+    detailed |= {p: replace(detailed[p], kind=detailed[p].kind.replacing) for p in wished if p in detailed}
+    replace_keys += wished
     if old.provider and new.provider and provider_changed(old.provider, new.provider):
         replace_keys.append("provider")
     asked = ["replacementTrigger"] if triggered(old.replacement_trigger, new.replacement_trigger) else []

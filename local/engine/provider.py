@@ -61,6 +61,11 @@ class DiffKind(StrEnum):
     UPDATE = "update"
     UPDATE_REPLACE = "update-replace"
 
+    @property
+    def replacing(self) -> DiffKind:
+        """The same difference, where it makes the resource be replaced."""
+        return self if self.endswith("-replace") else DiffKind(f"{self}-replace")
+
 
 @dataclass(frozen=True, slots=True)
 class PropertyDiff:

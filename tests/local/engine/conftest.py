@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,7 @@ from local.engine.resource import ResourceState
 from local.engine.session import Request, Session, open_session
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+from tests.local.engine.sample_program import Ran, Sample, replay
 
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
 PASSPHRASE = "sample-passphrase"
@@ -315,3 +317,17 @@ class Kit:
 def kit() -> Kit:
     """Resource classes for programs."""
     return Kit()
+
+
+@pytest.fixture(scope="session")
+def sample_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ran]]:
+    """Every recording of the real CLI, beside a run of the same by the engine's command line."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield replay(tmp_path_factory.mktemp("sample"), monkeypatch)
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sample]:
+    """The sample program, in a stack that is empty."""
+    yield Sample(tmp_path, monkeypatch)
+    sys.modules.pop("machines", None)
