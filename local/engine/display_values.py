@@ -88,7 +88,7 @@ def diff_keys(step: StepInfo) -> str:
     """The properties that differ, by their first name, as one word: `[diff: +tags,~size]`."""
     signs: dict[str, str] = {}
     for path, difference in step.detailed.items():
-        steps = _steps(path)
+        steps = paths.named(path)
         if not steps:
             continue
         kind = str(difference.kind)
@@ -105,10 +105,10 @@ def diff_lines(
 
     Of `hidden` ones (`hide_diffs`) the values are not shown.
     """
-    concealed = [_steps(path) for path in hidden]
+    concealed = [paths.named(path) for path in hidden]
     lines: list[str] = []
     for path in sorted(detailed):
-        steps = _steps(path)
+        steps = paths.named(path)
         if steps and steps[0] in (PLAN, DRIFT):
             continue
         kind = str(getattr(detailed[path], "kind", DiffKind.UPDATE))
@@ -180,14 +180,6 @@ def inline(value: Value) -> str:
 
 
 _ABSENT: Final = object()
-
-
-def _steps(path: str) -> paths.Path:
-    try:
-        return paths.parse(path)
-    except paths.PathError:
-        # A provider's own way of naming a property; it is shown as it is.
-        return (path,)
 
 
 def _at(value: Value, steps: paths.Path) -> Value:

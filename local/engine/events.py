@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from local.engine import paths
 from local.engine.planner import Op
 from local.engine.policy_host import Finding
 from local.engine.provider import PropertyDiff
@@ -31,6 +32,11 @@ class StepInfo:
     """A default provider: neither shown nor counted."""
     note: str = ""
     """A word for people, such as `retained`."""
+
+    @property
+    def diffs(self) -> list[str]:
+        """The properties that differ, by their first key, sorted."""
+        return sorted({str(steps[0]) for path in self.detailed if (steps := paths.named(path))})
 
     @property
     def resource(self) -> ResourceState:

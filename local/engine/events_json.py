@@ -112,11 +112,10 @@ def _policy(event: PolicyEvent) -> Json:
 
 
 def _metadata(step: StepInfo) -> Json:
-    diffs = sorted({path.split(".")[0].split("[")[0] for path in step.detailed})
     detailed = {path: {"diffKind": str(d.kind), "inputDiff": d.input_diff} for path, d in step.detailed.items()}
     optional: Json = {
         "keys": list(step.keys),
-        "diffs": diffs,
+        "diffs": step.diffs,
         "logical": step.op not in (Op.CREATE_REPLACEMENT, Op.DELETE_REPLACED),
     }
     return {

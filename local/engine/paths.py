@@ -40,6 +40,14 @@ def parse(text: str) -> Path:
     return tuple(steps)
 
 
+def named(text: str) -> Path:
+    """The steps of a path that a provider tells; one that cannot be read is its own way of naming a property."""
+    try:
+        return parse(text)
+    except PathError:
+        return (text,)
+
+
 def write(path: Sequence[Step]) -> str:
     """The path as text; keys that are not plain words are quoted."""
     text = ""

@@ -10,10 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from local.engine.cli import main
 from local.engine.program import run_in_subprocess
+from tests.local.engine.engine_event_schema import ENGINE_EVENT
 
 PROVIDER = '''
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
@@ -128,6 +130,28 @@ def test_json_is_one_engine_event_a_line(project: Project) -> None:
     assert "preludeEvent" in events[0] and events[-2]["summaryEvent"]["resourceChanges"] == {"create": 2}
     assert events[-1]["cancelEvent"] == {}
     assert events[0]["preludeEvent"]["config"]["notes:token"] == "[secret]" and "hunter2" not in shown
+
+
+@pytest.mark.engine
+def test_every_command_speaks_pulumis_engine_events(project: Project) -> None:
+    kinds = {"preludeEvent", "resourcePreEvent", "resOutputsEvent", "summaryEvent", "cancelEvent"}
+    for command in ("preview", "up", "refresh", "destroy"):
+        code, shown = project.run(command, "--json")
+        events = [json.loads(line) for line in shown.splitlines()]
+        for event in events:
+            jsonschema.validate(event, ENGINE_EVENT)
+        told = {kind for event in events for kind in event} - {"sequence", "timestamp", "diagnosticEvent"}
+        assert (code, told) == (0, kinds)
+        assert "hunter2" not in shown
+
+
+def test_an_error_before_the_run_is_an_event_too(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.directory / "Pulumi.dev.yaml").write_text("config: [no mapping")
+    code, shown = project.run("up", "--json")
+    told, ended = [json.loads(line) for line in shown.splitlines()]
+    jsonschema.validate(told, ENGINE_EVENT)
+    assert code == 1 and "Pulumi.dev.yaml" in told["diagnosticEvent"]["message"] and "cancelEvent" in ended
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.engine

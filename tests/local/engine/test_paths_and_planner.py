@@ -31,6 +31,10 @@ def urn(name: str) -> str:
     return resource(name).urn
 
 
+def test_a_path_of_a_providers_own_kind_is_one_name() -> None:
+    assert paths.named("spec[0]") == ("spec", 0) and paths.named("spec[") == ("spec[",)
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
     [

@@ -1,0 +1,115 @@
+"""`--json`: every event is an apitype.EngineEvent of Pulumi (sdk/go/common/apitype/events.go), and holds no secret."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from local.engine.display_text import Output
+from local.engine.events import (
+    Diagnostic,
+    Event,
+    PolicyEvent,
+    PolicyLoad,
+    Prelude,
+    StepDone,
+    StepFailed,
+    StepInfo,
+    StepStarted,
+)
+from local.engine.events_json import JsonLines
+from local.engine.planner import Op, differences
+from local.engine.policy_host import Finding
+from local.engine.values import UNKNOWN, Secret
+from tests.local.engine.engine_event_schema import ENGINE_EVENT
+from tests.local.engine.shown_events import STACK, creating, resource, step, summary
+
+
+def written(*events: Event, failure: str = "") -> list[dict[str, Any]]:
+    out = io.StringIO()
+    display = JsonLines(Output(out))
+    for event in events:
+        display(event)
+    display.close(failure)
+    return [json.loads(text) for text in out.getvalue().splitlines()]
+
+
+def body(event: Event, kind: str) -> Any:
+    return written(event)[0][kind]
+
+
+FINDING = Finding("rule", "pack", "1.0", "mandatory", "message", STACK, "About.")
+CHANGED = step(Op.UPDATE, resource("web", inputs={"a": 1}), resource("web", inputs={"a": 2, "s": Secret("hunter2")}))
+EVERY: tuple[Event, ...] = (
+    Prelude("up", "dev", {"p:size": "2"}),
+    PolicyLoad(),
+    *(StepStarted(info, True) for info in (creating("web", id=UNKNOWN, inputs={"a": UNKNOWN}), CHANGED)),
+    StepDone(CHANGED, False, 1.0),
+    StepDone(step(Op.DELETE_REPLACED, resource("web", delete=True, init_errors=("x",)), None), False, 1.0),
+    StepDone(step(Op.SAME, resource("web", protect=True), resource("web", retain_on_delete=True)), False),
+    StepFailed(CHANGED),
+    *(Diagnostic(severity, "text", urn) for severity in ("info", "warning", "error") for urn in ("", STACK)),
+    Diagnostic("info", "waiting", STACK, ephemeral=True),
+    PolicyEvent(FINDING),
+    PolicyEvent(FINDING, ({"a": Secret("hunter2")}, {"a": 1})),
+    summary(changes={Op.CREATE: 2, Op.SAME: 1}, policy_packs={"pack": "1.0"}),
+)
+
+
+@pytest.mark.parametrize("event", EVERY, ids=lambda event: type(event).__name__)
+def test_every_event_is_one_that_pulumis_own_programs_read(event: Event) -> None:
+    for line in written(event):
+        jsonschema.validate(line, ENGINE_EVENT)
+
+
+def test_events_are_numbered_from_nought_and_the_last_says_that_no_more_come() -> None:
+    lines = written(*EVERY)
+    assert [line["sequence"] for line in lines] == list(range(len(EVERY) + 1))
+    assert lines[-1]["cancelEvent"] == {} and "hunter2" not in json.dumps(lines)
+
+
+def test_a_step_tells_what_differs_and_both_states() -> None:
+    metadata = body(StepStarted(CHANGED, True), "resourcePreEvent")["metadata"]
+    assert metadata["op"] == "update" and metadata["diffs"] == ["a", "s"] and metadata["logical"] is True
+    assert metadata["detailedDiff"]["a"] == {"diffKind": "update", "inputDiff": True}
+    assert metadata["old"]["inputs"] == {"a": 1} and metadata["new"]["inputs"] == {"a": 2, "s": "[secret]"}
+
+
+def test_nothing_to_compare_is_not_the_same_as_no_difference() -> None:
+    same = step(Op.SAME, resource("web"), resource("web"))
+    assert body(StepDone(creating("web"), False), "resOutputsEvent")["metadata"]["detailedDiff"] is None
+    assert body(StepDone(same, False), "resOutputsEvent")["metadata"]["detailedDiff"] == {}
+
+
+def test_differences_are_told_by_their_first_key_however_it_is_written() -> None:
+    detailed = differences({"a.b": {"c": 1}, "d": [1]}, {"a.b": {"c": 2}, "d": [2]})
+    info = StepInfo(Op.UPDATE, STACK, "t", resource("web"), resource("web"), detailed=detailed)
+    assert body(StepDone(info, True), "resOutputsEvent")["metadata"]["diffs"] == ["a.b", "d"]
+
+
+def test_a_remediation_tells_before_and_after() -> None:
+    told = body(PolicyEvent(FINDING, ({"a": Secret("x")}, {"a": 1})), "policyRemediationEvent")
+    assert told["before"] == {"a": "[secret]"} and told["after"] == {"a": 1} and told["policyName"] == "rule"
+
+
+def test_the_summary_counts_by_operation_under_pulumis_names() -> None:
+    told = body(summary(changes={Op.CREATE: 2}, policy_packs={"pack": "1.0"}, maybe_corrupt=True), "summaryEvent")
+    assert told["resourceChanges"] == {"create": 2} and told["PolicyPacks"] == {"pack": "1.0"}
+    assert told["isPreview"] is True and told["maybeCorrupt"] is True and told["durationSeconds"] == 1
+
+
+def test_why_there_was_no_run_is_an_event_too() -> None:
+    failed, ended = written(failure="bad stack file")
+    assert failed["diagnosticEvent"]["message"] == "bad stack file\n" and "cancelEvent" in ended
+    assert failed["diagnosticEvent"]["severity"] == "error" and failed["diagnosticEvent"]["prefix"] == "error: "
+
+
+def test_the_schema_refuses_what_pulumi_does_not_know() -> None:
+    [good, _] = written(EVERY[0])
+    for wrong in (good | {"cancelEvent": {}}, good | {"stray": 1}, {k: v for k, v in good.items() if k != "sequence"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, ENGINE_EVENT)
