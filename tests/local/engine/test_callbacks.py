@@ -15,13 +15,13 @@ from local.engine.callbacks import CallbackError, Callbacks
 
 pytestmark = pytest.mark.engine
 
-STACK = '''Invoke callback the-token error: no such
+STACK = """Invoke callback the-token error: no such
    colour: blue:
   File "/home/me/project/__main__.py", line 3, in <module>
     paint()
   File "/home/me/project/paint.py", line 12, in paint
     raise ValueError("no such colour")
-'''
+"""
 
 
 class Server(callback_pb2_grpc.CallbacksServicer):
