@@ -11,6 +11,7 @@ from local.engine.display_text import Line, Part, Tone, line, neutral
 from local.engine.display_tree import Row, Stage, Tree
 from local.engine.display_values import details, diff_keys, plan_of
 from local.engine.display_words import COUNTED, outcome, title_of, word_of
+from local.engine.events import Diagnostic
 from local.engine.planner import Op
 from local.engine.urn import STACK_TYPE
 
@@ -58,12 +59,13 @@ def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool
 
     `now` and `began`, the run's start, are of the tree's clock.
     """
-    footer = screen.cut(_footer(tree, now - began))
+    footer = [_first_line(problem) for problem in tree.unplaced[-1:]] + [_footer(tree, now - began)]
+    footer = [screen.cut(parts) for parts in footer][-max(screen.lines - 1, 1) :]
     # The titles, the line that tells of more, the footer, and one line that the cursor is left.
-    room = screen.lines - 4
+    room = screen.lines - 3 - len(footer)
     rows = [row for row in tree.rows.values() if sames or _matters(row)]
     if room < 1 or not rows:
-        return [footer]
+        return footer
     chosen = _choose(tree, rows, room)
     busy = {above.urn for row in tree.running() for above in tree.ancestors(row)}
     lines: list[Line] = []
@@ -73,7 +75,7 @@ def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool
             lines += [screen.cut(parts) for parts in _under(row)]
     left_out = sum(row.urn not in chosen for row in rows)
     more = [screen.cut(line(f"    … and {left_out} more", Tone.FAINT))] if left_out else []
-    return [*lines, *more, footer]
+    return [*lines, *more, *footer]
 
 
 def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False) -> list[Line]:
@@ -127,8 +129,11 @@ def _choose(tree: Tree, rows: Sequence[Row], room: int) -> set[str]:
 
 def _under(row: Row) -> list[Line]:
     """What stands under a row while the run goes on: the first lines of its last problems."""
-    told = [labelled(p.severity, (p.message.splitlines() or [""])[0]) for p in row.problems[-PROBLEMS:]]
-    return [(Part(" " * INDENT), *parts) for parts in told]
+    return [(Part(" " * INDENT), *_first_line(problem)) for problem in row.problems[-PROBLEMS:]]
+
+
+def _first_line(problem: Diagnostic) -> Line:
+    return labelled(problem.severity, (problem.message.splitlines() or [""])[0])
 
 
 def _doing(row: Row, now: float, busy: bool) -> str:

@@ -63,6 +63,8 @@ class Tree:
         self.stack = ""
         self.rows: dict[str, Row] = {}
         self.findings: list[PolicyEvent] = []
+        self.unplaced: list[Diagnostic] = []
+        """Problems of the run itself, told before the stack was heard of."""
         self.said: dict[str, list[Diagnostic]] = {}
         """What was told for people to read at the end, by URN."""
         self._events = 0
@@ -104,15 +106,17 @@ class Tree:
                 row.step, row.seconds = step, event.seconds
 
     def _said(self, event: Diagnostic) -> None:
-        if event.urn:
-            row = self._row(event.urn)
-        else:
-            row = next((r for r in self.rows.values() if r.type == STACK_TYPE), Row(""))
-        row.changed = self._events
-        if event.severity in ("warning", "error"):
-            row.problems.append(event)
-        elif row.stage is not Stage.DONE or row.type == STACK_TYPE:
-            row.message = event.message
+        problem = event.severity in ("warning", "error")
+        stack = next((row for row in self.rows.values() if row.type == STACK_TYPE), None)
+        row = self._row(event.urn) if event.urn else stack
+        if row is not None:
+            row.changed = self._events
+            if problem:
+                row.problems.append(event)
+            elif row.stage is not Stage.DONE or row is stack:
+                row.message = event.message
+        elif problem:
+            self.unplaced.append(event)
         if not event.ephemeral and event.message.strip():
             self.said.setdefault(event.urn, []).append(event)
 

@@ -182,15 +182,17 @@ def test_names_and_messages_do_not_act_on_the_terminal() -> None:
 def test_no_frame_is_larger_than_its_screen(rows: list[tuple[str, int, bool]], columns: int, lines: int) -> None:
     tree = tree_of(*made(stack()))
     parents = [STACK]
+    early = Tree()
+    early.take(Diagnostic("error", "before anything else"), 0)
     for name, parent, done in rows:
         info: StepInfo = creating(name, parent=parents[parent % len(parents)])
         tree.take(StepStarted(info, False), 0)
         tree.take(StepDone(info, False) if done else Diagnostic("warning", name, info.urn), 0)
         parents.append(info.urn)
 
-    frame = running(tree, Screen(columns, lines, width_of), 1, began=0)
-
-    assert len(frame) <= max(lines - 1, 1) and all(width_of(plain(parts)) <= columns for parts in frame)
+    for known in (tree, early):
+        frame = running(known, Screen(columns, lines, width_of), 1, began=0)
+        assert len(frame) <= max(lines - 1, 1) and all(width_of(plain(parts)) <= columns for parts in frame)
 
 
 def test_the_preview_before_an_update_is_one_line() -> None:
