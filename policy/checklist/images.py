@@ -21,7 +21,7 @@ from policy.checklist.workloads import Container, check_workload, containers
 
 _DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-f]{32,}")
 # Three numbers and whatever follows: v1.36.0, 2.9.1-provider.2. Two of them (v1.36) move with each patch.
-_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-._+].*)?")
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+")
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -41,7 +41,7 @@ def _problem(container: Container, tags: Sequence[str]) -> str | None:
     image = str(dig(spec, "image") or "")
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
-    if _DIGEST.fullmatch(digest) or _VERSION.fullmatch(tag) or any(re.fullmatch(each, tag) for each in tags):
+    if _DIGEST.fullmatch(digest) or _VERSION.match(tag) or any(re.fullmatch(each, tag) for each in tags):
         return None
     # Without the image itself: a program may have made it a secret, and here it is plain.
     what = "the image's tag is no full version" if tag else "the image has neither a tag nor a digest"

@@ -22,6 +22,7 @@ DIGEST = f"sha256:{'0123456789abcdef' * 4}"
         f"{IMAGE}:1.36.0",
         f"{IMAGE}:v2.9.1-provider.2",
         f"{IMAGE}:v1.36.0-rc.1",
+        f"{IMAGE}:1.36.0rc1",
         f"{IMAGE}@{DIGEST}",
         f"{IMAGE}:latest@{DIGEST}",
     ],

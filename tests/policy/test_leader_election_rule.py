@@ -58,10 +58,13 @@ def test_a_ccm_on_several_nodes_that_elects_no_leader_is_refused(pack: PolicyHos
     "container",
     [
         {"args": None, "command": ["/bin/ccm", "--leader-elect=false"]},
+        {"args": ["--leader-elect=false"], "command": ["/bin/ccm", "--leader-elect=true"]},
         {"args": ["exec cloud-controller run '--leader-elect=false'"], "command": ["/bin/sh", "-c"]},
     ],
 )
-def test_the_command_counts_as_the_arguments_do(pack: PolicyHost, container: dict[str, Any]) -> None:
+def test_the_command_counts_as_the_arguments_do_which_come_after_it(
+    pack: PolicyHost, container: dict[str, Any]
+) -> None:
     assert of(pack.analyze(ccm(container=container)), RULE) == ["mandatory"]
 
 
