@@ -32,7 +32,14 @@ _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
     "refresh": refresh,
     "destroy": destroy,
 }
-_SWITCHES: Final = ("refresh", "continue_on_error", "preview_only", "exclude_protected", "clear_pending_creates")
+_SWITCHES: Final = (
+    "refresh",
+    "continue_on_error",
+    "preview_only",
+    "exclude_protected",
+    "with_program",
+    "clear_pending_creates",
+)
 """The options that are called in `Options` as they are on the command line."""
 
 

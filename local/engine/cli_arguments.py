@@ -110,6 +110,10 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> arg
         )
     if name == "up":
         how.add_argument("--skip-preview", "-f", action="store_true", help="do not make sure by a preview first")
+    if name == "destroy":
+        how.add_argument(
+            "--run-program", dest="with_program", action="store_true", help="run the program for its delete hooks"
+        )
     if name in ("refresh", "destroy"):
         how.add_argument("--preview-only", action="store_true", help="only tell; nothing is changed")
     if name == "refresh":

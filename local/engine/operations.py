@@ -15,7 +15,9 @@ from typing import Any, Protocol
 from local.engine import pending
 from local.engine.deletion import delete_all, targeted, unprotected
 from local.engine.deployment import Deployment
+from local.engine.destruction import Destruction
 from local.engine.events import Diagnostic, PolicyLoad, Prelude, Sink, Summary, without_texts
+from local.engine.hooks import delete_hooks
 from local.engine.lock import StackLock
 from local.engine.monitor import Monitor
 from local.engine.planner import ProtectedError
@@ -74,6 +76,8 @@ class Options:
     """In refresh and destroy: only tell."""
     exclude_protected: bool = False
     """In a destroy: leave what is protected, and what that needs."""
+    with_program: bool = False
+    """In a destroy: run the program, for its hooks and the settings of its providers."""
     clear_pending_creates: bool = False
     """In a refresh: forget what was being created when a run was killed, instead of finishing it."""
 
@@ -102,6 +106,8 @@ def refresh(request: Request, options: Options, emit: Sink) -> bool:
 
 def destroy(request: Request, options: Options, emit: Sink) -> bool:
     """Delete everything that the state knows."""
+    if options.with_program:
+        return _with_program(request, options, emit, "destroy", dry_run=options.preview_only)
     with _opened(request, options, emit, "destroy", dry_run=options.preview_only) as opened:
         run = opened.run
         if _exist(run, run.targets):
@@ -117,8 +123,14 @@ def _delete(run: Run, options: Options) -> None:
     if len(candidates) < len(resources):
         kept = len(resources) - len(candidates)
         run.emit(Diagnostic("info", f"{kept} stay: what is protected, and what that needs"))
+    chosen = targeted(run, candidates) or ()
+    hooked = {r.urn: names for r in chosen if (names := delete_hooks(r))} if run.hooks is None else {}
+    for urn, names in hooked.items():
+        run.fail(f"it has delete hooks ({', '.join(names)}), which only its program can run: add --run-program", urn)
+    if hooked:
+        return
     try:
-        delete_all(run, targeted(run, candidates) or ())
+        delete_all(run, chosen)
     except ProtectedError as error:
         run.fail(str(error))
 
@@ -130,10 +142,13 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
             run.emit(PolicyLoad())
         policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
         opened.cleanup.callback(policies.close)
-        pending.resolve(run, creates=False)
+        pending.resolve(run, creates=name == "destroy")
         if not _refreshed(run, options) or not _exist(run, run.replaces):
             return opened.end(run.stack_outputs())
-        deployment = Deployment(run, policies)
+        if name == "destroy":
+            deployment: Deployment = Destruction(run, partial(_delete, run, options))
+        else:
+            deployment = Deployment(run, policies)
         program = ProgramRun(session.project.name, request.stack, session.config, session.project.main, dry_run)
         monitor = Monitor(deployment)
         opened.cleanup.callback(monitor.close)

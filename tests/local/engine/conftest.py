@@ -65,6 +65,8 @@ class Memory:
 
     objects: dict[str, PropertyMap] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    configs: list[PropertyMap] = field(default_factory=list)
+    """The settings of each provider instance that came to manage it."""
     faults: dict[str, BaseException] = field(default_factory=dict)
     after: dict[str, BaseException] = field(default_factory=dict)
     """Raised once the thing was done."""
@@ -100,6 +102,7 @@ class MemoryProvider:
     def __init__(self, cloud: Memory, config: PropertyMap) -> None:
         self.cloud = cloud
         self.config = config
+        cloud.configs.append(config)
         self._place = f"{config['place']}/" if "place" in config else ""
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
@@ -261,8 +264,8 @@ class StackUnderTest:
     def refresh(self, **options: Any) -> Outcome:
         return self._run(refresh, **options)
 
-    def destroy(self, **options: Any) -> Outcome:
-        return self._run(destroy, **options)
+    def destroy(self, program: Callable[[], object] | None = None, **options: Any) -> Outcome:
+        return self._run(destroy, program, with_program=program is not None, **options)
 
     def open(self) -> Session:
         """The stack as a reader sees it."""

@@ -355,6 +355,73 @@ def test_two_hooks_of_one_name_are_refused(stack: Any, kit: Any) -> None:
     assert not outcome.ok and 'two hooks have the name "same"' in outcome.errors[0]
 
 
+# Destroy.
+
+
+def test_a_destroy_without_the_program_refuses_what_has_delete_hooks_and_deletes_nothing(stack: Any, kit: Any) -> None:
+    log = Log(stack.cloud.calls)
+
+    def program() -> None:
+        kit.Thing("machine", ResourceOptions(hooks=log.all()))
+        kit.Thing("plain")
+
+    stack.up(program)
+    outcome = stack.destroy()
+    assert not outcome.ok and len(stack.cloud.objects) == 2
+    assert outcome.errors == [
+        "it has delete hooks (before_delete, after_delete), which only its program can run: add --run-program"
+    ]
+
+
+def test_a_destroy_with_the_program_makes_nothing_and_runs_the_delete_hooks(stack: Any, kit: Any) -> None:
+    log = Log(stack.cloud.calls)
+    sizes: list[Any] = []
+
+    def program(*, more: bool) -> Callable[[], object]:
+        def run() -> None:
+            network = kit.Thing("network", size=3)
+            network.size.apply(sizes.append)
+            kit.Thing("machine", ResourceOptions(hooks=log.all()), net=network.address, size=2 if more else 1)
+            if more:
+                pulumi.export("address", kit.Thing("new").address)
+
+        return run
+
+    stack.up(program(more=False))
+    stack.cloud.calls.clear()
+    outcome = stack.destroy(program(more=True))
+
+    assert outcome.ok and outcome.counts == {"delete": 3}
+    assert steps(stack) == ["before_delete machine", "delete machine", "after_delete machine", "delete network"]
+    assert sizes == [3, 3] and stack.resources() == {}
+    assert seen(log.told["after_delete"])["old_inputs"]["size"] == 1
+
+
+def test_a_destroy_with_the_program_takes_the_providers_settings_from_it(stack: Any, kit: Any) -> None:
+    class Cloud(pulumi.ProviderResource):
+        def __init__(self, token: str) -> None:
+            super().__init__("memory", "elsewhere", {"token": token})
+
+    def program(token: str) -> Callable[[], object]:
+        return lambda: kit.Thing("machine", ResourceOptions(provider=Cloud(token)))
+
+    stack.up(program("one"))
+    stack.cloud.configs.clear()
+    assert stack.destroy(program("two")).ok
+    assert [config["token"] for config in stack.cloud.configs] == ["two"] and stack.cloud.objects == {}
+
+
+def test_a_program_that_fails_destroys_nothing(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("machine"))
+
+    def broken() -> None:
+        raise ValueError("what now?")
+
+    outcome = stack.destroy(broken)
+    assert not outcome.ok and "what now?" in outcome.errors[0]
+    assert list(stack.cloud.objects) == ["machine-a"]
+
+
 # Interrupted.
 
 
