@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Properties = dict[str, Any]
 
 DEFAULT_DEADLINE = 300.0
-"""Seconds for an update to apply and to wait. Pulumi forwards no `custom_timeouts` to a dynamic provider."""
+"""Seconds for an update to apply and to wait. Pulumi's CLI forwards no `custom_timeouts` to a dynamic provider."""
 
 CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
 EXECUTORS = ("daemon", "pulumi")
@@ -125,7 +125,7 @@ class CloudControllerProvider(ResourceProvider):
 
         try:
             cloud = clouds.load(_props["cloud"], self._cloud_config(_props))
-            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]))
+            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _tell)
             cluster_plan.tear_down(cloud, _target(_props, {}))
         except NotFound:
             return  # The network is gone, and its route table with it.
@@ -134,7 +134,7 @@ class CloudControllerProvider(ResourceProvider):
         """Apply, wait, and the outputs then."""
         from . import cluster_plan
 
-        applied = cluster_plan.converge(self._world(news), _target(news, olds), float(news["deadline"]))
+        applied = cluster_plan.converge(self._world(news), _target(news, olds), float(news["deadline"]), _tell)
         return {**news, "nodes": [machine["name"] for machine in news["machines"]], "applied": applied, "drift": []}
 
     def _world(self, props: Properties) -> World:
@@ -145,6 +145,11 @@ class CloudControllerProvider(ResourceProvider):
     def _cloud_config(self, props: Properties) -> str:
         module: Any = import_module(_ACCESS[props["cloud"]], __package__)
         return str(module.cloud_config(self._config, props["cluster_id"], props["network_id"]))
+
+
+def _tell(text: str) -> None:
+    # What the provider's process prints reaches people while the step goes on; it has no other way to say something.
+    print(f"CloudController: {text}", flush=True)
 
 
 class MachineArgs(TypedDict):

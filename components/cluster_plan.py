@@ -7,7 +7,7 @@ is planned and reported, some of it waited for, and never written.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +47,15 @@ Entry = dict[str, Any]
 _TRANSIENT = (Throttled, Unavailable, Conflict, ConflictError, TooManyRequestsError, UnreachableError)
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
+_TELL_SECONDS = 10.0
+"""How long it is waited silently: machines boot, volumes detach."""
+
+Tell = Callable[[str], None]
+"""Takes what is waited for, in one line."""
+
+
+def _to_nobody(what: str) -> None:
+    del what
 
 
 class NotConverged(Exception):
@@ -170,14 +179,16 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
     return steps + _steps(node_lifecycle.NAME, node_lifecycle.plan(lifecycle, removed), target)
 
 
-def converge(world: World, target: Target, deadline: float) -> list[str]:
+def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nobody) -> list[str]:
     """Apply what Pulumi runs and wait for the rest, at most `deadline` seconds; what was applied, a line each.
 
-    Raises `NotConverged` with what is missing then, or the first error that no repetition will mend.
+    A wait that takes long is told. Raises `NotConverged` with what is missing then, or the first error that no
+    repetition will mend.
     """
     end = time.monotonic() + deadline
     pause = _FIRST_PAUSE
     applied: list[str] = []
+    wait = _Wait(tell)
     events = EventRecorder(world.kube, COMPONENT)
     try:
         while True:
@@ -188,8 +199,9 @@ def converge(world: World, target: Target, deadline: float) -> list[str]:
             if not missing:
                 return applied
             if time.monotonic() > end:
-                raise NotConverged(_missing(missing, failed, deadline))
+                raise NotConverged(f"after {deadline:g} s there still is to do: {_missing(missing, failed)}")
             if not done:
+                wait.for_(_missing(missing, failed))
                 time.sleep(min(pause, max(0.0, end - time.monotonic())))
             pause = _FIRST_PAUSE if done else min(_LONGEST_PAUSE, pause * 1.5)
     finally:
@@ -210,8 +222,8 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     return len(operations)
 
 
-def await_volumes(cloud: Cloud, target: Target, deadline: float) -> None:
-    """Wait until the daemon has removed the volumes of claims that are gone; it goes away next.
+def await_volumes(cloud: Cloud, target: Target, deadline: float, tell: Tell = _to_nobody) -> None:
+    """Wait until the daemon has removed the volumes of claims that are gone; it goes away next. A long wait is told.
 
     Volumes that are to be kept (policy Retain, or no PersistentVolume any more) are no hindrance. Raises NotConverged
     where the deadline passes, where claims still hold volumes, and where the cluster can't be asked about its volumes.
@@ -219,6 +231,7 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float) -> None:
     if cloud.volumes is None or volume.NAME not in target.executors:
         return
     end = time.monotonic() + deadline
+    wait = _Wait(tell)
     while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
         pvs, claims = _storage_objects(cloud, mine)
         waiting, held = volume.leaving(mine, pvs, claims)
@@ -229,6 +242,7 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float) -> None:
             return
         if time.monotonic() > end:
             raise NotConverged(f"after {deadline:g} s the daemon still has to delete {_listed(waiting, claims)}")
+        wait.for_(f"the daemon to delete {_listed(waiting, claims)}")
         time.sleep(_LONGEST_PAUSE / 4)
 
 
@@ -306,7 +320,21 @@ def _apply(
     return done, failed
 
 
-def _missing(steps: Sequence[Step], failed: Mapping[str, Exception], deadline: float) -> str:
+class _Wait:
+    """Tells what is waited for: once it has taken a while, and then whenever it changes."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._begun = time.monotonic()
+        self._said = ""
+
+    def for_(self, what: str) -> None:
+        if what != self._said and time.monotonic() - self._begun >= _TELL_SECONDS:
+            self._tell(f"waiting for {what}")
+            self._said = what
+
+
+def _missing(steps: Sequence[Step], failed: Mapping[str, Exception]) -> str:
     def said(step: Step) -> str:
         error = failed.get(step.action.target)
         by = "" if step.executor == PULUMI else " (by the daemon)"
@@ -314,4 +342,4 @@ def _missing(steps: Sequence[Step], failed: Mapping[str, Exception], deadline: f
 
     shown = "; ".join(said(step) for step in steps[:5])
     more = f"; and {len(steps) - 5} more" if len(steps) > 5 else ""
-    return f"after {deadline:g} s there still is to do: {shown}{more}"
+    return shown + more

@@ -35,6 +35,8 @@ from local.engine.values import PropertyMap, Secret, Value, without_secrets
 from local.engine.wire import from_struct, to_struct
 
 PACKAGE: Final = "pulumi-python"
+DEADLINE: Final = "deadline"
+"""The input, in seconds, by which a dynamic resource may say how long it waits."""
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
     ("grpc.max_send_message_length", 400 * 1024 * 1024),
@@ -148,11 +150,12 @@ class DynamicProvider:
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         del preview, report
+        bounded = _bounded(inputs, timeout)
         request = provider_pb2.CreateRequest(
-            urn=urn, properties=_plain(inputs), timeout=timeout, name=name_of(urn), type=type_of(urn)
+            urn=urn, properties=_plain(bounded), timeout=timeout, name=name_of(urn), type=type_of(urn)
         )
         response = self._call("Create", request)
-        return CreateResult(response.id, from_struct(response.properties))
+        return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         request = provider_pb2.ReadRequest(
@@ -180,18 +183,19 @@ class DynamicProvider:
         report: Report,
     ) -> PropertyMap:
         del preview, report
+        bounded = _bounded(news, timeout)
         request = provider_pb2.UpdateRequest(
             id=id,
             urn=urn,
             olds=_plain(old_outputs),
-            news=_plain(news),
+            news=_plain(bounded),
             old_inputs=_plain(old_inputs),
             timeout=timeout,
             ignoreChanges=list(ignore_changes),
             name=name_of(urn),
             type=type_of(urn),
         )
-        return from_struct(self._call("Update", request).properties)
+        return _unbounded(from_struct(self._call("Update", request).properties), bounded, news)
 
     def delete(
         self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
@@ -200,7 +204,7 @@ class DynamicProvider:
         request = provider_pb2.DeleteRequest(
             id=id,
             urn=urn,
-            properties=_plain(outputs),
+            properties=_plain(_bounded(outputs, timeout)),
             old_inputs=_plain(inputs),
             timeout=timeout,
             name=name_of(urn),
@@ -251,6 +255,24 @@ def last_line(traceback: str) -> str:
     start = max(i for i, line in enumerate(lines) if line.startswith('  File "'))
     message = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith(" ")), len(lines) - 1)
     return _QUALIFIED_ERROR.sub(r"\1", "\n".join(lines[message:]))
+
+
+def _bounded(values: PropertyMap, timeout: float) -> PropertyMap:
+    """The values with a `deadline` that the timeout bounds.
+
+    Pulumi's server of dynamic resources hands no timeout on to the provider; so one that waits has such an input.
+    """
+    deadline = values.get(DEADLINE)
+    if not timeout or not isinstance(deadline, int | float) or deadline <= timeout:
+        return values
+    return {**values, DEADLINE: timeout}
+
+
+def _unbounded(outputs: PropertyMap, bounded: PropertyMap, inputs: PropertyMap) -> PropertyMap:
+    """Outputs as if the deadline had been the program's: it is no difference that the next run should see."""
+    if bounded is inputs or outputs.get(DEADLINE) != bounded[DEADLINE]:
+        return outputs
+    return {**outputs, DEADLINE: inputs[DEADLINE]}
 
 
 def _plain(values: PropertyMap) -> Any:

@@ -86,6 +86,7 @@ def forget_creates(run: Run) -> None:
 
 def adopt(run: Run, goal: ResourceState) -> None:
     """Bring an object into the state of which nobody knows whether it was made, ready or not."""
+    run.emit(Diagnostic("info", "made again, as it was begun, to learn what is there", goal.urn))
     timeout = min(goal.timeouts.create or ADOPT_SECONDS, ADOPT_SECONDS)
     resume(run, replace(goal, timeouts=replace(goal.timeouts, create=timeout)), hooked=False)
 

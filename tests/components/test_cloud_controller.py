@@ -71,7 +71,7 @@ class Cluster:
     def find_gone(self, _world: World, machines: list[Machine]) -> list[Machine]:
         return [machine for machine in machines if machine.name in self.gone]
 
-    def converge(self, _world: World, target: Target, _deadline: float) -> list[str]:
+    def converge(self, _world: World, target: Target, _deadline: float, _tell: object) -> list[str]:
         self.targets.append(target)
         done, self.steps = [str(step.action) for step in self.steps], []
         return done

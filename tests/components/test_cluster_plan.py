@@ -206,6 +206,17 @@ def test_machines_that_are_still_booting_are_waited_for() -> None:
     assert routes_of(world) == {"10.20.1.0/24": "i-a", "10.20.2.0/24": "i-b"}
 
 
+def test_what_is_waited_for_is_told_when_it_takes_long_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.cluster_plan._TELL_SECONDS", 0.0)
+    told: list[str] = []
+
+    with pytest.raises(NotConverged):
+        converge(cluster("a"), target("a"), deadline=0.5, tell=told.append)
+
+    (line,) = told
+    assert line.startswith("waiting for node/a: initialise once it has registered; route/")
+
+
 def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
     world = cluster("a", nodes={"a": registered("a", None)})
 
