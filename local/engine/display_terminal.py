@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, TextIO
 
 from local.engine.display_text import Line, Output, coloured, plain
@@ -23,6 +24,7 @@ def width_of(text: str) -> int:
     return sum(_columns(character) for character in text)
 
 
+@lru_cache(maxsize=4096)
 def _columns(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0

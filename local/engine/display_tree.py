@@ -107,18 +107,20 @@ class Tree:
 
     def _said(self, event: Diagnostic) -> None:
         problem = event.severity in ("warning", "error")
-        stack = next((row for row in self.rows.values() if row.type == STACK_TYPE), None)
-        row = self._row(event.urn) if event.urn else stack
+        row = self._row(event.urn) if event.urn else self._stack()
         if row is not None:
             row.changed = self._events
             if problem:
                 row.problems.append(event)
-            elif row.stage is not Stage.DONE or row is stack:
+            elif row.stage is not Stage.DONE or row.type == STACK_TYPE:
                 row.message = event.message
         elif problem:
             self.unplaced.append(event)
         if not event.ephemeral and event.message.strip():
             self.said.setdefault(event.urn, []).append(event)
+
+    def _stack(self) -> Row | None:
+        return next((row for row in self.rows.values() if row.type == STACK_TYPE), None)
 
     def _row(self, urn: str) -> Row:
         return self.rows.setdefault(urn, Row(urn))
