@@ -104,7 +104,7 @@ class Lines:
             self._watch.join()
         if failure:
             self._write(self._log.error("the run", failure, ""))
-            tell_failure(failure)
+            tell_failure(failure, self._log.text)
 
     def tell_running(self) -> None:
         """Tell of each step that has gone on for long without a word what it waits for."""

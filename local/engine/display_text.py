@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TextIO
@@ -77,9 +78,9 @@ def coloured(parts: Line) -> str:
     return "".join(f"\x1b[{tone}m{text}\x1b[0m" if tone and text else text for text, tone in shown).rstrip()
 
 
-def tell_failure(message: str) -> None:
+def tell_failure(message: str, render: Callable[[Line], str] = plain) -> None:
     """Say on standard error why there was no run, or why it was cut short."""
-    print("\n".join(neutral(text) for text in f"error: {message}".splitlines()), file=sys.stderr)
+    print("\n".join(render(line(text)) for text in f"error: {message}".splitlines()), file=sys.stderr)
 
 
 class Output:

@@ -118,7 +118,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("said", COMMANDS)
-def test_what_programs_and_providers_say_is_no_command(said: str) -> None:
+def test_what_programs_and_providers_say_is_no_command(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     web = creating("web", inputs={"text": said})
     events: list[Event] = [
         Prelude("up", "dev", {}),
@@ -129,7 +129,8 @@ def test_what_programs_and_providers_say_is_no_command(said: str) -> None:
         summary(planning=False, new_outputs={said: said}, failed=False),
     ]
     ours = re.compile(r"::(group|endgroup|error)::|::error title=")
-    for text in shown(GITHUB, *events, diff=True):
+    Lines(Output(io.StringIO()), GITHUB).close(f"it is\n{said}")
+    for text in [*shown(GITHUB, *events, diff=True), *capsys.readouterr().err.split("\n")]:
         assert ours.match(text) or not (text.lstrip().startswith("::") or "##[" in text)
     for text in shown(GitLabLog(colour=False), *events, diff=True):
         assert "\r" not in re.sub(r"\x1b\[0Ksection_(start|end):\d+:\w+(\[collapsed=true\])?\r\x1b\[0K", "", text)

@@ -175,6 +175,27 @@ def test_properties_of_what_is_created_are_shown_on_demand() -> None:
     assert property_lines({"empty": {}}) == ["empty: {}"]
 
 
+def test_a_difference_that_the_program_hides_is_named_without_its_values() -> None:
+    detailed = differences({"spec": {"blob": 1}, "size": 1}, {"spec": {"blob": 2}, "size": 2})
+    lines = diff_lines({"spec": {"blob": 1}, "size": 1}, {"spec": {"blob": 2}, "size": 2}, detailed, ["spec.blob"])
+    assert lines == ["~ size: 1 => 2", "~ spec.blob: [diff hidden]"]
+
+
+def test_what_is_read_before_an_up_is_told_as_in_a_refresh() -> None:
+    old, new = resource("c", outputs={"a": 1}), resource("c", outputs={"a": 2})
+    found = replace(step(Op.UPDATE, old, new), detailed=differences(old.outputs, new.outputs))
+    events = [StepStarted(step(Op.REFRESH, old, old), False), StepDone(found, False, 0.1)]
+    assert text(Prelude("up", "dev", {}), *events).splitlines()[1:] == [
+        " ~  cloud:m:Thing c changed",
+        "      ~ a: 1 => 2",
+    ]
+
+
+def test_what_is_only_read_is_silent() -> None:
+    reading = step(Op.READ, None, resource("c"))
+    assert text(StepStarted(reading, False), StepDone(reading, False, 0.1)) == ""
+
+
 def test_a_difference_inside_a_secret_shows_nothing_of_it() -> None:
     lines = diff_lines({"a": Secret({"b": "x"})}, {"a": Secret({"b": "y"})}, {"a.b": object()})
     assert lines == ["~ a.b: [secret] => [secret]"]
