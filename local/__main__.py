@@ -23,9 +23,10 @@ from local.control_plane.build import BuildError
 from local.engine.secrets import SecretsError
 from local.engine.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
+from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site, SiteError
 from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
-from local.stack_state import is_in_use, masked_outputs
+from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 from local.status_text import addresses, render
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -45,6 +46,12 @@ class Run:
     json: bool
     stack_file: Path
     engine_options: tuple[str, ...] = ()
+    with_cli: bool = False
+    """Whether Pulumi's own CLI runs the stack, and not the embedded engine."""
+
+    @property
+    def cli(self) -> PulumiCli:
+        return PulumiCli(PROJECT, self.stack, self.stack_dir)
 
     @property
     def stack_dir(self) -> Path:
@@ -57,7 +64,8 @@ def main(argv: list[str] | None = None) -> int:
     state = Path(options.state or os.environ.get(STATE_VARIABLE) or PROJECT / ".state")
     engine_options = [flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
-    run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options))
+    with_cli = options.engine == "pulumi"
+    run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options), with_cli)
     os.umask(0o077)  # whatever the user's is: keys and state are nobody else's to read, still less to change
     try:
         code = _COMMANDS[options.command](run)
@@ -71,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
         return OK if options.command == "status" else FAILED
     except StackFileError as error:
         return _fail(error, USAGE)
-    except (SiteError, SecretsError, StateError, BuildError) as error:
+    except (SiteError, SecretsError, StateError, BuildError, PulumiCliError) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         _tell(f"interrupted; `{options.command}` goes on from here")
@@ -80,6 +88,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _up(run: Run) -> int:
     read_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
+    _require_engine(run)
     ensure_binaries(_tell)
     _engine_ready(run)
     code = _engine(run, "up", *_policies(run.stack))
@@ -180,6 +189,7 @@ _COMMANDS: Mapping[str, Callable[[Run], int]] = {
 def _engine_ready(run: Run) -> None:
     """The site is up, its clusters run, and the stack's copy says where it is."""
     read_stack_file(run.stack_file)  # before anything is started: a mistyped name starts nothing
+    _require_engine(run)
     run.site.up()
     _tell(f"mycloud answers at {run.site.endpoint}")
     run.site.wait_settled(SETTLE_SECONDS)
@@ -188,7 +198,21 @@ def _engine_ready(run: Run) -> None:
     write_stack_copy(run.stack_file, run.stack_dir, run.site.endpoint, run.site.token)
 
 
+def _require_engine(run: Run) -> None:
+    """Raise PulumiCliError unless the engine that is asked for is there, and the other one does not hold the stack."""
+    if run.with_cli:
+        run.cli.require()
+    held, other = (is_in_engine, "the embedded engine's") if run.with_cli else (is_in_cli, "the Pulumi CLI's")
+    if held(run.stack_dir):
+        raise PulumiCliError(
+            f"stack {run.stack!r} lives in {other} state: {'without' if run.with_cli else 'with'} ENGINE=pulumi "
+            "(--engine pulumi) it goes on there; docs/engine.md says how a stack moves"
+        )
+
+
 def _engine(run: Run, command: str, *more: str) -> int:
+    if run.with_cli:
+        return OK if run.cli.run(command, [*run.engine_options, *more]) else FAILED
     # Imported on use: status and stop need none of it. In process, so that the stack's key is derived once.
     from local.engine import cli
 
@@ -223,6 +247,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--config-file", metavar="FILE", help="the stack's configuration (default: stacks/Pulumi.STACK.yaml)"
+    )
+    parser.add_argument(
+        "--engine", choices=["embedded", "pulumi"], default="embedded", help="who runs the stack (default: embedded)"
     )
     parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
     parser.add_argument("--diff", action="store_true", help="show the properties of what is created, too")

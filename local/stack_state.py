@@ -1,27 +1,56 @@
-"""What a stack's state says without its passphrase: whether anything exists, and the outputs with secrets masked."""
+"""What a stack's state says without its passphrase: whether anything exists, and the outputs with secrets masked.
+
+A stack lives in the embedded engine's state or in the CLI's, which lie side by side in the stack's folder.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from local.engine.resource import mask
 from local.engine.session import PlaceholderCrypter
-from local.engine.state import Snapshot, Store
+from local.engine.state import Snapshot, StateError, Store, snapshot_of
 from local.engine.urn import STACK_TYPE
+from local.pulumi_cli import BACKEND_FOLDER
 
 
 def is_in_use(stack_dir: Path) -> bool:
     """Whether the stack has resources, or operations of which nobody knows whether they happened."""
-    snapshot = _snapshot(stack_dir)
-    return bool(snapshot.resources or snapshot.pending)
+    return is_in_engine(stack_dir) or is_in_cli(stack_dir)
+
+
+def is_in_engine(stack_dir: Path) -> bool:
+    """Whether it is the embedded engine's state that holds the stack."""
+    return _holds(_of_engine(stack_dir))
+
+
+def is_in_cli(stack_dir: Path) -> bool:
+    """Whether it is the CLI's state that holds the stack."""
+    return _holds(_of_cli(stack_dir))
 
 
 def masked_outputs(stack_dir: Path) -> dict[str, Any]:
     """The stack's outputs; empty before its first `up`."""
-    stacks = [each for each in _snapshot(stack_dir).live().values() if each.type == STACK_TYPE]
+    snapshot = _of_cli(stack_dir) if is_in_cli(stack_dir) else _of_engine(stack_dir)
+    stacks = [each for each in snapshot.live().values() if each.type == STACK_TYPE]
     return dict(mask(stacks[0].outputs)) if stacks else {}
 
 
-def _snapshot(stack_dir: Path) -> Snapshot:
+def _holds(snapshot: Snapshot) -> bool:
+    return bool(snapshot.resources or snapshot.pending)
+
+
+def _of_engine(stack_dir: Path) -> Snapshot:
     return Store(stack_dir, PlaceholderCrypter(), salt="", writable=False).snapshot
+
+
+def _of_cli(stack_dir: Path) -> Snapshot:
+    """The state in the CLI's file backend, which has a file for each stack."""
+    for path in (stack_dir / BACKEND_FOLDER).glob(f".pulumi/stacks/**/{stack_dir.name}.json"):
+        try:
+            return snapshot_of(json.loads(path.read_text())["checkpoint"].get("latest") or {}, PlaceholderCrypter())
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
+    return Snapshot()

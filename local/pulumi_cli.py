@@ -1,0 +1,100 @@
+"""Runs a stack with Pulumi's own CLI instead of the embedded engine (`make up ENGINE=pulumi`).
+
+Everything of the stack lies in its folder of the site's state: the CLI's state in a file backend, the copy of the stack
+file, the passphrase. A Pulumi.yaml of its own beside them lets `pulumi stack` commands work on that copy; they would
+write an encryptionsalt into the project's file otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from local.engine.secrets import PASSPHRASE_VARIABLE
+from local.engine.session import PASSPHRASE_FILE
+from local.mycloud.state_folder import write_private
+
+BACKEND_FOLDER: Final = "pulumi"
+
+
+class PulumiCliError(Exception):
+    """The CLI is not there or does not do what is asked; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulumiCli:
+    """The CLI on one stack: `project` holds the program, `stack_dir` whatever belongs to the stack alone."""
+
+    project: Path
+    stack: str
+    stack_dir: Path
+
+    @property
+    def stack_file(self) -> Path:
+        """The copy of the stack file, with the site's endpoint and token."""
+        return self.stack_dir / f"Pulumi.{self.stack}.yaml"
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """What the CLI gets of an environment: its backend and passphrase, and this Python's folder first on PATH."""
+        own = {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)]),
+            "PULUMI_BACKEND_URL": (self.stack_dir / BACKEND_FOLDER).as_uri(),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+        if not {PASSPHRASE_VARIABLE, f"{PASSPHRASE_VARIABLE}_FILE"} & set(inherited):
+            own[f"{PASSPHRASE_VARIABLE}_FILE"] = str(self.stack_dir / PASSPHRASE_FILE)
+        return {**inherited, **own}
+
+    def init(self) -> list[str]:
+        """The call that makes the stack unless it is there. In the stack's own folder: it may write the stack file."""
+        return ["stack", "select", self.stack, "--create", "--non-interactive", "--cwd", str(self.stack_dir)]
+
+    def operation(self, command: str, options: Sequence[str]) -> list[str]:
+        """The call for preview, up, refresh or destroy."""
+        return [
+            command,
+            *(("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file))),
+            *(() if command == "preview" else ("--yes",)),
+            *options,
+        ]
+
+    def require(self) -> str:
+        """Where the CLI is. Raises PulumiCliError if there is none on PATH."""
+        found = shutil.which("pulumi", path=os.environ.get("PATH", os.defpath))
+        if found is None:
+            raise PulumiCliError("the Pulumi CLI is not on PATH: without ENGINE=pulumi the embedded engine is used")
+        return found
+
+    def prepare(self) -> None:
+        """Make what the CLI needs to find in the stack's folder."""
+        (self.stack_dir / BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
+        name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
+        manifest = yaml.safe_dump({"name": name, "runtime": "python"})
+        write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
+
+    def run(self, command: str, options: Sequence[str]) -> bool:
+        """Run preview, up, refresh or destroy; whether all went well. Raises PulumiCliError."""
+        pulumi = self.require()
+        environment = self.environment(os.environ)
+        self.prepare()
+        if _call([pulumi, *self.init()], environment) != 0:
+            raise PulumiCliError(f"the Pulumi CLI could not make stack {self.stack!r}")
+        return _call([pulumi, *self.operation(command, options)], environment) == 0
+
+
+def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    process = subprocess.Popen(command, env=environment)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # The terminal's Ctrl-C reached the CLI as well, which ends in its own way: the state must not be cut off.
+            continue

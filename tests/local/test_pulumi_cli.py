@@ -1,0 +1,238 @@
+"""How Pulumi's CLI is called: command lines and environment.
+
+Where a test runs something, a script of the name `pulumi` stands in for the CLI: it notes how it was called, and a
+destroy empties the state. What the real one makes of such calls is for tests/e2e/test_real_pulumi.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import local.__main__ as command_line
+from local.pulumi_cli import PulumiCli, PulumiCliError
+from local.site import Site
+from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
+
+STAND_IN = """#!{python}
+import json, os, pathlib, sys, urllib.parse
+names = ("PATH", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "KEPT")
+call = {{"argv": sys.argv[1:], "environment": {{name: os.environ[name] for name in names if name in os.environ}}}}
+with open({log!r}, "a") as log:
+    log.write(json.dumps(call) + "\\n")
+if "destroy" in sys.argv:
+    state = urllib.parse.urlparse(os.environ["PULUMI_BACKEND_URL"]).path
+    for path in pathlib.Path(state).rglob("*.json"):
+        path.write_text('{{"version": 3, "checkpoint": {{"latest": null}}}}')
+sys.exit(int(os.environ.get("FAILS_AT", "-") in sys.argv))
+"""
+
+
+class StandIn:
+    """A script that is called like the CLI, first on PATH."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._log = directory / "calls"
+        script = directory / "bin" / "pulumi"
+        script.parent.mkdir()
+        script.write_text(STAND_IN.format(python=sys.executable, log=str(self._log)))
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+        for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
+            monkeypatch.delenv(name, raising=False)
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    return StandIn(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> PulumiCli:
+    project = tmp_path / "project"
+    (project / "stacks").mkdir(parents=True)
+    (project / "Pulumi.yaml").write_text("name: cloud-controller\nruntime: python\nstackConfigDir: stacks\n")
+    return PulumiCli(project, "local", tmp_path / "state" / "stacks" / "local")
+
+
+def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: PulumiCli) -> None:
+    assert cli.operation("preview", ["--policy-pack", "policy", "--json"]) == [
+        *("preview", "--stack", "local", "--cwd", str(cli.project)),
+        *("--config-file", str(cli.stack_dir / "Pulumi.local.yaml")),
+        *("--policy-pack", "policy", "--json"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
+def test_what_changes_something_is_not_asked_about(cli: PulumiCli, command: str) -> None:
+    assert "--yes" in cli.operation(command, [])
+
+
+def test_the_stack_is_made_in_its_own_folder_so_that_no_file_of_the_project_is_written(cli: PulumiCli) -> None:
+    call = cli.init()
+    assert call[:4] == ["stack", "select", "local", "--create"]
+    assert call[call.index("--cwd") + 1] == str(cli.stack_dir)
+
+
+def test_backend_and_passphrase_are_the_stacks_and_this_python_comes_first(cli: PulumiCli) -> None:
+    environment = cli.environment({"PATH": "/usr/bin", "KEPT": "yes"})
+    assert environment["PATH"] == f"{Path(sys.executable).parent}{os.pathsep}/usr/bin"
+    assert environment["PULUMI_BACKEND_URL"] == (cli.stack_dir / "pulumi").as_uri()
+    assert environment["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(cli.stack_dir / "passphrase")
+    assert environment["KEPT"] == "yes"
+
+
+@pytest.mark.parametrize("given", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"])
+def test_a_passphrase_that_the_user_gives_is_the_one(cli: PulumiCli, given: str) -> None:
+    environment = cli.environment({given: "mine"})
+    assert {name: value for name, value in environment.items() if "PASSPHRASE" in name} == {given: "mine"}
+
+
+def test_a_run_makes_the_stack_then_does_what_is_asked(cli: PulumiCli, stand_in: StandIn) -> None:
+    assert cli.run("up", ["--diff"])
+
+    made, done = stand_in.calls
+    assert made["argv"] == cli.init() and done["argv"] == cli.operation("up", ["--diff"])
+    assert done["environment"]["PULUMI_BACKEND_URL"] == (cli.stack_dir / "pulumi").as_uri()
+    assert (cli.stack_dir / "pulumi").is_dir()
+    assert "name: cloud-controller" in (cli.stack_dir / "Pulumi.yaml").read_text()
+
+
+def test_a_failure_is_told_and_a_stack_that_can_not_be_made_ends_it(
+    cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS_AT", "up")
+    assert not cli.run("up", [])
+    monkeypatch.setenv("FAILS_AT", "select")
+    with pytest.raises(PulumiCliError, match="could not make stack 'local'"):
+        cli.run("up", [])
+    assert [call["argv"][0] for call in stand_in.calls] == ["stack", "up", "stack"]
+
+
+def test_without_the_cli_that_is_said(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(cli.project))
+    with pytest.raises(PulumiCliError, match="the Pulumi CLI is not on PATH"):
+        cli.run("up", [])
+
+
+def write_cli_state(cli: PulumiCli, *resources: dict[str, Any]) -> Path:
+    path = cli.stack_dir / "pulumi" / ".pulumi" / "stacks" / "cloud-controller" / "local.json"
+    path.parent.mkdir(parents=True)
+    latest = {"manifest": {}, "resources": list(resources)} if resources else None
+    path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "local", "latest": latest}}))
+    return path
+
+
+STACK = {
+    "urn": "urn:pulumi:local::cloud-controller::pulumi:pulumi:Stack::cloud-controller-local",
+    "custom": False,
+    "type": "pulumi:pulumi:Stack",
+    "outputs": {
+        "webUrl": "http://127.35.0.10:8080/",
+        "key": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:a:b"},
+    },
+}
+
+
+def test_a_stack_in_the_clis_state_is_known_with_its_outputs(cli: PulumiCli) -> None:
+    assert not is_in_use(cli.stack_dir)
+    write_cli_state(cli, STACK)
+    assert is_in_use(cli.stack_dir) and is_in_cli(cli.stack_dir) and not is_in_engine(cli.stack_dir)
+    assert masked_outputs(cli.stack_dir) == {"webUrl": "http://127.35.0.10:8080/", "key": "[secret]"}
+
+
+def test_an_empty_state_of_the_cli_holds_nothing(cli: PulumiCli) -> None:
+    write_cli_state(cli)
+    assert not is_in_use(cli.stack_dir)
+
+
+class Local:
+    """`python -m local` on a project of its own, with a site that starts nothing."""
+
+    def __init__(self, cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cli = cli
+        self.started: list[str] = []
+        (cli.project / "stacks" / "Pulumi.local.yaml").write_text("config:\n  cloud-controller:cloud: mycloud\n")
+        monkeypatch.setattr(command_line, "PROJECT", cli.project)
+        monkeypatch.setattr(command_line, "ensure_binaries", lambda _: None)
+        monkeypatch.setattr(Site, "up", lambda site: self._up(site))
+        monkeypatch.setattr(Site, "endpoint", "http://127.32.0.1:7070")
+        monkeypatch.setattr(Site, "token", "site-token")
+        for name in ("wait_settled", "boot_crashed_machines", "end_simulated_machines"):
+            monkeypatch.setattr(Site, name, lambda *_: None)
+        monkeypatch.setattr(Site, "down", lambda *_, **__: self.started.append("down"))
+        monkeypatch.setattr(Site, "crashed_machines", lambda _: [])
+        monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
+        monkeypatch.setattr(Site, "status", lambda _: {"up": True, "load_balancers": []})
+
+    def _up(self, site: Site) -> None:
+        self.started.append("up")
+        site.folder.root.mkdir(parents=True, exist_ok=True)
+
+    def run(self, *arguments: str) -> int:
+        return command_line.main([*arguments, "--state", str(self.cli.stack_dir.parents[1])])
+
+
+@pytest.fixture
+def local(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> Local:
+    return Local(cli, monkeypatch)
+
+
+@pytest.mark.parametrize(("command", "called"), [("up", "up"), ("preview", "preview"), ("refresh", "refresh")])
+def test_a_command_goes_to_the_cli_once_the_site_is_up(
+    local: Local, stand_in: StandIn, command: str, called: str
+) -> None:
+    assert local.run(command, "--engine", "pulumi", "--diff") == 0
+
+    argv = stand_in.calls[-1]["argv"]
+    assert local.started == ["up"] and argv[0] == called and "--diff" in argv
+    assert ("--policy-pack" in argv) == (command != "refresh")
+    copy = (local.cli.stack_dir / "Pulumi.local.yaml").read_text()
+    assert "encryptionsalt" in copy and "site-token" not in copy
+    assert "encryptionsalt" not in (local.cli.project / "stacks" / "Pulumi.local.yaml").read_text()
+
+
+def test_down_destroys_the_stack_that_the_cli_holds_then_stops_the_site(local: Local, stand_in: StandIn) -> None:
+    write_cli_state(local.cli, STACK)
+    assert local.run("down", "--engine", "pulumi") == 0
+    assert stand_in.calls[-1]["argv"][0] == "destroy" and local.started == ["up", "down"]
+    assert not is_in_use(local.cli.stack_dir)
+
+
+def test_a_run_that_fails_in_the_cli_is_code_1(
+    local: Local, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS_AT", "up")
+    assert local.run("up", "--engine", "pulumi") == 1
+    assert len(stand_in.calls) == 2
+
+
+def test_without_the_cli_nothing_is_started(
+    local: Local, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(local.cli.project))
+    assert local.run("up", "--engine", "pulumi") == 1
+    assert "the Pulumi CLI is not on PATH" in capsys.readouterr().err and local.started == []
+
+
+def test_a_stack_that_the_other_engine_holds_is_left_alone(
+    local: Local, stand_in: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_cli_state(local.cli, STACK)
+    assert local.run("up") == 1
+    assert "lives in the Pulumi CLI's state: with ENGINE=pulumi" in capsys.readouterr().err
+
+    (local.cli.stack_dir / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": [STACK]}}))
+    assert local.run("up", "--engine", "pulumi") == 1
+    assert "lives in the embedded engine's state: without ENGINE=pulumi" in capsys.readouterr().err
+    assert local.started == [] and stand_in.calls == []
