@@ -185,12 +185,22 @@ def _table(
 
 
 def _line(screen: Screen, texts: Sequence[str], widths: Sequence[int], symbol: str, tone: Tone, other: Tone) -> Line:
-    fitted = [screen.fit(text, width) for text, width in zip(texts, widths, strict=True)]
+    fitted = [_fit_type(screen, texts[0], widths[0])]
+    fitted += [screen.fit(text, width) for text, width in zip(texts[1:], widths[1:], strict=True)]
     filled = [text + " " * (width - screen.width(text) + 2) for text, width in zip(fitted, widths, strict=True)]
     kind, name, status, info = filled
     return screen.cut(
         (Part(f" {symbol:<3}", tone), Part(kind + name, other), Part(status, tone), Part(info.rstrip(), other))
     )
+
+
+def _fit_type(screen: Screen, text: str, columns: int) -> str:
+    """A type behind its branches; where it is too long its beginning goes, for its end says what it is."""
+    branches = text[: len(text) - len(text.lstrip("│├└─ "))]
+    if screen.width(text) <= columns or screen.width(branches) >= columns:
+        return screen.fit(text, columns)
+    # The same from behind.
+    return branches + screen.fit(text[len(branches) :][::-1], columns - screen.width(branches))[::-1]
 
 
 def _widths(screen: Screen, rows: Sequence[Sequence[str]]) -> list[int]:

@@ -161,6 +161,12 @@ def test_long_names_give_way_to_what_goes_on() -> None:
     assert "…" in shown[2] and "creating (3s)" in shown[2] and "a-very-long" in shown[2]
 
 
+def test_of_a_long_type_the_end_stays() -> None:
+    role = resource("role", "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", parent=STACK)
+    shown = during(tree_of(*made(stack()), *made(role)), Screen(50, 20, width_of))
+    assert shown[2].startswith(" +  └─ …") and "v1:ClusterRole  role" in shown[2]
+
+
 def test_a_name_of_wide_characters_takes_the_room_that_it_takes_on_a_terminal() -> None:
     shown = during(tree_of(*made(stack()), *made(resource("数据库服务器", parent=STACK))), Screen(80, 20, width_of))
     assert [width_of(text[: text.index("creat")]) for text in shown[1:3]] == [39, 39]
