@@ -60,13 +60,13 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
     except PartialFailure as failure:
         broken = replace(goal, id=failure.id, init_errors=(str(failure),))
         made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
-        run.store.put(made_nevertheless, ends=number, condemns=_condemned(replaces, broken))
+        run.store.put(made_nevertheless, ends=number, condemns=condemned(replaces, broken))
         raise
     except ProviderError:
         run.store.end(number)
         raise
     done = _finished(replace(goal, id=made.id), provider.accepts_secrets, outputs=made.outputs)
-    run.store.put(done, ends=number, condemns=_condemned(replaces, done))
+    run.store.put(done, ends=number, condemns=condemned(replaces, done))
     run.store.settle(goal.urn)
     return done
 
@@ -107,7 +107,8 @@ def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
     return done
 
 
-def _condemned(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
+def condemned(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
+    """What is to be deleted once the new one is there: the old one, unless they are the same object."""
     # An id is unique where its provider manages: in another cluster it is another object's.
     return old if old is not None and (old.id != new.id or provider_changed(old.provider, new.provider)) else None
 

@@ -93,7 +93,7 @@ def _operate(parsed: argparse.Namespace, request: Request, display: Display) -> 
     if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, display):
         return False, False
     ok = _OPERATIONS[parsed.command](request, options, counting)
-    return ok, any(count for op, count in changes.items() if op is not Op.SAME)
+    return ok, any(count for op, count in changes.items() if op not in (Op.SAME, Op.READ, Op.DISCARD))
 
 
 def _cancel(request: Request, out: TextIO) -> int:

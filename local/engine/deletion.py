@@ -99,17 +99,24 @@ def delete_one(
     run: Run, resource: ResourceState, together: Collection[ResourceState] = (), *, op: Op | None = None
 ) -> bool:
     """Delete one resource; False (and the run has failed) if its provider could not."""
+    if resource.external:
+        # Somebody else's: it was only read, and is only forgotten.
+        op = Op.DISCARD_REPLACED if resource.delete else Op.DISCARD
     op = op or (Op.DELETE_REPLACED if resource.delete else Op.DELETE)
     retained = resource.retain_on_delete
     swept = goes_with(resource, together)
     note = "retained" if retained else "goes with what it is deletedWith" if swept else ""
-    managed = resource.custom and not is_provider(resource.type) and not retained and not swept
+    managed = _is_managed(resource) and not retained and not swept
     try:
         with run.step(info_of(op, old=resource, note=note)):
             carry_out(run.hooks, "delete", resource, None, lambda: _delete(run, resource, managed=managed))
     except Reported:
         return False
     return True
+
+
+def _is_managed(resource: ResourceState) -> bool:
+    return resource.custom and not resource.external and not is_provider(resource.type)
 
 
 def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:

@@ -6,9 +6,10 @@ program's own order is the order of the steps, and what is independent runs in p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from local.engine import pending
+from local.engine import pending, reading
 from local.engine import urn as urns
 from local.engine.deletion import delete_all, targeted
 from local.engine.goal import Goal
@@ -25,7 +26,7 @@ from local.engine.resource import ResourceState
 from local.engine.run import Absence, Absent, Reported, Run, StackError, info_of
 from local.engine.steps import Steps
 from local.engine.targets import Selection, needed_by
-from local.engine.values import PropertyMap, has_unknowns
+from local.engine.values import PropertyMap, Value, has_unknowns
 
 
 class Deployment:
@@ -49,6 +50,13 @@ class Deployment:
 
         Raises StackError, reported already, which ends the program, or Absent, with which it goes on.
         """
+        return self._mention(goal, lambda urn: self._bring_about(urn, goal))
+
+    def read(self, goal: Goal, id: Value) -> ResourceState:
+        """Read an object that is somebody else's. Raises as `register` does."""
+        return self._mention(goal, lambda urn: self._read(urn, goal, id))
+
+    def _mention(self, goal: Goal, step: Callable[[str], ResourceState]) -> ResourceState:
         run = self.run
         if run.stopping and not run.dry_run:
             raise StackError("the run has failed already")
@@ -57,16 +65,7 @@ class Deployment:
             run.positions[urn] = goal.template.source_position
         try:
             self._renaming.claim(urn)
-            self._renaming.recognise(urn, goal)
-            if urns.is_provider(goal.type):
-                run.providers.check_known(urns.package_of(goal.type))
-            state = self._state_of(urn, goal)
-            if not self._selection.includes(state, exists=urn in self._olds):
-                done = self._untargeted(state)
-            else:
-                self._check_needs(state)
-                bring_about = self._providers.register if urns.is_provider(goal.type) else self._steps.resource
-                done = bring_about(state)
+            done = step(urn)
         except Absent:
             raise
         except (StackError, ProviderError, ProtectedError) as error:
@@ -153,6 +152,26 @@ class Deployment:
         return not unknown
 
     # One resource.
+
+    def _bring_about(self, urn: str, goal: Goal) -> ResourceState:
+        self._renaming.recognise(urn, goal)
+        if urns.is_provider(goal.type):
+            self.run.providers.check_known(urns.package_of(goal.type))
+        state = self._state_of(urn, goal)
+        if not self._selection.includes(state, exists=urn in self._olds):
+            return self._untargeted(state)
+        self._check_needs(state)
+        if urns.is_provider(goal.type):
+            return self._providers.register(state)
+        return self._steps.resource(state, goal.import_id)
+
+    def _read(self, urn: str, goal: Goal, id: Value) -> ResourceState:
+        state = replace(self._state_of(urn, goal), id=id, deleted_with="")
+        self._check_needs(state)
+        old = None if urn in self._replacement.deleted else self._olds.get(urn)
+        if old is not None and not old.external and old.id != id:
+            self._replacement.replaced.add(urn)
+        return reading.read(self.run, old, state)
 
     def _untargeted(self, goal: ResourceState) -> ResourceState:
         """What exists stays as it is, whatever the program wants of it; what does not exist is not made."""

@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from local.engine.display_words import UNCHANGING, takes_time
 from local.engine.events import Diagnostic, Event, PolicyEvent, Prelude, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op
 from local.engine.urn import STACK_TYPE, name_of, type_of
+
+_OF_THE_OLD: Final = (Op.DELETE_REPLACED, Op.DISCARD_REPLACED)
+"""Steps of what is replaced, which share their URN with its successor's."""
 
 
 class Stage(Enum):
@@ -94,7 +98,7 @@ class Tree:
             # An `up --refresh` reads first; what comes of that is told as in a refresh.
             row.refreshing = step.op is Op.REFRESH
             # The old one's deletion is a part of its replacement, after which that stands again.
-            if not (step.op is Op.DELETE_REPLACED and row.stage is Stage.DONE):
+            if not (step.op in _OF_THE_OLD and row.stage is Stage.DONE):
                 row.step = step
             if takes_time(event) or step.op in (Op.REFRESH, Op.READ):
                 row.stage, row.began, row.message = Stage.RUNNING, now, ""
@@ -102,7 +106,7 @@ class Tree:
             row.step, row.stage, row.message = step, Stage.FAILED, ""
         else:
             row.stage, row.planning, row.message = Stage.DONE, event.planning, ""
-            if row.step is None or step.op is not Op.DELETE_REPLACED or row.step.op is Op.DELETE_REPLACED:
+            if row.step is None or step.op not in _OF_THE_OLD or row.step.op in _OF_THE_OLD:
                 row.step, row.seconds = step, event.seconds
 
     def _said(self, event: Diagnostic) -> None:

@@ -37,6 +37,8 @@ from local.engine.wire import from_struct, to_struct
 PACKAGE: Final = "pulumi-python"
 DEADLINE: Final = "deadline"
 """The input, in seconds, by which a dynamic resource may say how long it waits."""
+_IMPLEMENTATION: Final = "__provider"
+"""The property of every dynamic resource that holds the class which manages it."""
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
     ("grpc.max_send_message_length", 400 * 1024 * 1024),
@@ -158,6 +160,8 @@ class DynamicProvider:
         return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        if _IMPLEMENTATION not in inputs and _IMPLEMENTATION not in outputs:
+            raise ProviderError("a dynamic resource cannot be imported: only its program knows how it is managed")
         request = provider_pb2.ReadRequest(
             id=id, urn=urn, properties=_plain(outputs), inputs=_plain(inputs), name=name_of(urn), type=type_of(urn)
         )

@@ -27,6 +27,15 @@ from local.engine.wire import UNKNOWN_TEXT
 
 Json = Any
 
+_PARTS = (
+    Op.CREATE_REPLACEMENT,
+    Op.DELETE_REPLACED,
+    Op.READ_REPLACEMENT,
+    Op.IMPORT_REPLACEMENT,
+    Op.DISCARD_REPLACED,
+)
+"""Steps that are each a part of a replacement."""
+
 
 class JsonLines:
     """An event sink that writes one JSON object a line, numbered from 0; the last is a cancelEvent, as the CLI's is."""
@@ -116,7 +125,7 @@ def _metadata(step: StepInfo) -> Json:
     optional: Json = {
         "keys": list(step.keys),
         "diffs": step.diffs,
-        "logical": step.op not in (Op.CREATE_REPLACEMENT, Op.DELETE_REPLACED),
+        "logical": step.op not in _PARTS,
     }
     return {
         "op": str(step.op),

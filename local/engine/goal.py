@@ -13,8 +13,8 @@ from google.protobuf.struct_pb2 import Struct
 from local.engine import urn as urns
 from local.engine.hooks import binding_of
 from local.engine.resource import ResourceState, Timeouts
-from local.engine.values import PropertyMap, Value
-from local.engine.wire import from_struct
+from local.engine.values import UNKNOWN, PropertyMap, Value
+from local.engine.wire import UNKNOWN_TEXT, from_struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,33 @@ def goal_of(request: Any, root: str) -> Goal:
         import_id=request.importId,
         template=template,
     )
+
+
+def read_goal_of(request: Any, root: str) -> tuple[Goal, Value]:
+    """What a ReadResourceRequest asks for, and the id of the object, which may be UNKNOWN. Raises WireError."""
+    template = ResourceState(
+        urn="",
+        type=request.type,
+        custom=True,
+        external=True,
+        dependencies=tuple(sorted(request.dependencies)),
+        additional_secret_outputs=tuple(request.additionalSecretOutputs),
+        source_position=_position(request.sourcePosition, root),
+        stack_trace=_stack_trace(request.stackTrace.frames, root),
+    )
+    goal = Goal(
+        type=request.type,
+        name=request.name,
+        custom=True,
+        parent=request.parent,
+        inputs=from_struct(request.properties),
+        provider=request.provider,
+        version=request.version,
+        protect=False,
+        retain_on_delete=False,
+        template=template,
+    )
+    return goal, UNKNOWN if request.id == UNKNOWN_TEXT else request.id
 
 
 def _aliases(request: Any) -> tuple[Alias, ...]:

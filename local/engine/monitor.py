@@ -19,7 +19,7 @@ from local.engine import urn as urns
 from local.engine.callbacks import CallbackError, Callbacks
 from local.engine.deployment import Deployment
 from local.engine.events import Diagnostic
-from local.engine.goal import goal_of
+from local.engine.goal import goal_of, read_goal_of
 from local.engine.hooks import Hooks
 from local.engine.paths import PathError
 from local.engine.run import Absence, Absent, Reported, StackError
@@ -32,7 +32,9 @@ FEATURES: Final = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
     resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
     resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
     resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
     resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
@@ -47,6 +49,7 @@ _FEATURE_WORDS: Final = {
     "outputValues": resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
     "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
     "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    "replacementTrigger": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
     "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
     "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
     "invokeTransforms": resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
@@ -57,9 +60,7 @@ _FEATURE_WORDS: Final = {
 """The words by which an older SDK asks for one feature after the other."""
 
 _REFUSED: Final = {
-    "importId": "import_",
     "remote": "remote components",
-    "replace_with": "replace_with",
     "packageRef": "parameterized packages",
     "state_migrations": "state migrations",
     "envVarMappings": "env_var_mappings",
@@ -198,8 +199,20 @@ class Monitor:
 
     def ReadResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del context
-        what = "StackReference" if request.type == "pulumi:pulumi:StackReference" else f"get of {request.type}"
-        raise _unimplemented(what)
+        with self._answering():
+            if request.packageRef:
+                raise StackError(f"parameterized packages ({request.packageRef}): not in the embedded engine")
+            goal, identity = read_goal_of(request, self._run.project_root)
+            try:
+                state = self._deployment.read(goal, identity)
+            except Absent as absent:
+                return resource_pb2.ReadResourceResponse(urn=absent.urn, result=resource_pb2.Result.FAIL)
+            return resource_pb2.ReadResourceResponse(
+                urn=state.urn,
+                # An empty one tells the SDK that it is not known.
+                id="" if state.id is UNKNOWN else str(state.id),
+                properties=to_struct(state.outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
+            )
 
     def ExistsResource(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         del request, context
@@ -267,8 +280,6 @@ class Monitor:
 
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
-        if request.HasField("replacement_trigger"):
-            used.add("replacement_trigger")
         if used:
             message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
             self._run.fail(message)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from local.engine import pending
+from local.engine import pending, stack_references
 from local.engine.deletion import delete_all, targeted, unprotected
 from local.engine.deployment import Deployment
 from local.engine.destruction import Destruction
@@ -28,6 +28,7 @@ from local.engine.providers import ProviderFactory, ProviderRegistry
 from local.engine.refresh import refresh as refresh_all
 from local.engine.run import Run
 from local.engine.session import Request, Session, open_session
+from local.engine.stack_references import StackReferences
 from local.engine.targets import Targets
 from local.engine.values import PropertyMap
 
@@ -218,7 +219,8 @@ def _opened(request: Request, options: Options, emit: Sink, name: str, *, dry_ru
             emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
         shared = options.make_providers(session, partial(_line, emit))
         cleanup.callback(shared.close)
-        registry = ProviderRegistry(shared.factories())
+        others = StackReferences(request.stack_dir.parent, placeholder_secrets=request.placeholder_secrets)
+        registry = ProviderRegistry({**shared.factories(), stack_references.PACKAGE: lambda _: others})
         cleanup.callback(registry.close)
         run = Run(
             project=session.project.name,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from local.engine.values import Secret, Value
+from local.engine.values import UNKNOWN, Secret, Value
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -73,33 +73,45 @@ def holds(pattern: Path, path: Path) -> bool:
 
 
 def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[str]) -> dict[str, Value]:
-    """The new values with the old ones at each ignored path; where the old has none, the new one goes."""
+    """The new values with the old ones at each ignored path; where the old has none, the new one goes.
+
+    Raises PathError, naming them all, for paths whose value cannot be put or taken away: what holds it is only in one
+    of the two, or it is an element more or less of a list.
+    """
     result: dict[str, Value] = copy.deepcopy(news)
-    for text in ignored:
-        _keep(result, olds, parse(text))
+    stuck = [text for text in ignored if not _keep(result, olds, parse(text))]
+    if stuck:
+        raise PathError(
+            f"cannot ignore changes of {', '.join(stuck)}: what it is in, or an element of a list, is only in the old "
+            "or only in the new inputs"
+        )
     return result
 
 
-def _keep(new: Value, old: Value, path: Path) -> None:
+def _keep(new: Value, old: Value, path: Path) -> bool:
     step, rest = path[0], path[1:]
-    old = old.value if isinstance(old, Secret) else old
-    for key in _keys(new, old, step):
-        old_value = _get(old, key)
-        if not rest:
-            _set(new, key, old_value)
-        else:
-            new_value = _get(new, key)
-            inner = new_value.value if isinstance(new_value, Secret) else new_value
-            if isinstance(inner, dict | list) and old_value is not _MISSING:
-                _keep(inner, old_value, rest)
+    if step == "*":
+        return all(_keep(new, old, (key, *rest)) for key in _keys(new, old))
+    new_value, old_value = _get(new, step), _get(old, step)
+    if not rest:
+        return _set(new, step, old_value)
+    if new_value is UNKNOWN:
+        return True
+    if new_value is _MISSING or old_value is _MISSING:
+        return new_value is old_value
+    return _keep(_plain(new_value), _plain(old_value), rest)
 
 
-def _keys(new: Value, old: Value, step: Step) -> list[Step]:
-    if step != "*":
-        return [step]
-    if isinstance(new, dict):
-        return [*new, *(k for k in old if k not in new)] if isinstance(old, dict) else list(new)
-    return list(range(len(new))) if isinstance(new, list) else []
+def _plain(value: Value) -> Value:
+    return value.value if isinstance(value, Secret) else value
+
+
+def _keys(new: Value, old: Value) -> list[Step]:
+    if isinstance(new, dict) and isinstance(old, dict):
+        return [*new, *(k for k in old if k not in new)]
+    if isinstance(new, list) and isinstance(old, list):
+        return list(range(max(len(new), len(old))))
+    return [0] if isinstance(new, list | dict) or isinstance(old, list | dict) else []
 
 
 def _get(value: Value, step: Step) -> Value:
@@ -110,11 +122,16 @@ def _get(value: Value, step: Step) -> Value:
     return _MISSING
 
 
-def _set(target: Value, step: Step, value: Value) -> None:
+def _set(target: Value, step: Step, value: Value) -> bool:
+    """Put a value, or take one away if there is none; False if there is no place for it."""
     if isinstance(target, dict):
         if value is _MISSING:
             target.pop(step, None)
         else:
             target[step] = value
-    elif isinstance(target, list) and isinstance(step, int) and step < len(target) and value is not _MISSING:
+        return True
+    if _get(target, step) is _MISSING:
+        return value is _MISSING
+    if value is not _MISSING:
         target[step] = value
+    return value is not _MISSING

@@ -8,6 +8,7 @@ from local.engine import paths
 from local.engine.events import StepInfo
 from local.engine.parallel import Independent, run_all
 from local.engine.planner import Op, differences, is_hidden
+from local.engine.provider import DiffResult
 from local.engine.resource import ResourceState, with_secret_outputs
 from local.engine.run import Reported, Run, info_of
 from local.engine.urn import is_provider
@@ -59,7 +60,8 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
     new = replace(
         old,
         id=found.id,
-        inputs=old.inputs if found.inputs is None else found.inputs,
+        # What was only read has those inputs by which it is found.
+        inputs=old.inputs if found.inputs is None or old.external else found.inputs,
         outputs=found.outputs,
         init_errors=(),
     )
@@ -74,7 +76,11 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
         return StepInfo(Op.UPDATE, old.urn, old.type, old, new)
     # What changes by itself (a resource version, a status) is no drift: the provider says whether it matters to what
     # the program asked for, as in the CLI's refresh.
-    diff = provider.diff(old.urn, str(new.id), new.inputs, new.outputs, old.inputs, old.ignore_changes)
+    diff = (
+        DiffResult(None)
+        if old.external
+        else provider.diff(old.urn, str(new.id), new.inputs, new.outputs, old.inputs, old.ignore_changes)
+    )
     detailed = differences(old.outputs, new.outputs)
     if diff.changed is False or (diff.changed is None and new.inputs == old.inputs and not detailed):
         return info_of(Op.SAME, old=old, new=new)

@@ -18,6 +18,8 @@ class Replacement:
         self._run = run
         self.deleted: set[str] = set()
         """The URNs that were deleted because of another; the program makes them again."""
+        self.replaced: set[str] = set()
+        """The URNs that were replaced: `replaceWith` asks for them."""
 
     def delete_first(self, old: ResourceState) -> None:
         """Delete what is replaced, and before it what cannot stay without it. Raises StackError, ProtectedError."""
@@ -47,7 +49,9 @@ class Replacement:
             self.deleted.add(resource.urn)
 
     def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
-        if resource.provider.rpartition("::")[0] in replaced:
+        if resource.external:
+            return False
+        if resource.provider.rpartition("::")[0] in replaced or replaced & {*resource.replace_with}:
             return True
         touched = [k for k, needs in resource.property_dependencies.items() if replaced & set(needs)]
         if not touched:

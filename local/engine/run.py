@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from local.engine.events import Diagnostic, Sink, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op, is_hidden
@@ -24,6 +24,14 @@ from local.engine.values import PropertyMap
 
 if TYPE_CHECKING:
     from local.engine.hooks import Hooks
+
+
+_COUNTED_AS: Final = {
+    Op.IMPORT_REPLACEMENT: Op.REPLACE,
+    Op.READ_REPLACEMENT: Op.REPLACE,
+    Op.DISCARD_REPLACED: Op.DELETE_REPLACED,
+}
+"""Steps that a summary has no word of its own for."""
 
 
 class StackError(Exception):
@@ -114,7 +122,7 @@ class Run:
         """Count a step for the summary."""
         if not step.hidden:
             with self.lock:
-                self.counts[step.op] += 1
+                self.counts[_COUNTED_AS.get(step.op, step.op)] += 1
 
     def info(self, urn: str, message: str) -> None:
         """Progress of a resource."""

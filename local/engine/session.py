@@ -69,7 +69,7 @@ def open_ahead(request: Request) -> None:
     """Begin to derive the keys that `open_session` will wait for; whatever is wrong with the stack, that tells."""
     try:
         stack_file = load_stack_file(load_project(request.project_dir), request.stack, request.config_file)
-        salts = {s for s in (stack_file.salt, _state_salt(request.stack_dir)) if s}
+        salts = {s for s in (stack_file.salt, salt_of(request.stack_dir)) if s}
         if salts:
             passphrase = passphrase_of(request.stack_dir, needed=True, create=False)
         for salt in salts:
@@ -86,7 +86,7 @@ def open_session(request: Request, *, writable: bool) -> Session:
     project = load_project(request.project_dir)
     stack_file = load_stack_file(project, request.stack, request.config_file)
     directory = request.stack_dir
-    state_salt = _state_salt(directory)
+    state_salt = salt_of(directory)
     if request.placeholder_secrets:
         config = resolve(project, stack_file, None)
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
@@ -125,7 +125,8 @@ class _Unsalted:
         raise SecretsError(f"{self._path} holds a secure value but has no encryptionsalt to read it with")
 
 
-def _state_salt(directory: Path) -> str:
+def salt_of(directory: Path) -> str:
+    """The salt of the stack in that folder, "" if it has no state yet. Raises StateError, SecretsError."""
     path = directory / STATE_FILE
     if not path.exists():
         return ""

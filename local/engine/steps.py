@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
-from local.engine import apply, pending
-from local.engine.events import StepInfo
+from local.engine import apply, importing, pending
+from local.engine.events import Diagnostic, StepInfo
 from local.engine.hooks import Operation
 from local.engine.paths import keep_old
 from local.engine.planner import Decision, Op, decide, is_hidden
@@ -38,7 +38,11 @@ class Steps:
         self.begun: dict[str, tuple[Operation, ResourceState | None]] = {}
         """Components whose hooks after their step are still to come, with the step's operation and old state."""
 
-    def resource(self, goal: ResourceState) -> ResourceState:
+    def resource(self, goal: ResourceState, import_id: str = "") -> ResourceState:
+        """Bring a custom resource or a component about; `import_id` names an object that is there and to be taken over.
+
+        Raises StackError, ProviderError, ProtectedError.
+        """
         old = self._olds.get(goal.urn)
         if old is not None:
             goal = replace(goal, unused=old.unused)
@@ -51,16 +55,18 @@ class Steps:
         provider = self._run.provider_of(goal)
         resumed = self._resume(goal)
         old = resumed or old
+        if importing.is_wanted(old, import_id):
+            return self._import(provider, old, goal, import_id)
         raw = goal.inputs
-        if old is not None:
-            raw = keep_old(raw, old.inputs, goal.ignore_changes)
-        goal = replace(goal, inputs=self._check(provider, goal, old.inputs if old else {}, raw))
-        if old is not None and goal.ignore_changes:
-            goal = replace(goal, inputs=keep_old(goal.inputs, old.inputs, goal.ignore_changes))
-        goal = self.police(goal)
-        if old is None:
-            return self._create(goal, StepInfo(Op.CREATE, goal.urn, goal.type, None, goal))
+        if old is None or old.external:
+            # What was only read is somebody else's: it is no longer referred to, and one of our own is made.
+            goal = self.police(replace(goal, inputs=self._check(provider, goal, {}, raw)))
+            return self._create(goal, StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal), old)
+        kept = keep_old(raw, old.inputs, goal.ignore_changes)
+        goal = self.police(replace(goal, inputs=self._check(provider, goal, old.inputs, kept)))
         decision = self._decide(provider, old, goal)
+        if decision.op is not Op.REPLACE:
+            goal = replace(goal, import_id=old.import_id)
         if decision.op is Op.SAME:
             done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
             if resumed is not None:
@@ -75,11 +81,27 @@ class Steps:
                 done = apply.update(self._run, old, goal)
                 finish(step_of(decision, old, done))
             return done
-        # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's.
-        fresh = replace(goal, inputs=self._check(provider, goal, {}, raw))
-        if goal.ignore_changes:
-            fresh = replace(fresh, inputs=keep_old(fresh.inputs, old.inputs, goal.ignore_changes))
-        return self._replace(old, fresh, decision)
+        if import_id:
+            self._refuse_to_replace_imported(goal.urn)
+        # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's, and the
+        # program's value of what it ignores the changes of.
+        return self._replace(old, replace(goal, inputs=self._check(provider, goal, {}, raw)), decision)
+
+    def _import(
+        self, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str
+    ) -> ResourceState:
+        def complete(goal: ResourceState, olds: PropertyMap) -> ResourceState:
+            return self.police(replace(goal, inputs=self._check(provider, goal, olds, goal.inputs)))
+
+        if old is not None:
+            self._replacement.replaced.add(goal.urn)
+        return importing.take_over(self._run, provider, old, goal, import_id, complete)
+
+    def _refuse_to_replace_imported(self, urn: str) -> None:
+        message = "what was imported and still has the option `import_` may not be replaced: take the option away"
+        if not self._run.dry_run:
+            raise StackError(message, urn)
+        self._run.emit(Diagnostic("warning", message, urn))
 
     def _resume(self, goal: ResourceState) -> ResourceState | None:
         """Finish the create that an earlier run was killed in: then it is an old resource like any other."""
@@ -148,11 +170,16 @@ class Steps:
 
     def _decide(self, provider: Provider, old: ResourceState, goal: ResourceState) -> Decision:
         diff = provider.diff(goal.urn, str(old.id), old.inputs, old.outputs, goal.inputs, goal.ignore_changes)
-        asked = self._run.replaces is not None and self._run.replaces.names(goal.urn)
-        return decide(old, goal, diff, ("id",) if asked else ())
+        forced = []
+        if self._run.replaces is not None and self._run.replaces.names(goal.urn):
+            forced.append("id")
+        if self._replacement.replaced & {*goal.replace_with}:
+            forced.append("replaceWith")
+        return decide(old, goal, diff, forced)
 
     def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
         old = self._olds[goal.urn]
+        self._replacement.replaced.add(goal.urn)
         goal = replace(goal, inputs=self._check(self._run.provider_of(goal), goal, {}, goal.inputs))
         return self._create(self.police(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
 
@@ -167,6 +194,7 @@ class Steps:
 
     def _replace(self, old: ResourceState, goal: ResourceState, decision: Decision) -> ResourceState:
         step = step_of(decision, old, goal)
+        self._replacement.replaced.add(goal.urn)
         if not decision.delete_first:
             return self._create(goal, step, replaces=old)
         self._replacement.delete_first(old)

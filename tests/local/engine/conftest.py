@@ -234,10 +234,11 @@ class Outcome:
 
 
 class StackUnderTest:
-    """A project `test` with stack `dev` in a folder of its own; programs are functions."""
+    """A project `test` with stack `dev`, or another, in a folder of its own; programs are functions."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = "dev") -> None:
         self.directory = directory
+        self.name = name
         self.cloud = Memory()
         (directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
         self.configure({})
@@ -245,11 +246,15 @@ class StackUnderTest:
     def configure(self, config: Mapping[str, Any], *, salt: str = SALT) -> None:
         """Write the stack file."""
         data = {**({"encryptionsalt": salt} if salt else {}), "config": dict(config)}
-        (self.directory / "Pulumi.dev.yaml").write_text(yaml.safe_dump(data))
+        (self.directory / f"Pulumi.{self.name}.yaml").write_text(yaml.safe_dump(data))
+
+    def beside(self, name: str) -> StackUnderTest:
+        """Another stack in the same state folder."""
+        return StackUnderTest(self.directory, name)
 
     @property
     def request(self) -> Request:
-        return Request(self.directory, "dev", self.directory / "state")
+        return Request(self.directory, self.name, self.directory / "state")
 
     @property
     def stack_dir(self) -> Path:

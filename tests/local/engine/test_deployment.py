@@ -254,18 +254,10 @@ def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, ki
     assert stack.refresh().counts == {"same": 4}
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        (ResourceOptions(import_="id-1"), "import_"),
-    ],
-)
-def test_an_option_that_is_not_supported_is_refused_by_name(
-    stack: Any, kit: Any, options: ResourceOptions, word: str
-) -> None:
-    outcome = stack.up(lambda: kit.Thing("thing", options))
+def test_what_is_not_supported_is_refused_by_name(stack: Any) -> None:
+    outcome = stack.up(lambda: pulumi.ComponentResource("memory:index:Far", "thing", {}, remote=True))
 
-    assert not outcome.ok and word in outcome.errors[0] and "thing" in outcome.errors[0]
+    assert not outcome.ok and "remote components" in outcome.errors[0] and "thing" in outcome.errors[0]
     assert stack.cloud.asked("create") == []
 
 

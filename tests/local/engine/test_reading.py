@@ -1,0 +1,106 @@
+"""`get`: an object that is somebody else's is read in each run, and never changed nor deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import ResourceOptions
+
+pytestmark = pytest.mark.engine
+
+
+def program(kit: Any, id: Any = "theirs") -> Any:
+    def run() -> None:
+        found = kit.Thing("found", ResourceOptions(id=id))
+        kit.Thing("user", net=found.address)
+        pulumi.export("size", found.size)
+
+    return run
+
+
+def test_it_is_read_also_by_a_preview_and_destroy_forgets_it(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+
+    preview = stack.preview(program(kit))
+    assert preview.ok and preview.counts == {"create": 2, "read": 1}
+    assert preview.summary.new_outputs == {"size": 3}
+    assert stack.up(program(kit)).counts == preview.counts
+    found = stack.resources()["found"]
+    assert found.external and found.id == "theirs" and found.outputs["address"] == "address of theirs"
+    assert stack.cloud.objects["user-a"] == {"net": "address of theirs"}
+
+    assert stack.up(program(kit)).counts == {"same": 2, "read": 1}
+    assert stack.refresh().counts == {"same": 3}
+    destroyed = stack.destroy()
+    assert destroyed.ok and "discard found" in destroyed.done
+    assert stack.cloud.asked("delete") == ["delete user"] and list(stack.cloud.objects) == ["theirs"]
+
+
+def test_what_changed_there_is_seen_by_the_next_run(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+    stack.up(program(kit))
+    stack.cloud.objects["theirs"] = {"size": 4}
+
+    assert stack.preview(program(kit)).summary.new_outputs == {"size": 4}
+    assert stack.refresh().counts == {"same": 2, "update": 1}
+    stack.up(program(kit))
+    assert stack.resources()["test-dev"].outputs == {"size": 4}
+
+
+def test_what_is_not_there_is_an_error(stack: Any, kit: Any) -> None:
+    for run in (stack.preview, stack.up):
+        outcome = run(program(kit))
+        assert not outcome.ok and outcome.errors == ["resource 'theirs' does not exist"]
+
+
+def test_an_id_that_is_not_known_yet_gives_outputs_that_are_not_known_yet(stack: Any, kit: Any) -> None:
+    def chained() -> None:
+        made = kit.Thing("made")
+        found = kit.Thing("found", ResourceOptions(id=made.id))
+        pulumi.export("address", found.address)
+
+    preview = stack.preview(chained)
+    assert preview.ok and preview.summary.new_outputs == {"address": kit.UNKNOWN}
+    assert stack.up(chained).ok
+    assert stack.resources()["test-dev"].outputs == {"address": "address of made-a"}
+
+
+def test_what_the_program_no_longer_mentions_is_forgotten(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+    stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs")))
+
+    outcome = stack.up(lambda: None)
+
+    assert outcome.ok and outcome.counts == {"discard": 1, "same": 1}
+    assert "found" not in stack.resources() and list(stack.cloud.objects) == ["theirs"]
+
+
+def test_a_resource_of_ours_can_be_let_go(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("found", size=1))
+
+    assert stack.up(lambda: kit.Thing("found", ResourceOptions(id="found-a"))).counts == {"same": 1, "read": 1}
+    assert stack.destroy().ok and list(stack.cloud.objects) == ["found-a"]
+
+
+def test_reading_another_object_than_ours_replaces_ours(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+    stack.up(lambda: kit.Thing("found", size=1))
+
+    outcome = stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs")))
+
+    assert outcome.ok and outcome.counts == {"replace": 1, "same": 1} and "read-replacement found" in outcome.done
+    assert list(stack.cloud.objects) == ["theirs"]
+    assert stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs"))).counts == {"same": 1, "read": 1}
+
+
+def test_what_was_only_read_is_made_where_the_program_declares_it(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+    stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs")))
+
+    outcome = stack.up(lambda: kit.Thing("found", size=1))
+
+    assert outcome.ok and outcome.counts == {"replace": 1, "same": 1}
+    assert set(stack.cloud.objects) == {"theirs", "found-a"} and not stack.resources()["found"].external
+    assert stack.up(lambda: kit.Thing("found", size=1)).counts == {"same": 2}
