@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
@@ -60,9 +61,9 @@ class Run:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 1 failed, 2 called wrongly."""
-    options = _parser().parse_args(argv)
+    options, more = _parse(argv)
     state = Path(options.state or os.environ.get(STATE_VARIABLE) or PROJECT / ".state")
-    engine_options = [flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)]
+    engine_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     with_cli = options.engine == "pulumi"
     run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options), with_cli)
@@ -125,11 +126,14 @@ def _down(run: Run) -> int:
         _engine_ready(run)
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
         run.site.boot_crashed_machines()
-        if not _others(run):
+        if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.engine_options}:
             run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
         code = _engine(run, "destroy")
         if code != OK:
             return code
+        if is_in_use(run.stack_dir):
+            _tell("the site goes on running: the stack still has resources")
+            return OK
     # Asked anew: of two that end at the same time, the second to be done stops the site.
     if others := _others(run):
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
@@ -186,6 +190,12 @@ _COMMANDS: Mapping[str, Callable[[Run], int]] = {
 }
 
 
+_ENGINES_WORDS: Final = {"up": "up", "preview": "preview", "refresh": "refresh", "down": "destroy"}
+"""What the commands that run an engine are called there."""
+_PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview-only"})
+"""The engine's options with which a `down` leaves something."""
+
+
 def _engine_ready(run: Run) -> None:
     """The site is up, its clusters run, and the stack's copy says where it is."""
     read_stack_file(run.stack_file)  # before anything is started: a mistyped name starts nothing
@@ -236,9 +246,27 @@ def _policies(stack: str) -> list[str]:
     return ["--policy-pack", str(PROJECT / "policy"), *given]
 
 
+def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    """The call, and what of it is the engine's. A wrong one ends here, before anything is started."""
+    parser = _parser()
+    options, more = parser.parse_known_args(argv)
+    if more and options.command not in _ENGINES_WORDS:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    if more and options.engine == "embedded":
+        from local.engine import cli_arguments
+
+        cli_arguments.parse([_ENGINES_WORDS[options.command], "--stack", options.stack, *more])
+    return options, more
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m local", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m local",
+        description=__doc__,
+        epilog="up, preview, refresh and down also take the options of `python -m local.engine "
+        "up|preview|refresh|destroy`, such as --target URN.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("command", choices=list(_COMMANDS), metavar="COMMAND", help=", ".join(_COMMANDS))
     parser.add_argument("--stack", "-s", default="local", help="the stack's name (default: local)")

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from local.engine.resource import mask
 from local.engine.session import Request, open_session
+from local.engine.stacks import stacks_in
 from local.engine.state import StateError
 from local.engine.state_import import import_state
 from local.engine.urn import STACK_TYPE
@@ -31,6 +32,11 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     take = views.add_parser("import", parents=[common], help="put an exported state in the place of the stack's")
     take.add_argument("--file", metavar="FILE", help="read it from there (default: standard input)")
     take.add_argument("--force", "-f", action="store_true", help="even though it does not look right")
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
+    listing = views.add_parser("ls", parents=[where], help="the stacks of a state folder")
+    listing.add_argument("--json", "-j", action="store_true")
+    listing.set_defaults(cwd=".", stack="", config_file=None)
     output = views.add_parser("output", parents=[common], help="the stack's outputs")
     output.add_argument("name", nargs="?", help="only this one")
     output.add_argument("--json", action="store_true")
@@ -90,8 +96,23 @@ def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
     return OK
 
 
+def _list(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
+    found = stacks_in(request.state_dir)
+    if parsed.json:
+        json.dump([stack.to_json() for stack in found], out, indent=2)
+        out.write("\n")
+        return OK
+    rows = [("NAME", "LAST UPDATE", "RESOURCE COUNT")]
+    rows += [(s.name, "in progress" if s.in_progress else s.last_update or "n/a", str(s.resources)) for s in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    for name, updated, count in rows:
+        out.write(f"{name:<{widths[0]}}  {updated:<{widths[1]}}  {count}\n")
+    return OK
+
+
 _VIEWS: Mapping[str, Callable[[argparse.Namespace, Request, TextIO], int]] = {
     "export": _export,
     "import": _import,
+    "ls": _list,
     "output": _output,
 }

@@ -28,6 +28,12 @@ def cancel(directory: Path) -> int | None:
     return _clear_dead(directory / LOCK_FILE)
 
 
+def is_held(directory: Path) -> bool:
+    """Whether a run that is alive changes the stack. Raises LockedError for what is no lock file."""
+    holder = _holder(directory / LOCK_FILE)
+    return holder is not None and _lives(*holder)
+
+
 class StackLock:
     """A context manager that holds the stack's lock. `taken_over` tells of a holder that had been killed."""
 
@@ -59,13 +65,10 @@ class StackLock:
 
 
 def _clear_dead(path: Path) -> int | None:
-    try:
-        holder = json.loads(path.read_text())
-        pid, started = int(holder["pid"]), float(holder["started"])
-    except FileNotFoundError:
+    holder = _holder(path)
+    if holder is None:
         return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise LockedError(f"{path} is not a lock file; remove it if no run is going on") from error
+    pid, started = holder
     if _lives(pid, started):
         raise LockedError(
             f"another run (process {pid}) is changing this stack; wait for it, or end it with Ctrl-C where it runs"
@@ -78,6 +81,16 @@ def _clear_dead(path: Path) -> int | None:
         return None
     dead.unlink()
     return pid
+
+
+def _holder(path: Path) -> tuple[int, float] | None:
+    try:
+        holder = json.loads(path.read_text())
+        return int(holder["pid"]), float(holder["started"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise LockedError(f"{path} is not a lock file; remove it if no run is going on") from error
 
 
 def _lives(pid: int, started: float) -> bool:

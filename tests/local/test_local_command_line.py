@@ -62,9 +62,11 @@ class Fakes:
 
     def _engine(self, arguments: list[str]) -> int:
         self.calls.append(f"engine {arguments[0]}")
-        if arguments[0] == "destroy":
-            self.status["load_balancers"] = []
         self.engine_arguments = arguments
+        if arguments[0] == "destroy" and self.engine_code == 0 and "--target" not in arguments:
+            self.status["load_balancers"] = []
+            stack = arguments[arguments.index("--stack") + 1]
+            (self.state / "stacks" / stack / "state.json").unlink(missing_ok=True)
         return self.engine_code
 
     def run(self, *arguments: str) -> int:
@@ -246,6 +248,32 @@ def test_down_keeps_the_data_of_a_site_where_a_destroy_has_left_clusters_and_add
 
     assert fakes.calls == ["down True"]
     assert "left: cluster c-1 (prod), load balancer lb-1 (web);" in capsys.readouterr().err
+
+
+def test_what_is_the_engines_is_handed_on_to_it(fakes: Fakes) -> None:
+    target = "urn:pulumi:local::p::t:m:T::*"
+    assert fakes.run("preview", "--target", target, "--refresh", "--diff") == 0
+    assert fakes.engine_arguments[0] == "preview"
+    (after,) = [fakes.engine_arguments[i:] for i, a in enumerate(fakes.engine_arguments) if a == "--diff"]
+    assert after[:4] == ["--diff", "--target", target, "--refresh"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status", "--target", "x"], ["up", "--targt", "x"], ["down", "--replace", "x"], ["up", "-p", "0"]]
+)
+def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        fakes.run(*arguments)
+    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err and not fakes.calls
+
+
+def test_a_down_of_a_part_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    fakes.pretend_state()
+    assert fakes.run("down", "--target", "urn:pulumi:local::p::t:m:T::x") == 0
+    assert fakes.calls == ["up", "boot", "engine destroy"]
+    assert "the stack still has resources" in capsys.readouterr().err
 
 
 def test_of_two_stacks_that_go_at_the_same_time_the_second_takes_the_site_with_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -14,6 +15,7 @@ import jsonschema
 import pytest
 
 from local.engine.cli import main
+from local.engine.lock import StackLock
 from local.engine.program import run_in_subprocess
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 
@@ -201,7 +203,8 @@ def test_ctrl_c_is_one_line_and_code_1(
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
     from local.engine import operations
-    from local.engine.monitor import Monitor, Served
+    from local.engine.monitor import Monitor
+    from local.engine.served import Served
 
     def run(program: Any, monitor: Monitor, on_line: Any, body: Any = None) -> str | None:
         del body
@@ -287,3 +290,103 @@ def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: py
 def test_a_policy_pack_that_does_not_start_fails_the_run_with_its_reason(project: Project) -> None:
     code, shown = project.run("up", "--policy-pack", str(project.directory / "nowhere"))
     assert code == 1 and "nowhere is no policy pack" in shown and "created" not in shown
+
+
+def only(name: str) -> str:
+    return f"urn:pulumi:dev::notes::pulumi-python:dynamic/notes:Note::{name}"
+
+
+@pytest.mark.engine
+def test_changes_where_none_are_expected_are_code_1(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project.run("preview", "--expect-no-changes")[0] == 1
+    assert "no changes were expected but changes were proposed" in capsys.readouterr().err
+    assert project.run("up", "--expect-no-changes")[0] == 1
+    assert "no changes were expected but changes occurred" in capsys.readouterr().err
+    assert project.run("up", "--expect-no-changes", "--refresh")[0] == 0
+    assert project.run("refresh", "--expect-no-changes", "--preview-only")[0] == 0
+
+
+@pytest.mark.engine
+def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.directory / "__main__.py").write_text(
+        PROGRAM.replace("pulumi.export", "Note('other', 'x')\npulumi.export", 1)
+    )
+    assert project.run("up", "--target", only("not"))[0] == 1
+    capsys.readouterr()
+    code, shown = project.run("up", "--target", only("note"), "--parallel", "1")
+    assert code == 0 and "other" not in shown
+    assert project.run("up")[0] == 0
+    code, shown = project.run("preview", "--target-replace", only("other"))
+    assert code == 0 and "1 to replace" in shown
+    code, shown = project.run("destroy", "--preview-only")
+    assert code == 0 and "to delete" in shown
+    assert project.run("destroy", "-t", "**::note")[0] == 0
+    assert json.loads(project.run("stack", "export")[1])["deployment"]["resources"][-1]["urn"].endswith("other")
+    assert project.run("destroy", "--exclude-protected", "--continue-on-error")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["up", "--parallel", "0"], "--parallel: at least 1"),
+        (["up", "--parallel", "many"], "invalid int value"),
+        (["preview", "--target-dependents"], "of which --target?"),
+        (["destroy", "--target", "x", "--exclude-protected"], "do not go together"),
+        (["refresh", "--preview-only", "--clear-pending-creates"], "changes the state"),
+        (["refresh", "--replace", "x"], "unrecognized arguments"),
+        (["destroy", "--expect-no-changes"], "unrecognized arguments"),
+        (["up", "--targ", "x"], "unrecognized arguments"),
+    ],
+)
+def test_options_that_make_no_sense_together_are_code_2(
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "-s", "dev"])
+    assert ended.value.code == 2 and why in capsys.readouterr().err
+
+
+def test_only_the_lock_of_a_dead_run_is_cancelled(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    stack_dir = project.directory / "state" / "stacks" / "dev"
+    lock = stack_dir / "lock.json"
+    assert project.run("cancel") == (0, "no run holds the lock of stack dev: there is nothing to cancel\n")
+
+    with StackLock(stack_dir):
+        assert project.run("cancel")[0] == 1
+        told = capsys.readouterr().err
+        assert f"process {os.getpid()}" in told and "Ctrl-C" in told and lock.exists()
+
+    lock.write_text(json.dumps({"pid": os.getpid(), "started": 1.0}))
+    code, shown = project.run("cancel")
+    assert code == 0 and f"process {os.getpid()}" in shown and not lock.exists()
+
+
+@pytest.mark.engine
+def test_the_stacks_of_a_folder_are_listed_without_a_passphrase(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert project.run("up")[0] == 0
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    state = project.directory / "state"
+
+    def listed(*more: str) -> str:
+        out = io.StringIO()
+        assert main(["stack", "ls", "--state", str(state), *more], out) == 0
+        return out.getvalue()
+
+    (heading, row) = listed().splitlines()
+    assert heading.split("  ")[0].strip() == "NAME" and row.split()[0] == "dev" and row.split()[-1] == "3"
+    (found,) = json.loads(listed("--json"))
+    assert found["name"] == "dev" and found["lastUpdate"].endswith("Z") and not found["updateInProgress"]
+    with StackLock(state / "stacks" / "dev"):
+        assert "in progress" in listed() and json.loads(listed("--json"))[0]["updateInProgress"]
+
+
+@pytest.mark.parametrize("command", ["preview", "up", "refresh", "destroy"])
+def test_help_is_in_groups_and_tells_the_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    for part in ("which stack:", "what it is about:", "how it goes about it:", "what is shown:", "exit codes:"):
+        assert part in shown
