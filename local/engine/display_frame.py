@@ -10,7 +10,7 @@ from local.engine.display_summary import labelled
 from local.engine.display_text import Line, Part, Tone, line, neutral
 from local.engine.display_tree import Row, Stage, Tree
 from local.engine.display_values import details, diff_keys, plan_of
-from local.engine.display_words import COUNTED, outcome, title_of, word_of
+from local.engine.display_words import COUNTED, note_of, outcome, title_of, word_of
 from local.engine.events import Diagnostic
 from local.engine.planner import Op
 from local.engine.urn import STACK_TYPE
@@ -172,8 +172,8 @@ def _table(
     ordered = tree.ordered(chosen)
     cells = []
     for row, branch in ordered:
-        diff = diff_keys(row.step) if row.step is not None and not row.is_same else ""
-        last = " ".join(text for text in (diff, info(row)) if text)
+        about = [diff_keys(row.step), note_of(row.step, refreshing=row.refreshing)] if row.step is not None else []
+        last = " ".join(text for text in (*about, info(row)) if text)
         cells.append([neutral(text) for text in (f"{branch}{row.type}", row.name, status(row), last)])
     widths = _widths(screen, [_TITLES, *cells])
     lines: list[tuple[Row | None, Line]] = [(None, _line(screen, _TITLES, widths, "", Tone.TITLE, Tone.TITLE))]

@@ -19,7 +19,7 @@ from local.engine.display_summary import (
 )
 from local.engine.display_text import Line, Output, Part, Tone, indented, line, tell_failure
 from local.engine.display_values import details, plan_of
-from local.engine.display_words import UNCHANGING, outcome, takes_time, title_of, word_of
+from local.engine.display_words import UNCHANGING, note_of, outcome, takes_time, title_of, word_of
 from local.engine.events import (
     Diagnostic,
     Event,
@@ -167,7 +167,8 @@ class Lines:
         plan = plan_of(step, refreshing=refreshing)
         if step.hidden or (step.op in UNCHANGING and not plan and not self._wanted.sames):
             return []
-        title = _step(step, outcome(step, event.seconds, planning=event.planning, refreshing=refreshing))
+        did = outcome(step, event.seconds, planning=event.planning, refreshing=refreshing)
+        title = _step(step, f"{did} {note_of(step, refreshing=refreshing)}".rstrip())
         under = details(step, planning=event.planning, refreshing=refreshing, diff=self._wanted.diff)
         if not under:
             return [self._log.text(title)]

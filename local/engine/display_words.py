@@ -75,8 +75,12 @@ def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool)
         return ""
     if refreshing and step.op in (Op.UPDATE, Op.DELETE):
         return "gone: forgotten" if step.op is Op.DELETE else "changed"
-    said = word.would if planning else f"{word.did} ({seconds:.2f}s)"
-    return f"{said} [{step.note}]" if step.note and not refreshing else said
+    return word.would if planning else f"{word.did} ({seconds:.2f}s)"
+
+
+def note_of(step: StepInfo, *, refreshing: bool) -> str:
+    """What is worth a word about the step beside its outcome."""
+    return f"[{step.note}]" if step.note and not refreshing else ""
 
 
 def takes_time(event: StepStarted) -> bool:

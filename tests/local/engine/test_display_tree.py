@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -159,6 +160,11 @@ def test_long_names_give_way_to_what_goes_on() -> None:
     shown = during(tree_of(*made(stack()), StepStarted(web, False)), Screen(60, 20, width_of))
     assert all(len(text) <= 60 for text in shown)
     assert "…" in shown[2] and "creating (3s)" in shown[2] and "a-very-long" in shown[2]
+
+
+def test_why_a_deletion_is_none_stands_beside_it() -> None:
+    spared = replace(step(Op.DELETE, resource("web", parent=STACK), None), note="retained")
+    assert after(tree_of(StepDone(spared, False, 0.1)))[2].endswith("web    deleted (0.10s)  [retained]")
 
 
 def test_of_a_long_type_the_end_stays() -> None:
