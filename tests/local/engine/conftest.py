@@ -65,8 +65,12 @@ class Memory:
 
     objects: dict[str, PropertyMap] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    timeouts: dict[str, float] = field(default_factory=dict)
+    """What was last allowed for each call, in seconds."""
     configs: list[PropertyMap] = field(default_factory=list)
     """The settings of each provider instance that came to manage it."""
+    compares: bool = True
+    """Whether it says itself what differs, by property; else the engine finds out."""
     faults: dict[str, BaseException] = field(default_factory=dict)
     after: dict[str, BaseException] = field(default_factory=dict)
     """Raised once the thing was done."""
@@ -78,10 +82,11 @@ class Memory:
     """By resource, the object that must be gone before its delete is done."""
     made: threading.Condition = field(default_factory=threading.Condition)
 
-    def note(self, verb: str, urn: str) -> None:
+    def note(self, verb: str, urn: str, timeout: float = 0) -> None:
         call = f"{verb} {name_of(urn)}"
         with self.lock:
             self.calls.append(call)
+            self.timeouts[call] = timeout
         if call in self.faults:
             raise self.faults[call]
 
@@ -126,6 +131,8 @@ class MemoryProvider:
     ) -> DiffResult:
         del id, ignore_changes, old_outputs
         self.cloud.note("diff", urn)
+        if not self.cloud.compares:
+            return DiffResult(None)
         olds, plain = without_secrets(old_inputs), without_secrets(news)
         changed = [k for k in {*olds, *plain} if olds.get(k) != plain.get(k)]
         replaces = tuple(k for k in changed if k == "kind")
@@ -134,8 +141,8 @@ class MemoryProvider:
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         assert not preview
-        del timeout, report
-        self.cloud.note("create", urn)
+        del report
+        self.cloud.note("create", urn, timeout)
         if self.cloud.barrier is not None:
             self.cloud.barrier.wait(20)
         plain = without_secrets(inputs)
@@ -171,8 +178,8 @@ class MemoryProvider:
         report: Report,
     ) -> PropertyMap:
         assert not preview
-        del old_inputs, old_outputs, timeout, ignore_changes, report
-        self.cloud.note("update", urn)
+        del old_inputs, old_outputs, ignore_changes, report
+        self.cloud.note("update", urn, timeout)
         self.cloud.objects[self._place + id] = without_secrets(news)
         self.cloud.done("update", urn)
         return {**without_secrets(news), "address": f"address of {id}"}
@@ -180,8 +187,8 @@ class MemoryProvider:
     def delete(
         self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
     ) -> None:
-        del inputs, outputs, timeout, report
-        self.cloud.note("delete", urn)
+        del inputs, outputs, report
+        self.cloud.note("delete", urn, timeout)
         with self.cloud.made:
             awaited = self.cloud.outlives.get(name_of(urn))
             if awaited and not self.cloud.made.wait_for(lambda: awaited not in self.cloud.objects, timeout=20):

@@ -1,0 +1,209 @@
+"""Options of resources that say when and how they are replaced, what is left alone, how long something may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import CustomTimeouts, ResourceOptions
+
+from local.engine.values import Secret
+
+pytestmark = pytest.mark.engine
+
+
+def replaced(stack: Any, program: Callable[[], object]) -> Any:
+    """What the preview foretells happens."""
+    stack.cloud.calls.clear()
+    preview = stack.preview(program)
+    assert preview.ok, preview.errors
+    outcome = stack.up(program)
+    assert outcome.ok, outcome.errors
+    assert outcome.counts == preview.counts
+    assert set(stack.up(program).counts) == {"same"}
+    return outcome
+
+
+# replace_with.
+
+
+def following(kit: Any, kind: str, **options: Any) -> Callable[[], None]:
+    def run() -> None:
+        base = kit.Thing("base", ResourceOptions(**options), kind=kind)
+        kit.Thing("follower", ResourceOptions(replace_with=[base]), size=1)
+
+    return run
+
+
+def test_a_resource_is_replaced_with_another(stack: Any, kit: Any) -> None:
+    stack.up(following(kit, "a"))
+    assert [u.rpartition("::")[2] for u in stack.resources()["follower"].replace_with] == ["base"]
+
+    outcome = replaced(stack, following(kit, "b"))
+
+    assert outcome.counts == {"replace": 2, "same": 1}
+    assert {"create follower", "delete follower"} <= set(stack.cloud.asked("create", "delete"))
+
+
+def test_what_is_replaced_with_another_that_is_deleted_first_goes_before_it(stack: Any, kit: Any) -> None:
+    stack.up(following(kit, "a", delete_before_replace=True))
+
+    assert replaced(stack, following(kit, "b", delete_before_replace=True)).counts == {"replace": 2, "same": 1}
+    changes = stack.cloud.asked("create", "delete")
+    assert changes == ["delete follower", "delete base", "create base", "create follower"]
+
+
+def test_it_is_not_replaced_with_another_that_is_only_updated(stack: Any, kit: Any) -> None:
+    def program(size: int) -> Callable[[], None]:
+        return lambda: kit.Thing("follower", ResourceOptions(replace_with=[kit.Thing("base", size=size)]))
+
+    stack.up(program(1))
+    assert stack.up(program(2)).counts == {"update": 1, "same": 2}
+
+
+# replacement_trigger.
+
+
+def triggered(kit: Any, trigger: Any) -> Callable[[], None]:
+    return lambda: kit.Thing("thing", ResourceOptions(replacement_trigger=trigger), size=1)
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), (1, 2), (["x"], ["x", "y"]), ({"k": 1}, {"k": 2})])
+def test_a_trigger_that_changes_replaces(stack: Any, kit: Any, first: Any, second: Any) -> None:
+    stack.up(triggered(kit, first))
+    assert stack.resources()["thing"].replacement_trigger == first
+
+    assert replaced(stack, triggered(kit, second)).counts == {"replace": 1, "same": 1}
+    assert stack.resources()["thing"].replacement_trigger == second
+
+
+def test_a_first_trigger_and_one_that_goes_replace_nothing(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", size=1))
+
+    assert stack.up(triggered(kit, "a")).counts == {"same": 2}
+    assert stack.up(lambda: kit.Thing("thing", size=1)).counts == {"same": 2}
+    assert stack.up(triggered(kit, "b")).counts == {"same": 2}
+
+
+def test_a_secret_trigger_stays_secret_and_is_compared_by_what_it_hides(stack: Any, kit: Any) -> None:
+    def program(text: str) -> Callable[[], None]:
+        return lambda: triggered(kit, pulumi.Output.secret(text))()
+
+    stack.up(program("hunter2"))
+    assert stack.resources()["thing"].replacement_trigger == Secret("hunter2") and "hunter2" not in stack.files()
+    outcome = stack.up(program("hunter3"))
+    assert outcome.counts == {"replace": 1, "same": 1} and "hunter" not in repr(outcome.events)
+    assert stack.up(triggered(kit, "hunter3")).counts == {"same": 2}
+
+
+def test_a_trigger_that_is_not_known_yet_is_foretold_as_a_replacement(stack: Any, kit: Any) -> None:
+    def program(size: int) -> Callable[[], None]:
+        return lambda: triggered(kit, kit.Thing("base", size=size).size)()
+
+    stack.up(program(1))
+    assert stack.up(program(2)).counts == {"update": 1, "replace": 1, "same": 1}
+    assert stack.preview(program(2)).counts == {"same": 3}
+
+
+# replace_on_changes, delete_before_replace, retain_on_delete.
+
+
+@pytest.mark.parametrize("pattern", ["*", "spec", "spec.ports", "spec.ports[1].port", "spec.ports[*].port"])
+def test_replace_on_changes_holds_nested_paths(stack: Any, kit: Any, pattern: str) -> None:
+    opts = ResourceOptions(replace_on_changes=[pattern], delete_before_replace=True)
+
+    def program(port: int) -> Callable[[], None]:
+        return lambda: kit.Thing("lb", opts, spec={"ports": [{"port": 1}, {"port": port}]})
+
+    stack.cloud.compares = False
+    stack.up(program(80))
+    assert replaced(stack, program(81)).counts == {"replace": 1, "same": 1}
+
+
+def test_replace_on_changes_is_about_what_the_program_asks_for_not_about_outputs(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(replace_on_changes=["*"])
+    stack.up(lambda: kit.Thing("lb", opts, size=1))
+    stack.cloud.objects["lb-a"]["seen"] = 7
+
+    program = lambda: kit.Thing("lb", opts, size=1)  # noqa: E731
+    assert stack.up(program).counts == {"same": 2}
+
+
+def test_a_replaced_resource_that_is_to_be_retained_is_left(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(retain_on_delete=True)
+    stack.up(lambda: kit.Thing("address", opts, kind="a"))
+
+    assert replaced(stack, lambda: kit.Thing("address", opts, kind="b")).counts == {"replace": 1, "same": 1}
+    assert stack.cloud.asked("delete") == [] and set(stack.cloud.objects) == {"address-a", "address-b"}
+    assert stack.resources()["address"].id == "address-b"
+
+
+def test_retained_also_where_it_would_be_deleted_first(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(retain_on_delete=True, delete_before_replace=True)
+    stack.up(lambda: kit.Thing("address", opts, kind="a"))
+
+    replaced(stack, lambda: kit.Thing("address", opts, kind="b"))
+    assert stack.cloud.asked("delete") == [] and set(stack.cloud.objects) == {"address-a", "address-b"}
+
+
+# ignore_changes.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [
+        ("*", {"size": 1, "ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "b"}]}),
+        ("ports", {"size": 9, "ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "b"}]}),
+        ("ports[1]", {"size": 9, "ports": [{"port": 8, "name": "a"}, {"port": 2, "name": "b"}]}),
+        ("ports[*].port", {"size": 9, "ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "z"}]}),
+    ],
+)
+def test_ignored_changes_may_be_all_elements_or_parts_of_them(stack: Any, kit: Any, pattern: str, kept: Any) -> None:
+    def program(size: int, *ports: dict[str, Any]) -> Callable[[], None]:
+        opts = ResourceOptions(ignore_changes=[pattern])
+        return lambda: kit.Thing("pool", opts, size=size, ports=list(ports))
+
+    stack.up(program(1, {"port": 1, "name": "a"}, {"port": 2, "name": "b"}))
+    assert stack.up(program(9, {"port": 8, "name": "a"}, {"port": 9, "name": "z"})).ok
+    assert stack.cloud.objects["pool-a"] == kept
+
+
+@pytest.mark.parametrize("pattern", ["ports[1].port", "ports[1]", "spec.size"])
+def test_a_change_that_cannot_be_ignored_is_an_error(stack: Any, kit: Any, pattern: str) -> None:
+    opts = ResourceOptions(ignore_changes=[pattern])
+    stack.up(lambda: kit.Thing("pool", opts, ports=[{"port": 1}, {"port": 2}], spec={"size": 1}))
+
+    outcome = stack.up(lambda: kit.Thing("pool", opts, ports=[{"port": 1}]))
+
+    assert not outcome.ok and f"cannot ignore changes of {pattern}" in outcome.errors[0]
+    assert stack.cloud.asked("update") == []
+
+
+def test_a_replacement_takes_the_programs_value_of_what_it_ignores(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(ignore_changes=["size"])
+    stack.up(lambda: kit.Thing("pool", opts, size=1, kind="a"))
+
+    replaced(stack, lambda: kit.Thing("pool", opts, size=2, kind="b"))
+    assert stack.cloud.objects == {"pool-b": {"size": 2, "kind": "b"}}
+
+
+# custom_timeouts, hide_diffs.
+
+
+def test_timeouts_are_those_of_the_step_and_a_deletion_has_the_old_ones(stack: Any, kit: Any) -> None:
+    opts = ResourceOptions(custom_timeouts=CustomTimeouts(create="5m", update="90s", delete="1h"))
+    stack.up(lambda: kit.Thing("slow", opts, size=1))
+    stack.up(lambda: kit.Thing("slow", opts, size=2))
+    stack.up(lambda: None)
+
+    limits = stack.cloud.timeouts
+    assert (limits["create slow"], limits["update slow"], limits["delete slow"]) == (300, 90, 3600)
+
+
+def test_what_is_not_shown_of_a_difference_stands_in_the_state(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", ResourceOptions(hide_diffs=["blob"]), blob="x"))
+
+    exported = stack.open().store.export()["deployment"]["resources"]
+    assert next(r for r in exported if r["urn"].endswith("::thing"))["hideDiff"] == ["blob"]
