@@ -69,7 +69,7 @@ def is_other_cluster(old: Settings, new: Settings) -> bool:
     """
     if old.kubeconfig is None or new.kubeconfig is None:
         return False
-    return _cluster_entry(old) != _cluster_entry(new)
+    return bool(_cluster_entry(old) != _cluster_entry(new))
 
 
 def _cluster_entry(settings: Settings) -> Any:
