@@ -10,10 +10,15 @@ import difflib
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, TypeAlias
 
-from cloud_controller.cloud import Cloud, InvalidConfiguration
+from cloud_controller.cloud_errors import InvalidConfiguration
 
-CloudFactory = Callable[[str], Cloud]
+if TYPE_CHECKING:
+    # Programs and policies come by here for a catalogue alone.
+    from cloud_controller.cloud import Cloud
+
+CloudFactory: TypeAlias = "Callable[[str], Cloud]"
 
 ENTRY_POINT_GROUP = "cloud_controller.clouds"
 
