@@ -7,7 +7,7 @@ runs that registered them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
@@ -36,7 +36,11 @@ _KINDS: Final = {
 MAX_TRIES: Final = 100
 """How often an operation is tried, whatever its error hooks say."""
 
+REGISTRATION_SECONDS: Final = 5.0
+"""How long a hook is waited for that the running program has not registered yet."""
+
 Done = TypeVar("Done", bound=ResourceState | None)
+Registered = TypeVar("Registered")
 
 
 class HookError(ProviderError):
@@ -58,19 +62,28 @@ class Hooks:
         self._callbacks = callbacks
         self._hooks: dict[str, _Hook] = {}
         self._error_hooks: dict[str, callback_pb2.Callback] = {}
-        self._lock = threading.Lock()
+        self._complete = False
+        self._changed = threading.Condition()
 
     def register(self, request: resource_pb2.RegisterResourceHookRequest) -> None:
         """Take a resource hook. Raises ValueError if its name is empty or taken."""
-        with self._lock:
+        with self._changed:
             _check_new(request.name, self._hooks)
             self._hooks[request.name] = _Hook(request.callback, request.on_dry_run, request.ignore_errors)
+            self._changed.notify_all()
 
     def register_error_hook(self, request: resource_pb2.RegisterErrorHookRequest) -> None:
         """Take an error hook. Raises ValueError if its name is empty or taken."""
-        with self._lock:
+        with self._changed:
             _check_new(request.name, self._error_hooks)
             self._error_hooks[request.name] = request.callback
+            self._changed.notify_all()
+
+    def complete(self) -> None:
+        """The program has ended: there will be no more hooks."""
+        with self._changed:
+            self._complete = True
+            self._changed.notify_all()
 
     def before(self, operation: Operation, old: ResourceState | None, new: ResourceState | None) -> None:
         """Run what is bound before the step. Raises HookError at the first that fails, unless its errors are ignored.
@@ -107,8 +120,7 @@ class Hooks:
 
     def _failure(self, name: str, old: ResourceState | None, new: ResourceState | None, *, outputs: bool) -> str:
         """Run a hook; what went wrong, or "". What a hook wants to be ignored is only a warning."""
-        with self._lock:
-            hook = self._hooks.get(name)
+        hook = self._found(name, self._hooks)
         if hook is None:
             return f'hook "{name}" was not registered by the program'
         if self._run.dry_run and not hook.on_dry_run:
@@ -137,8 +149,7 @@ class Hooks:
         new: ResourceState | None,
         errors: Sequence[str],
     ) -> bool:
-        with self._lock:
-            callback = self._error_hooks.get(name)
+        callback = self._found(name, self._error_hooks)
         request = resource_pb2.ErrorHookRequest(failed_operation=operation, errors=errors)
         _describe(request, old, new)
         try:
@@ -151,6 +162,12 @@ class Hooks:
             self._warn(f'error hook "{name}" failed: {error}', request.urn)
             return False
         return answer.retry
+
+    def _found(self, name: str, registered: Mapping[str, Registered]) -> Registered | None:
+        # What is deleted before its turn, because of another's replacement, may be registered a moment later only.
+        with self._changed:
+            self._changed.wait_for(lambda: name in registered or self._complete, REGISTRATION_SECONDS)
+            return registered.get(name)
 
     def _warn(self, message: str, urn: str) -> None:
         self._run.emit(Diagnostic("warning", message, urn))
@@ -237,16 +254,21 @@ def _options(resource: ResourceState) -> resource_pb2.ResourceOptions:
     """The resource's options, as far as the state keeps them."""
     timeouts = {k: f"{v:g}s" for k in ("create", "update", "delete") if (v := getattr(resource.timeouts, k))}
     binding = {_KINDS[kind]: names for kind, names in resource.resource_hooks.items()}
-    return resource_pb2.ResourceOptions(
+    options = resource_pb2.ResourceOptions(
         depends_on=resource.dependencies,
         ignore_changes=resource.ignore_changes,
         replace_on_changes=resource.replace_on_changes,
         provider=resource.provider,
         custom_timeouts=resource_pb2.RegisterResourceRequest.CustomTimeouts(**timeouts) if timeouts else None,
         deleted_with=resource.deleted_with,
+        replace_with=resource.replace_with,
+        hide_diff=resource.hide_diffs,
         additional_secret_outputs=resource.additional_secret_outputs,
         hooks=resource_pb2.RegisterResourceRequest.ResourceHooksBinding(**binding) if binding else None,
         parent=resource.parent,
         protect=resource.protect,
         retain_on_delete=resource.retain_on_delete,
     )
+    # A word of Python's own.
+    setattr(options, "import", resource.import_id)
+    return options

@@ -1,19 +1,18 @@
 """The two services that a Pulumi program talks to: the resource monitor and the engine's log.
 
 The methods take protobuf requests and raise `MonitorError`, which is what a client of gRPC would see; so one object
-serves a program in the same process (as `Settings(monitor=...)`) and, through `serve`, one in another process.
+serves a program in the same process (as `Settings(monitor=...)`) and, through `served.py`, one in another process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, resource_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from local.engine import urn as urns
 from local.engine.callbacks import CallbackError, Callbacks
@@ -146,6 +145,9 @@ class Monitor:
 
     def _transformed(self, request: Any) -> Any:
         run = self._run
+        if run.stopping and not run.dry_run:
+            # Nothing new begins: it will be refused.
+            return request
         urn = urns.make(run.stack, run.project, request.parent, request.type, request.name)
         try:
             return self._transforms.of_resource(urn, request)
@@ -187,6 +189,7 @@ class Monitor:
     def SignalAndWaitForShutdown(self, request: Any, context: Any = None) -> Any:  # noqa: N802
         """The program has mentioned all it wants. While it waits here, hooks of what is deleted can still be called."""
         del request, context
+        self._hooks.complete()
         try:
             self._deployment.finish(complete=True)
         except BaseException as error:
@@ -288,38 +291,3 @@ class Monitor:
 
 def _unimplemented(what: str) -> MonitorError:
     return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"{what}: not in the embedded engine; Pulumi's CLI has it")
-
-
-class Served:
-    """A monitor that listens on 127.0.0.1, for a program in another process."""
-
-    def __init__(self, monitor: Monitor, workers: int = 64) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(workers, thread_name_prefix="monitor"))
-        servicer: Any = _Servicer(monitor)
-        resource_pb2_grpc.add_ResourceMonitorServicer_to_server(servicer, self._server)
-        engine_pb2_grpc.add_EngineServicer_to_server(servicer, self._server)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
-
-    def close(self) -> None:
-        """Stop listening; running calls are cut."""
-        self._server.stop(None).wait()
-
-
-class _Servicer(resource_pb2_grpc.ResourceMonitorServicer, engine_pb2_grpc.EngineServicer):
-    """Hands calls to the monitor and turns MonitorError into gRPC's own way of failing."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        for name in dir(monitor):
-            if name[0].isupper():
-                setattr(self, name, _aborting(getattr(monitor, name)))
-
-
-def _aborting(method: Callable[[Any], Any]) -> Callable[[Any, grpc.ServicerContext], Any]:
-    def call(request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            return method(request)
-        except MonitorError as error:
-            context.abort(error.code(), error.details())
-
-    return call

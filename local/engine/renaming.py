@@ -56,7 +56,8 @@ class Renaming:
             interrupted = self._interrupted.pop(old, None)
         if interrupted is not None:
             # Under the name that it was begun with: to repeat it is safe only with the same request.
-            made = pending.resume(self._run, interrupted)
+            hooks = goal.template.resource_hooks if goal.template is not None else {}
+            made = pending.resume(self._run, replace(interrupted, resource_hooks=hooks))
             with self._run.lock:
                 if made is not None:
                     self._olds[old] = made

@@ -100,7 +100,8 @@ hook = ResourceHook("hook", lambda args: log(f"hook {args.name}"))
 
 def test_a_program_in_a_process_of_its_own_is_called_back(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from local.engine import cli, operations
-    from local.engine.monitor import Monitor, Served
+    from local.engine.monitor import Monitor
+    from local.engine.served import Served
 
     def run(program: Any, monitor: Monitor, on_line: Callable[[str], None]) -> str | None:
         served = Served(monitor)

@@ -355,6 +355,31 @@ def test_two_hooks_of_one_name_are_refused(stack: Any, kit: Any) -> None:
     assert not outcome.ok and 'two hooks have the name "same"' in outcome.errors[0]
 
 
+def test_a_hook_may_be_registered_only_while_its_resource_is_deleted_already(stack: Any, kit: Any) -> None:
+    """A dependent is deleted as soon as what it needs is replaced: that may be before the program has come to it."""
+    log = Log(stack.cloud.calls)
+
+    def program(kind: str) -> Callable[[], object]:
+        def run() -> None:
+            network = kit.Thing("network", ResourceOptions(delete_before_replace=True), kind=kind)
+
+            def machine(_id: str) -> None:
+                hooks = ResourceHookBinding(before_delete=[log.hook("goodbye")])
+                kit.Thing("machine", ResourceOptions(hooks=hooks), kind=network.address)
+
+            # In the first run the hook is registered once the network is there, in the second one beside it.
+            Output.from_input(network.id if kind == "a" else "").apply(machine)
+
+        return run
+
+    assert stack.up(program("a")).ok
+    stack.cloud.calls.clear()
+    outcome = stack.up(program("b"))
+    assert outcome.errors == []
+    assert steps(stack) == ["delete machine", "delete network", "create network", "create machine"]
+    assert "goodbye machine" in stack.cloud.calls
+
+
 # Destroy.
 
 
