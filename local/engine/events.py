@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Final
 
 from local.engine import paths
@@ -72,11 +73,22 @@ class StepDone:
     seconds: float = 0
 
 
+class Status(IntEnum):
+    """What a failed step left behind, by Pulumi's numbers."""
+
+    NOTHING = 0
+    PARTIAL = 1
+    """The object exists, but is not as it should be."""
+    UNKNOWN = 2
+    """Nobody knows whether it happened."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepFailed:
     """A step failed; a Diagnostic says why."""
 
     step: StepInfo
+    status: Status = Status.NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,10 +43,13 @@ class JsonLines:
     def __init__(self, out: Output) -> None:
         self._out = out
         self._sequence = 0
+        self._steps = 0
+        """How many are done."""
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        self._write(_body(event))
+        self._write(_body(event, self._steps))
+        self._steps += isinstance(event, StepDone)
 
     def checking(self, event: Event) -> None:
         """Take an event of the preview that makes sure before an `up`: nothing is told of it."""
@@ -64,12 +67,7 @@ class JsonLines:
             self._out.write(json.dumps(event) + "\n")
 
 
-def to_json(event: Event, sequence: int, timestamp: int) -> Json:
-    """One engine event. `timestamp` is in seconds since 1970."""
-    return {"sequence": sequence, "timestamp": timestamp} | _body(event)
-
-
-def _body(event: Event) -> Json:
+def _body(event: Event, steps: int) -> Json:
     if isinstance(event, Prelude):
         return {"preludeEvent": {"config": dict(event.config)}}
     if isinstance(event, StepStarted):
@@ -77,7 +75,7 @@ def _body(event: Event) -> Json:
     if isinstance(event, StepDone):
         return {"resOutputsEvent": {"metadata": _metadata(event.step), "planning": event.planning}}
     if isinstance(event, StepFailed):
-        return {"resOpFailedEvent": {"metadata": _metadata(event.step), "status": 0, "steps": 0}}
+        return {"resOpFailedEvent": {"metadata": _metadata(event.step), "status": int(event.status), "steps": steps}}
     if isinstance(event, Diagnostic):
         return {"diagnosticEvent": _diagnostic(event)}
     if isinstance(event, PolicyLoad):

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from local.engine.events import Diagnostic, Sink, StepDone, StepFailed, StepInfo, StepStarted
+from local.engine.events import Diagnostic, Sink, Status, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.planner import Op, is_hidden
 from local.engine.project import Config
-from local.engine.provider import Provider, ProviderError
+from local.engine.provider import OutcomeUnknown, PartialFailure, Provider, ProviderError
 from local.engine.providers import ProviderRegistry
 from local.engine.resource import ResourceState
 from local.engine.state import Store
@@ -183,7 +183,7 @@ class Run:
             self.emit(StepFailed(step))
             raise
         except (ProviderError, StackError) as error:
-            self.emit(StepFailed(step))
+            self.emit(StepFailed(step, _left_behind(error)))
             self.fail(str(error), step.urn)
             raise Reported(str(error), step.urn) from error
         self.emit(StepDone(ended[0], self.dry_run, time.monotonic() - started))
@@ -195,6 +195,12 @@ class Run:
             if resource.type == "pulumi:pulumi:Stack":
                 return resource.outputs
         return {}
+
+
+def _left_behind(error: Exception) -> Status:
+    if isinstance(error, OutcomeUnknown):
+        return Status.UNKNOWN
+    return Status.PARTIAL if isinstance(error.__cause__, PartialFailure) else Status.NOTHING
 
 
 def _is_work(step: StepInfo) -> bool:

@@ -16,6 +16,7 @@ from local.engine.events import (
     PolicyEvent,
     PolicyLoad,
     Prelude,
+    Status,
     StepDone,
     StepFailed,
     StepInfo,
@@ -100,6 +101,11 @@ def test_the_summary_counts_by_operation_under_pulumis_names() -> None:
     told = body(summary(changes={Op.CREATE: 2}, policy_packs={"pack": "1.0"}, maybe_corrupt=True), "summaryEvent")
     assert told["resourceChanges"] == {"create": 2} and told["PolicyPacks"] == {"pack": "1.0"}
     assert told["isPreview"] is True and told["maybeCorrupt"] is True and told["durationSeconds"] == 1
+
+
+def test_a_failed_step_tells_what_it_left_behind_and_how_many_were_done_before() -> None:
+    failed = written(StepDone(CHANGED, False), StepFailed(CHANGED, Status.PARTIAL))[1]["resOpFailedEvent"]
+    assert (failed["status"], failed["steps"]) == (1, 1)
 
 
 def test_why_there_was_no_run_is_an_event_too() -> None:
