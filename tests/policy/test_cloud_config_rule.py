@@ -90,6 +90,7 @@ def test_a_ccm_that_reads_its_cloud_config_from_a_config_map_is_refused(
     [
         mounting({"secret": {"secretName": "cloud-config"}}),
         mounting({"configMap": {"name": "certificates"}}, path="/etc/ssl"),
+        mounting({"configMap": {"name": "certificates"}}, path="/", flag="--v=2"),
     ],
 )
 def test_a_ccm_that_reads_its_cloud_config_from_a_secret_passes(pack: PolicyHost, workload: AnalyzedResource) -> None:
