@@ -1,7 +1,7 @@
 """How Pulumi's CLI is called: command lines and environment.
 
 Where a test runs something, a script of the name `pulumi` stands in for the CLI: it notes how it was called, and a
-destroy empties the state. What the real one makes of such calls is for tests/e2e/test_real_pulumi.py.
+destroy empties the state. What the real one makes of such calls is for test_real_pulumi.py.
 """
 
 from __future__ import annotations
