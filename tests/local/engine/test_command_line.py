@@ -91,6 +91,8 @@ class Project:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
+    for variable in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(variable, raising=False)
     yield Project(tmp_path)
     sys.modules.pop("command_line_notes", None)
 
@@ -169,6 +171,19 @@ def test_a_check_failure_names_resource_and_property(project: Project) -> None:
     project.configure('  notes:text: ""\n')
     code, shown = project.run("preview")
     assert code == 1 and "pulumi-python:dynamic/notes:Note (note):\n    error: text: must not be empty\n" in shown
+
+
+@pytest.mark.engine
+def test_on_github_a_check_failure_is_marked_where_the_program_registers_the_resource(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.directory.parent))
+    project.configure('  notes:text: ""\n')
+    _, shown = project.run("preview")
+    where = 1 + PROVIDER.splitlines().index(next(text for text in PROVIDER.splitlines() if "super().__init__" in text))
+    file = f"{project.directory.name}/command_line_notes.py"
+    assert f"\n::error file={file},line={where},title=note::text: must not be empty\n" in shown
 
 
 @pytest.mark.engine

@@ -10,6 +10,7 @@ import pulumi
 import pytest
 from pulumi import ResourceOptions
 
+from local.engine.events import Status, StepFailed
 from local.engine.values import Secret
 
 pytestmark = pytest.mark.engine
@@ -229,6 +230,7 @@ def test_what_exists_but_is_not_ready_is_kept_and_updated_by_the_next_up(stack: 
     stack.cloud.faults["create slow"] = kit.PartialFailure("no replica is ready", "slow-a", {"size": 1})
     outcome = stack.up(lambda: kit.Thing("slow", size=1))
     assert not outcome.ok and "no replica is ready" in outcome.errors[0]
+    assert [e.status for e in outcome.events if isinstance(e, StepFailed)] == [Status.PARTIAL]
     assert stack.resources()["slow"].id == "slow-a" and stack.resources()["slow"].init_errors
 
     stack.cloud.faults.clear()
