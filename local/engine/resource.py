@@ -108,11 +108,6 @@ def to_plain_json(resource: ResourceState) -> Json:
     )
 
 
-def to_masked_json(resource: ResourceState) -> Json:
-    """The resource for an event: the same form, with [secret] for each secret."""
-    return _render(resource, mask)
-
-
 def from_json(data: Json, crypter: Crypter) -> ResourceState:
     """A resource from a state file. Raises SecretsError, KeyError for a file that is none."""
     # What is taken out is known to this engine; what is left is kept beside it.
