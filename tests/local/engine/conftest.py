@@ -247,6 +247,9 @@ class StackUnderTest:
         self.directory = directory
         self.name = name
         self.cloud = Memory()
+        self.factories: dict[str, Callable[[ResourceState], Provider]] = {
+            "memory": lambda r: MemoryProvider(self.cloud, r.inputs)
+        }
         (directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
         self.configure({})
 
@@ -303,7 +306,7 @@ class StackUnderTest:
     ) -> Outcome:
         events: list[Event] = []
         options = Options(
-            lambda _session, _line: _OneCloud({"memory": lambda r: MemoryProvider(self.cloud, r.inputs)}),
+            lambda _session, _line: _OneCloud(self.factories),
             run_program=partial(run_in_process, body=program),
             **more,
         )
