@@ -214,6 +214,8 @@ def _require_engine(run: Run) -> None:
         run.cli.require()
     held, other = (is_in_engine, "the embedded engine's") if run.with_cli else (is_in_cli, "the Pulumi CLI's")
     if held(run.stack_dir):
+        if run.with_cli:
+            run.cli.prepare()  # for the `pulumi stack import` that moves it
         raise PulumiCliError(
             f"stack {run.stack!r} lives in {other} state: {'without' if run.with_cli else 'with'} ENGINE=pulumi "
             "(--engine pulumi) it goes on there; docs/engine.md says how a stack moves"

@@ -235,4 +235,5 @@ def test_a_stack_that_the_other_engine_holds_is_left_alone(
     (local.cli.stack_dir / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": [STACK]}}))
     assert local.run("up", "--engine", "pulumi") == 1
     assert "lives in the embedded engine's state: without ENGINE=pulumi" in capsys.readouterr().err
+    assert (local.cli.stack_dir / "Pulumi.yaml").exists(), "the place that `pulumi stack import` works in"
     assert local.started == [] and stand_in.calls == []
