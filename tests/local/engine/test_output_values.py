@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from google.protobuf import struct_pb2
 from google.protobuf.json_format import MessageToDict
+from hypothesis import given
+from hypothesis import strategies as st
 
 from local.engine.output_values import as_outputs, dependencies_of
-from local.engine.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT
+from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
+from local.engine.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, from_struct, to_struct
 
 pytestmark = pytest.mark.engine
 
@@ -77,3 +80,27 @@ def test_dependencies_are_found_in_the_depth_of_a_property() -> None:
 def test_dependencies_that_are_no_longer_told_are_remembered_while_the_property_is_there() -> None:
     properties = struct({"one": output(dependencies=["x"])})
     assert dependencies_of(properties, {"one": ["before"], "gone": ["before"]}) == {"one": ["before", "x"]}
+
+
+leaves = st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text()
+plain = st.recursive(leaves, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=6)
+special = st.sampled_from([UNKNOWN, ResourceReference("urn:other", "id-1"), Asset((("text", "hello"),))])
+values = st.recursive(
+    plain | special | plain.map(Secret), lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=8
+)
+
+
+@given(st.dictionaries(st.text(), values), st.lists(st.sampled_from(["urn:one", "urn:two"]), unique=True))
+def test_to_the_engine_output_values_mean_the_same_however_often_they_are_made(
+    properties: dict[str, Any], needs: list[str]
+) -> None:
+    wire = to_struct(properties)
+    dependencies = dict.fromkeys(properties, sorted(needs)) if needs else {}
+
+    once = as_outputs(wire, dependencies)
+    twice = as_outputs(once, dependencies)
+
+    assert from_struct(once) == from_struct(wire)
+    assert once == twice
+    told = dependencies_of(once, {})
+    assert set(told) <= set(dependencies) and all(urns == sorted(needs) for urns in told.values())

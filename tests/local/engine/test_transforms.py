@@ -86,7 +86,7 @@ def test_what_was_registered_before_a_stack_transform_is_not_transformed(stack: 
         ({"ignore_changes": ["size"]}, "ignore_changes", ("size",)),
         ({"replace_on_changes": ["size"]}, "replace_on_changes", ("size",)),
         ({"additional_secret_outputs": ["address"]}, "additional_secret_outputs", ("address",)),
-        ({"hide_diffs": None, "custom_timeouts": pulumi.CustomTimeouts(create="90s")}, "timeouts.create", 90.0),
+        ({"custom_timeouts": pulumi.CustomTimeouts(create="90s")}, "timeouts.create", 90.0),
     ],
 )
 def test_options_may_be_set(stack: Any, kit: Any, options: dict[str, Any], field: str, expected: object) -> None:
@@ -141,6 +141,24 @@ def test_an_alias_may_be_added(stack: Any, kit: Any) -> None:
 
     assert stack.cloud.asked("create", "delete") == []
     assert stack.resources()["new"].id == "old-a"
+
+
+def test_an_object_may_be_taken_over(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["given"] = {"size": 1}
+    named = setting(import_="given")
+    assert stack.up(lambda: kit.Thing("machine", ResourceOptions(transforms=[named]), size=1)).ok
+    assert stack.resources()["machine"].id == "given" and stack.cloud.asked("create") == []
+
+
+def test_it_may_be_replaced_and_deleted_with_another(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        network = kit.Thing("network")
+        kit.Thing("machine", ResourceOptions(transforms=[setting(replace_with=[network], deleted_with=network)]))
+
+    assert stack.up(program).ok
+    resources = stack.resources()
+    machine, network = resources["machine"], resources["network"]
+    assert (machine.replace_with, machine.deleted_with) == ((network.urn,), network.urn)
 
 
 def test_a_provider_may_be_set(stack: Any, kit: Any) -> None:
