@@ -49,9 +49,9 @@ test-fast: set-up ## Run the tests that need no control plane (no Go build)
 crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py
 
-properties: set-up ## Try the controllers' stateful properties with many more sequences than the tests do (minutes)
+properties: set-up ## Try the stateful properties of controllers and engine with many more sequences than the tests do (minutes)
 	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_any_*.py \
-		tests/cloud_controller/controllers/test_nodes_stateful.py
+		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/test_invariants.py
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check

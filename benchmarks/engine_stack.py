@@ -11,23 +11,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.engine.secrets import PASSPHRASE_VARIABLE
+from local.engine.secrets import PASSPHRASE_VARIABLE, new_crypter
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-STACK = "benchmark"
+STACK = PASSPHRASE = "benchmark"
 KEPT_LINES = 30
 
 
 class EngineStack:
     """A project with one stack that nothing was made of yet."""
 
-    def __init__(self, directory: Path, program: str, config: str) -> None:
+    def __init__(self, directory: Path, program: str) -> None:
         self._project = directory / "project"
         self._states = directory / "states"
         self._runs = 0
         self._project.mkdir()
         (self._project / "Pulumi.yaml").write_text(f"name: {STACK}\nruntime: python\n")
-        (self._project / f"Pulumi.{STACK}.yaml").write_text(config)
+        # As `pulumi stack init` writes it.
+        (self._project / f"Pulumi.{STACK}.yaml").write_text(f"encryptionsalt: {new_crypter(PASSPHRASE).salt}\n")
         (self._project / "__main__.py").write_text(program)
 
     def anew(self) -> None:
@@ -44,7 +45,7 @@ class EngineStack:
         return self._timed("benchmarks.sdk_floor", str(self._project))
 
     def _timed(self, module: str, *arguments: str) -> float:
-        environment = os.environ | {PASSPHRASE_VARIABLE: "benchmark"}
+        environment = os.environ | {PASSPHRASE_VARIABLE: PASSPHRASE}
         started = time.monotonic()
         result = subprocess.run(
             [sys.executable, "-m", module, *arguments],
@@ -62,7 +63,7 @@ class EngineStack:
 
 
 @contextmanager
-def engine_stack(program: str, config: str = "") -> Iterator[EngineStack]:
+def engine_stack(program: str) -> Iterator[EngineStack]:
     """A stack in a temporary folder. What its program makes outside of it is the caller's to delete."""
     with tempfile.TemporaryDirectory(prefix="engine-stack-") as directory:
-        yield EngineStack(Path(directory), program, config)
+        yield EngineStack(Path(directory), program)

@@ -44,7 +44,7 @@ def resolve(run: Run, *, creates: bool) -> None:
         if operation.operation is Operation.CREATING:
             if creates:
                 adopt(run, resource)
-        elif operation.operation is Operation.DELETING and resource.key in run.store.snapshot.resources:
+        elif operation.operation is Operation.DELETING and _is_known(run, resource):
             if hooks := delete_hooks(resource):
                 warning = f"it is deleted without its hooks ({', '.join(hooks)}): no program runs yet"
                 run.emit(Diagnostic("warning", warning, resource.urn))
@@ -52,6 +52,12 @@ def resolve(run: Run, *, creates: bool) -> None:
                 run.store.end(number)
         else:
             run.store.end(number)
+
+
+def _is_known(run: Run, resource: ResourceState) -> bool:
+    """Whether this very object is in the state still, and not another that has taken its place."""
+    known = run.store.snapshot.resources.get(resource.key)
+    return known is not None and known.id == resource.id
 
 
 def _foresee(run: Run, pending: list[PendingOperation]) -> None:

@@ -9,9 +9,10 @@ from local.engine.events import StepInfo
 from local.engine.parallel import Independent, run_all
 from local.engine.planner import Op, differences, is_hidden
 from local.engine.provider import DiffResult
-from local.engine.resource import ResourceState, with_secret_outputs
+from local.engine.resource import ResourceState, hidden_like, with_secret_outputs
 from local.engine.run import Reported, Run, info_of
 from local.engine.urn import is_provider
+from local.engine.values import PropertyMap
 
 
 def refresh(run: Run, *, note: str = "") -> None:
@@ -60,8 +61,7 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
     new = replace(
         old,
         id=found.id,
-        # What was only read has those inputs by which it is found.
-        inputs=old.inputs if found.inputs is None or old.external else found.inputs,
+        inputs=_inputs(old, found.inputs, plain=not provider.accepts_secrets),
         outputs=found.outputs,
         init_errors=(),
     )
@@ -88,3 +88,11 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
     if wanted:
         detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
     return StepInfo(Op.UPDATE, old.urn, old.type, old, new, detailed=detailed, hidden=is_hidden(old))
+
+
+def _inputs(old: ResourceState, read: PropertyMap | None, *, plain: bool) -> PropertyMap:
+    """What was read, or the old ones; what was secret in these stays so where the provider knows of no secrets."""
+    # What was only read has those inputs by which it is found.
+    if read is None or old.external:
+        return old.inputs
+    return {k: hidden_like(v, old.inputs.get(k)) for k, v in read.items()} if plain else read

@@ -260,18 +260,19 @@ def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> Resour
     """
     outputs = resource.outputs
     if from_inputs:
-        outputs = {k: _like(v, resource.inputs.get(k)) for k, v in outputs.items()}
+        outputs = {k: hidden_like(v, resource.inputs.get(k)) for k, v in outputs.items()}
     named = resource.additional_secret_outputs
     return replace(resource, outputs={k: _wrap(v) if k in named else v for k, v in outputs.items()})
 
 
-def _like(output: Value, given: Value) -> Value:
+def hidden_like(output: Value, given: Value) -> Value:
+    """The output with that wrapped which is secret where it was given."""
     if isinstance(given, Secret):
         return _wrap(output)
     if isinstance(output, dict) and isinstance(given, dict):
-        return {k: _like(v, given.get(k)) for k, v in output.items()}
+        return {k: hidden_like(v, given.get(k)) for k, v in output.items()}
     if isinstance(output, list) and isinstance(given, list) and len(output) == len(given):
-        return [_like(v, g) for v, g in zip(output, given, strict=True)]
+        return [hidden_like(v, g) for v, g in zip(output, given, strict=True)]
     return output
 
 

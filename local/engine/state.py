@@ -198,6 +198,8 @@ class Store:
                 return
             _write(self._directory, self._document())
             self._journal.remove()
+            # As they are counted when this is read again: the journal from here on ends them by these numbers.
+            self.snapshot.pending = _numbered(self.snapshot.pending.values())
 
     def _document(self, *, show_secrets: bool = False) -> Json:
         return _document(self.snapshot, self._crypter, self._salt, self._clock(), show_secrets=show_secrets)
@@ -225,13 +227,18 @@ def _remove(snapshot: Snapshot, key: tuple[str, str], ends: int | None) -> None:
         snapshot.pending.pop(ends, None)
 
 
+def _numbered(pending: Iterable[PendingOperation]) -> dict[int, PendingOperation]:
+    return dict(enumerate(pending, start=1))
+
+
 def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
     """What the `deployment` of an export holds. Raises SecretsError; KeyError, TypeError, ValueError if it is none."""
     snapshot = Snapshot()
     for data in deployment.get("resources") or ():
         _put(snapshot, from_json(data, crypter))
-    for number, data in enumerate(deployment.get("pending_operations") or (), start=1):
-        snapshot.pending[number] = _pending_from_json(data, crypter)
+    snapshot.pending = _numbered(
+        _pending_from_json(data, crypter) for data in deployment.get("pending_operations") or ()
+    )
     return snapshot
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -355,3 +356,22 @@ def until(condition: Any) -> None:
             pass
         time.sleep(0.02)
     raise AssertionError("did not happen within 60 s")
+
+
+def test_what_a_run_resolved_stays_resolved_when_that_run_is_killed_too(stack: Any, kit: Any) -> None:
+    def made(size: int) -> Any:
+        return lambda: [kit.Thing("b", size=size), kit.Thing("a", pulumi.ResourceOptions(delete_before_replace=True))]
+
+    stack.up(lambda: [kit.Thing("b", size=1), kit.Thing("a", kind="old")])
+    # The number of what is pending is another one in the next run's journal than in the state that it is folded into.
+    stack.cloud.after["delete a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(made(2))
+    stack.cloud.after["update b"] = Killed()
+    with suppress(Killed):
+        stack.up(made(3))
+    stack.cloud.calls.clear()
+
+    assert stack.up(made(4)).ok
+    assert stack.cloud.asked("delete") == []
+    assert stack.up(made(4)).counts == {"same": 3}
