@@ -436,6 +436,19 @@ def test_a_destroy_with_the_program_takes_the_providers_settings_from_it(stack: 
     assert [config["token"] for config in stack.cloud.configs] == ["two"] and stack.cloud.objects == {}
 
 
+def test_a_destroy_with_the_program_may_be_previewed(stack: Any, kit: Any) -> None:
+    log = Log(stack.cloud.calls)
+
+    def program() -> object:
+        return kit.Thing("machine", ResourceOptions(hooks=log.all()))
+
+    stack.up(program)
+    stack.cloud.calls.clear()
+    outcome = stack.destroy(program, preview_only=True)
+    assert outcome.ok and outcome.counts == {"delete": 2}
+    assert steps(stack) == [] and list(stack.cloud.objects) == ["machine-a"]
+
+
 def test_a_program_that_fails_destroys_nothing(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("machine"))
 

@@ -161,11 +161,28 @@ def test_it_may_be_replaced_and_deleted_with_another(stack: Any, kit: Any) -> No
     assert (machine.replace_with, machine.deleted_with) == ((network.urn,), network.urn)
 
 
-def test_a_provider_may_be_set(stack: Any, kit: Any) -> None:
-    class Cloud(pulumi.ProviderResource):
-        def __init__(self, name: str) -> None:
-            super().__init__("memory", name, {})
+class Cloud(pulumi.ProviderResource):
+    """A provider instance of the in-memory cloud."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__("memory", name, {})
+
+
+def test_a_components_providers_may_be_set_and_its_children_inherit_them(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        options = ResourceOptions(transforms=[only_of("group", setting(providers={"memory": Cloud("elsewhere")}))])
+        kit.Thing("machine", ResourceOptions(parent=kit.Group("group", options)))
+
+    assert stack.up(program).ok
+    assert "::elsewhere::" in stack.resources()["machine"].provider
+
+
+def only_of(name: str, transform: Transform) -> Transform:
+    """The transform for the resource of that name alone."""
+    return lambda args: transform(args) if args.name == name else None
+
+
+def test_a_provider_may_be_set(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("machine", ResourceOptions(transforms=[setting(provider=Cloud("elsewhere"))]))
 
