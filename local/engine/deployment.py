@@ -12,6 +12,7 @@ from dataclasses import replace
 from local.engine import pending, reading
 from local.engine import urn as urns
 from local.engine.deletion import delete_all, targeted
+from local.engine.events import UNTARGETED
 from local.engine.goal import Goal
 from local.engine.planner import (
     Op,
@@ -146,10 +147,7 @@ class Deployment:
     def _check_targets(self) -> bool:
         """Whether each target exists. Only the program says what there would be, so this comes after it."""
         run = self.run
-        unknown = run.targets.unknown({*self._olds, *self._renaming.claimed}) if run.targets else []
-        for message in unknown:
-            run.fail(message)
-        return not unknown
+        return run.targets is None or run.all_known(run.targets, {*self._olds, *self._renaming.claimed})
 
     # One resource.
 
@@ -181,7 +179,7 @@ class Deployment:
         old = self._olds.get(goal.urn)
         if old is None:
             raise Absent(goal.urn, Absence.UNTARGETED)
-        with run.step(info_of(Op.SAME, old=old, new=old)):
+        with run.step(info_of(Op.SAME, old=old, new=old, note=UNTARGETED)):
             return old
 
     def _check_needs(self, goal: ResourceState) -> None:

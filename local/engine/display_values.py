@@ -9,7 +9,7 @@ from typing import Final
 from local.engine import paths
 from local.engine.display_text import Line, Part, line
 from local.engine.display_words import word_of
-from local.engine.events import StepInfo
+from local.engine.events import UNTARGETED, StepInfo
 from local.engine.planner import Op
 from local.engine.provider import DiffKind
 from local.engine.urn import name_of
@@ -36,9 +36,9 @@ def details(step: StepInfo, *, planning: bool, refreshing: bool, diff: bool) -> 
 
 def plan_of(step: StepInfo, *, refreshing: bool) -> list[str]:
     """The lines of the plan that the step's resource carries; in a refresh of its drift."""
-    if step.new is None:
+    if step.new is None or step.note == UNTARGETED:
         return []
-    # What a refresh reads back is the plan of an earlier run.
+    # What a refresh reads back is the plan of an earlier run, as is what an untargeted resource keeps.
     return plan_lines(step.new.outputs.get(DRIFT), DRIFT) if refreshing else plan_lines(step.new.inputs.get(PLAN))
 
 

@@ -15,6 +15,8 @@ from local.engine.resource import ResourceState
 from local.engine.values import PropertyMap
 
 SHORTEST_SECRET: Final = 6
+UNTARGETED: Final = "no target"
+"""The note of a step that does nothing because of `--target`."""
 
 
 @dataclass(frozen=True, slots=True)

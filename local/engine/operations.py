@@ -168,10 +168,7 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
 
 def _exist(run: Run, asked: Targets | None) -> bool:
     """Whether the state has each resource that is asked for; if not, that is told."""
-    unknown = asked.unknown(run.store.snapshot.live()) if asked is not None else []
-    for message in unknown:
-        run.fail(message)
-    return not unknown
+    return asked is None or run.all_known(asked, run.store.snapshot.live())
 
 
 def _refreshed(run: Run, options: Options) -> bool:

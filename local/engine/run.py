@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -112,6 +112,15 @@ class Run:
         with self.lock:
             self.failed = True
         self.emit(Diagnostic("error", message, urn, position=self.positions.get(urn, "")))
+
+    def all_known(self, asked: Targets, urns: Collection[str]) -> bool:
+        """Whether each URN that is asked for is among these; tells of those that are not, and of idle patterns."""
+        for pattern in asked.idle(urns):
+            self.emit(Diagnostic("warning", f"no resource is named by {pattern!r}"))
+        unknown = asked.unknown(urns)
+        for message in unknown:
+            self.fail(message)
+        return not unknown
 
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""

@@ -33,6 +33,10 @@ class Targets:
         """An error message for each URN that is asked for and is not among these; a pattern may match nothing."""
         return [_unknown(p, urns) for p in self.patterns if "*" not in p and p not in urns]
 
+    def idle(self, urns: Collection[str]) -> list[str]:
+        """The patterns that match none of these."""
+        return [p for p in self.patterns if "*" in p and not any(re.fullmatch(_expression(p), u) for u in urns)]
+
     def with_dependents(self, resources: Iterable[ResourceState]) -> set[str]:
         """The URNs that are asked for, and all that cannot be without them, directly or through others.
 

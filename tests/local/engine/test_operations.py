@@ -169,6 +169,13 @@ def test_a_target_that_is_replaced_by_making_the_new_one_first_leaves_its_depend
     assert stack.up(chain(kit, kind="z")).counts == {"same": 4, "update": 1}, "b learns of the new address now"
 
 
+def test_a_pattern_that_names_nothing_is_told_and_nothing_is_done(stack: Any, kit: Any) -> None:
+    stack.up(chain(kit))
+    outcome = stack.up(chain(kit, size=2), targets=Targets(("**::nobody",)))
+    assert outcome.ok and outcome.counts == {"same": 5}
+    assert outcome.warnings == ["no resource is named by '**::nobody'"]
+
+
 # --replace.
 
 

@@ -47,6 +47,10 @@ def test_an_unknown_urn_is_told_with_the_nearest_and_a_pattern_may_match_nothing
     assert repr(urn("network")) in message and "shell" in message
 
 
+def test_a_pattern_that_matches_nothing_is_idle() -> None:
+    assert Targets(("**::a", "**::b", urn("c"))).idle([urn("a")]) == ["**::b"]
+
+
 def test_a_name_in_the_place_of_a_urn_is_told_the_urn() -> None:
     (message,) = Targets(("network",)).unknown([urn("network"), urn("machine")])
     assert f"a target is a URN: {urn('network')}" in message and urn("machine") not in message
