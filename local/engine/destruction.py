@@ -12,7 +12,7 @@ from local.engine.policies import Policies
 from local.engine.provider_instances import ProviderInstances
 from local.engine.resource import ResourceState
 from local.engine.run import Absence, Absent, Run, StackError
-from local.engine.values import PropertyMap, has_unknowns
+from local.engine.values import PropertyMap, Value, has_unknowns
 
 
 class Destruction(Deployment):
@@ -29,6 +29,7 @@ class Destruction(Deployment):
         if run.stopping:
             raise StackError("the run has failed already")
         urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
+        self._renaming.recognise(urn, goal)
         known = self._olds.get(urn)
         if known is None:
             raise Absent(urn, Absence.UNTARGETED)
@@ -38,6 +39,11 @@ class Destruction(Deployment):
         with run.lock:
             run.registered[urn] = known
         return known
+
+    def read(self, goal: Goal, id: Value) -> ResourceState:
+        """As `register`: what is somebody else's may be gone by now."""
+        del id
+        return self.register(goal)
 
     def register_outputs(self, urn: str, outputs: PropertyMap) -> None:
         """They are of no use any more."""

@@ -209,6 +209,8 @@ class Monitor:
             try:
                 state = self._deployment.read(goal, identity)
             except Absent as absent:
+                if absent.why is Absence.UNTARGETED:
+                    return resource_pb2.ReadResourceResponse(urn=absent.urn, unknown=True)
                 return resource_pb2.ReadResourceResponse(urn=absent.urn, result=resource_pb2.Result.FAIL)
             return resource_pb2.ReadResourceResponse(
                 urn=state.urn,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pulumi import Alias, ResourceOptions
 
 from local.engine.aliases import former_urns
@@ -243,6 +247,53 @@ def test_killed_at_any_record_of_the_journal_a_renaming_loses_and_makes_nothing(
         assert not [u for u in urns(fresh) if "old" in u]
     else:
         raise AssertionError("the run never came to its end")
+
+
+def test_a_destroy_that_runs_the_program_knows_what_was_renamed(stack: Any, kit: Any) -> None:
+    stack.up(lambda: Box(kit, "old"))
+
+    outcome = stack.destroy(lambda: Box(kit, "new", opts=ResourceOptions(aliases=[Alias(name="old")])))
+
+    assert outcome.ok and "delete new-inner" in outcome.done
+    assert stack.cloud.objects == {} and stack.open().store.snapshot.resources == {}
+
+
+# Of each of up to six resources: which earlier one is its parent, whether it is a component, whether its name begins
+# with its parent's, and whether it then gets another name or type.
+node = st.tuples(st.integers(0, 5), st.booleans(), st.booleans(), st.booleans(), st.booleans())
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nodes=st.lists(node, min_size=1, max_size=6))
+def test_whatever_is_renamed_in_a_tree_nothing_is_made_or_deleted(stack: Any, kit: Any, nodes: list[Any]) -> None:
+    def program(*, changed: bool) -> Any:
+        def run() -> None:
+            made: list[Any] = []
+            names: list[tuple[str, str]] = []
+            for index, (above, component, prefixed, renamed, retyped) in enumerate(nodes):
+                parent = made[above] if above < index else None
+                # A name that begins with its parent's follows that by itself.
+                before, now = (f"{n}-{index}" for n in names[above]) if parent and prefixed else (f"n{index}",) * 2
+                now = f"other{index}" if renamed else now
+                names.append((before, now))
+                old = Alias(name=before, type_="test:index:Old") if component and retyped else Alias(name=before)
+                aliases = [old] if changed and (renamed or (component and retyped)) else []
+                opts = ResourceOptions(parent=parent, aliases=aliases)
+                name = now if changed else before
+                if component:
+                    kind = "test:index:New" if changed and retyped else "test:index:Old"
+                    made.append(pulumi.ComponentResource(kind, name, None, opts))
+                else:
+                    made.append(kit.Thing(name, opts, size=1))
+
+        return run
+
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = type(stack)(Path(folder))
+        fresh.up(program(changed=False))
+        count = len(urns(fresh))
+        unchanged(fresh, program(changed=True))
+        assert len(urns(fresh)) == count
 
 
 # The pure parts.

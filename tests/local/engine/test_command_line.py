@@ -217,10 +217,9 @@ def test_ctrl_c_is_one_line_and_code_1(
 
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
-    from local.engine.served import Served
-
     from local.engine import operations
     from local.engine.monitor import Monitor
+    from local.engine.served import Served
 
     def run(program: Any, monitor: Monitor, on_line: Any, body: Any = None) -> str | None:
         del body

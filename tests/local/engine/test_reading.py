@@ -104,3 +104,17 @@ def test_what_was_only_read_is_made_where_the_program_declares_it(stack: Any, ki
     assert outcome.ok and outcome.counts == {"replace": 1, "same": 1}
     assert set(stack.cloud.objects) == {"theirs", "found-a"} and not stack.resources()["found"].external
     assert stack.up(lambda: kit.Thing("found", size=1)).counts == {"same": 2}
+
+
+def test_a_destroy_that_runs_the_program_needs_nothing_of_it(stack: Any, kit: Any) -> None:
+    stack.cloud.objects["theirs"] = {"size": 3}
+    stack.up(program(kit))
+    stack.cloud.objects.pop("theirs")
+
+    def more() -> None:
+        program(kit)()
+        kit.Thing("another", ResourceOptions(id="nowhere"))
+
+    outcome = stack.destroy(more)
+    assert outcome.ok, outcome.errors
+    assert stack.cloud.objects == {} and stack.open().store.snapshot.resources == {}
