@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -155,13 +156,7 @@ def seconds_of(text: str) -> float:
 
 
 def _position(position: Any, root: str) -> str:
-    uri = unquote(position.uri)
-    if not uri.startswith("file://"):
-        return ""
-    path = uri.removeprefix("file://")
-    relative = path.removeprefix(root.rstrip("/") + "/")
-    # A path outside of the project is nobody's business in a state that is shared.
-    return f"project:///{relative}#{position.line}" if relative != path else ""
+    return _told(position.uri, position.line, root)
 
 
 def _stack_trace(frames: Any, root: str) -> tuple[str, ...]:
@@ -169,3 +164,15 @@ def _stack_trace(frames: Any, root: str) -> tuple[str, ...]:
     positions = (_position(frame.pc, root) for frame in frames)
     engine = f"project:///{_ENGINE.removeprefix(root.rstrip('/') + '/')}/"
     return tuple(p for p in positions if p and "/site-packages/" not in p and not p.startswith(engine))
+
+
+@lru_cache(maxsize=1024)
+def _told(uri: str, line: int, root: str) -> str:
+    # Each resource comes with its whole stack, and these are much alike.
+    uri = unquote(uri)
+    if not uri.startswith("file://"):
+        return ""
+    path = uri.removeprefix("file://")
+    relative = path.removeprefix(root.rstrip("/") + "/")
+    # A path outside of the project is nobody's business in a state that is shared.
+    return f"project:///{relative}#{line}" if relative != path else ""
