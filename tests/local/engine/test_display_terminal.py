@@ -6,6 +6,7 @@ import fcntl
 import io
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -76,6 +77,12 @@ class Emulated:
             assert self._changed.wait_for(lambda: all(t in self.text() for t in texts), 60), self.text()
             return self.text()
 
+    def wait_until(self, text: str, *, hidden: bool = False) -> None:
+        """Wait until this is all that is shown, and the cursor is hidden or not."""
+        with self._changed:
+            shows = self._changed.wait_for(lambda: self.text() == text and self.screen.cursor.hidden is hidden, 60)
+            assert shows, (self.text(), self.screen.cursor.hidden)
+
     def close(self) -> None:
         self.stream.close()
         os.close(self.slave)
@@ -104,14 +111,14 @@ def test_lines_are_drawn_in_place_of_those_before(wide: Emulated) -> None:
     terminal.say([line("above")])
     terminal.draw([line("one"), line("two"), line("three")])
     terminal.draw([line("one"), line("2")])
-    assert wide.wait_for("2") == "above\none\n2" and wide.screen.cursor.hidden
+    wide.wait_until("above\none\n2", hidden=True)
 
     terminal.say([line("said meanwhile")])
-    assert wide.wait_for("meanwhile") == "above\nsaid meanwhile\none\n2"
+    wide.wait_until("above\nsaid meanwhile\none\n2", hidden=True)
 
     terminal.stop()
     terminal.say([line("the end")])
-    assert wide.wait_for("the end") == "above\nsaid meanwhile\nthe end" and not wide.screen.cursor.hidden
+    wide.wait_until("above\nsaid meanwhile\nthe end")
 
 
 def test_what_has_not_changed_is_not_written_again(wide: Emulated) -> None:
@@ -131,8 +138,7 @@ def test_a_smaller_window_leaves_no_rests(wide: Emulated) -> None:
     wide.wait_for("y")
     wide.resize(50, 10)
     terminal.draw([line("x" * 40), line("y" * 40)])
-    wide.wait_for("\n" + "y" * 40)
-    assert wide.text() == "x" * 40 + "\n" + "y" * 40
+    wide.wait_until("x" * 40 + "\n" + "y" * 40, hidden=True)
 
 
 def test_marks_and_wide_characters_take_their_columns() -> None:
@@ -211,7 +217,7 @@ def test_drawing_does_not_keep_a_large_run_waiting(wide: Emulated) -> None:
         display(summary(planning=False))
         shown = wide.wait_for("Duration")
     frames = wide.received.count(b"?2026h")
-    assert shown.count("node-") == 1000 and frames < 100, "many events are one drawing"
+    assert shown.count("node-") == 1000 and frames < 500, "many events are one drawing"
 
 
 class NoTerminal(io.StringIO):
@@ -304,7 +310,9 @@ def test_a_real_preview_on_a_terminal_of_any_size(project: Path, columns: int, l
     assert "+ 25 to create" in shown and "hunter2" not in shown
     if columns == 100:
         assert sum(" ├─ test:index:Group" in text or " └─ test:index:Group" in text for text in tree.splitlines()) == 24
-        assert " +     └─ test:index:Group  member-11  create" in tree
+        assert re.search(
+            r"\n \+  [├└]─ test:index:Group {5}group-11 {3}create\n \+  .  └─ .+Group  member-11  create\n", tree
+        )
     assert sum(text.startswith(" + ") for text in tree.splitlines()) == 25, "a line a resource"
     emulated.close()
 
