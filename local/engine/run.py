@@ -125,7 +125,7 @@ class Run:
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish."""
         self.interrupted = True
-        self.fail("interrupted")
+        self.fail("interrupted: what runs may finish, nothing new begins; Ctrl-C again ends at once")
 
     def count(self, step: StepInfo) -> None:
         """Count a step for the summary."""

@@ -11,6 +11,7 @@ from local.engine.display_lines import Lines, Wanted
 from local.engine.display_text import Output
 from local.engine.display_values import diff_lines, plan_lines, property_lines
 from local.engine.events import (
+    UNTARGETED,
     Diagnostic,
     PolicyEvent,
     Prelude,
@@ -72,6 +73,8 @@ def test_a_plan_stands_line_by_line_under_its_resource_also_if_nothing_else_chan
         "          ~ node/y: set",
         '                zone: null => "a"',
     ]
+    kept = replace(step(Op.SAME, resource("c"), resource("c", inputs={"plan": plan})), note=UNTARGETED)
+    assert "plan" not in text(StepDone(kept, True)), "it is of an earlier run"
     assert plan_lines(Secret(plan)) == [] and plan_lines([]) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local.engine import parallel
 from local.engine.deletion import Deletions, unprotected
 from local.engine.parallel import Independent, run_all
 from local.engine.resource import ResourceState
@@ -181,6 +183,41 @@ def test_nothing_begins_while_it_is_stopping() -> None:
 
     run_all(Independent([1, 2, 3]), do, workers=1, stopping=lambda: bool(done), interrupt=lambda: None)
     assert done == [1]
+
+
+def test_after_ctrl_c_what_runs_may_finish_and_a_second_one_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, done, interrupts = threading.Event(), list[int](), list[int]()
+    presses = iter([True, False])
+
+    def pressed(*arguments: Any, **options: Any) -> Any:
+        if next(presses, False):
+            raise KeyboardInterrupt
+        go.set()
+        return concurrent.futures.wait(*arguments, **options)
+
+    def do(item: int) -> bool:
+        assert go.wait(20)
+        done.append(item)
+        return True
+
+    def run() -> None:
+        run_all(
+            Independent([1, 2, 3]),
+            do,
+            workers=1,
+            stopping=lambda: bool(interrupts),
+            interrupt=lambda: interrupts.append(1),
+        )
+
+    monkeypatch.setattr(parallel, "wait", pressed)
+    run()
+    assert done == [1] and interrupts == [1]
+
+    presses = iter([True, True])
+    interrupts.clear()
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert interrupts == [1]
 
 
 def test_an_exception_in_a_piece_of_work_comes_out() -> None:
