@@ -154,6 +154,8 @@ class Deployment:
     def _bring_about(self, urn: str, goal: Goal) -> ResourceState:
         self._renaming.recognise(urn, goal)
         if urns.is_provider(goal.type):
+            if goal.import_id:
+                raise StackError("a provider is nothing that could be imported", urn)
             self.run.providers.check_known(urns.package_of(goal.type))
         state = self._state_of(urn, goal)
         if not self._selection.includes(state, exists=urn in self._olds):

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
@@ -107,7 +108,10 @@ def _run(
     finally:
         os.chdir(before)
         sys.path.remove(str(program.directory))
-        _wind_up(loop)
+        with warnings.catch_warnings():
+            # The SDK hands out coroutines for values that nobody will ask for once the program has failed.
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            _wind_up(loop)
         executor.shutdown(wait=True)
         loop.close()
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pulumi
 import pytest
 from pulumi import ResourceOptions
 
@@ -98,6 +99,12 @@ def test_what_still_says_import_is_not_replaced(stack: Any, kit: Any) -> None:
     assert stack.cloud.objects == {"there": {"kind": "a"}}
     assert stack.up(lambda: kit.Thing("thing", kind="b")).counts == {"replace": 1, "same": 1}
     assert stack.resources()["thing"].import_id == "" and list(stack.cloud.objects) == ["thing-b"]
+
+
+def test_a_provider_is_not_imported(stack: Any) -> None:
+    outcome = stack.preview(lambda: pulumi.ProviderResource("memory", "cloud", {}, ResourceOptions(import_="there")))
+
+    assert not outcome.ok and "a provider is nothing that could be imported" in outcome.errors[0]
 
 
 @pytest.mark.parametrize("survivors", range(4))

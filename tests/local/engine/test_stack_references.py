@@ -8,6 +8,9 @@ import pulumi
 import pytest
 import yaml
 
+from local.engine.project import PLACEHOLDER
+from local.engine.provider import ProviderError
+from local.engine.stack_references import StackReferences
 from local.engine.values import Secret
 
 pytestmark = pytest.mark.engine
@@ -112,6 +115,17 @@ def test_each_stack_has_its_own_passphrase_beside_it(stack: Any, monkeypatch: py
     (base.stack_dir / "passphrase").write_text("another")
     outcome = stack.up(reading("base"))
     assert not outcome.ok and "'base'" in outcome.errors[0] and "passphrase" in outcome.errors[0]
+
+
+def test_with_placeholder_secrets_no_passphrase_is_asked_for(stack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.beside("base").up(outputs(url="u", secret="hunter2"))
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+
+    found = StackReferences(stack.stack_dir.parent, placeholder_secrets=True).read("", "base", {"name": "base"}, {})
+
+    assert found.outputs["outputs"] == {"url": "u", "token": Secret(PLACEHOLDER)}
+    with pytest.raises(ProviderError, match="passphrase is not known"):
+        StackReferences(stack.stack_dir.parent).read("", "base", {"name": "base"}, {})
 
 
 def test_a_stack_reference_can_only_be_read(stack: Any) -> None:
