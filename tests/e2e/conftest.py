@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +13,10 @@ from tests.e2e.local_stack import ROOT, LocalStack
 
 
 @pytest.fixture(scope="module")
-def empty_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """A stack that is not up yet. Whatever the test leaves is taken down."""
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where a site of the module's own may be. Whatever the tests leave is taken down."""
     state = tmp_path_factory.mktemp("site")
-    stack_file = state / "input" / "Pulumi.local.yaml"
-    stack_file.parent.mkdir()
-    shutil.copy(ROOT / "stacks" / "Pulumi.local.yaml", stack_file)
-    stack = LocalStack(state, stack_file)
-    yield stack
+    yield state
     subprocess.run(
         [sys.executable, "-m", "local", "stop", "--state", str(state)],
         cwd=ROOT,
@@ -29,3 +25,9 @@ def empty_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack
         timeout=120,
         check=True,
     )
+
+
+@pytest.fixture(scope="module")
+def empty_stack(state_folder: Path) -> LocalStack:
+    """Stack `local`, not up yet."""
+    return LocalStack.copied(state_folder, "local")

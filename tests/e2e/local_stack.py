@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,10 +28,19 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class LocalStack:
-    """Stack `local` in a state folder of its own, with a stack file that a test may change."""
+    """A stack in a state folder of the test's own, with a stack file that the test may change."""
 
     state: Path
     stack_file: Path
+    name: str = "local"
+
+    @classmethod
+    def copied(cls, state: Path, name: str) -> LocalStack:
+        """The project's stack of this name, with a copy of its file."""
+        stack_file = state / "input" / f"Pulumi.{name}.yaml"
+        stack_file.parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "stacks" / stack_file.name, stack_file)
+        return cls(state, stack_file, name)
 
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
         """Run `python -m local VERB`; the test fails with everything printed when the exit code differs."""
@@ -45,7 +55,7 @@ class LocalStack:
         return subprocess.Popen(self._command(verb), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _command(self, verb: str) -> list[str]:
-        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(self.stack_file)]
+        where = ["--stack", self.name, "--state", str(self.state), "--config-file", str(self.stack_file)]
         return [sys.executable, "-m", "local", verb, *where]
 
     def configure(self, key: str, value: Any) -> None:
@@ -72,8 +82,7 @@ class LocalStack:
 
     def engine(self, *command: str, expect: int = 0) -> str:
         """Run the engine's own command line on the stack, as `python -m local` left it; what it says where it fails."""
-        copy = self.state / "stacks" / "local" / "Pulumi.local.yaml"
-        where = ["--stack", "local", "--state", str(self.state), "--config-file", str(copy)]
+        where = ["--stack", self.name, "--state", str(self.state), "--config-file", str(self.site_copy)]
         done = subprocess.run(
             [sys.executable, "-m", "local.engine", *command, *where],
             cwd=ROOT,
@@ -84,6 +93,11 @@ class LocalStack:
         )
         assert done.returncode == expect, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr if expect else done.stdout
+
+    @property
+    def site_copy(self) -> Path:
+        """The stack file as the site has completed it."""
+        return self.state / "stacks" / self.name / f"Pulumi.{self.name}.yaml"
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -99,8 +113,9 @@ class LocalStack:
 
     @property
     def kube(self) -> Kube:
-        """The cluster, as its administrator."""
-        (cluster,) = self.cloud.list("clusters")
+        """The stack's cluster, as its administrator."""
+        settings = yaml.safe_load(self.stack_file.read_text())
+        (cluster,) = self.cloud.list("clusters", name=settings["config"]["cloud-controller:clusterName"])
         answer = self.cloud.get_path(f"clusters/{cluster['id']}/kubeconfig")
         return Kube.from_kubeconfig(answer["kubeconfig"])
 
@@ -116,6 +131,17 @@ class LocalStack:
         """SIGKILL the one process with this name."""
         (process,) = [p for p in self.processes() if p.name == name]
         process.signal(signal.SIGKILL)
+
+    def kill_machine(self, id: str) -> None:
+        """SIGKILL the machine; its pods die with it."""
+        (process,) = [p for p in self.processes() if p.name.endswith(f"({id})")]
+        process.signal(signal.SIGKILL)
+
+    def start_stopped_machines(self) -> None:
+        """Boot the machines that are stopped, and wait until they run."""
+        for machine in self.cloud.list("machines", state="stopped"):
+            self.cloud.post(f"machines/{machine['id']}/start", {})
+            self.cloud.wait_for_state("machines", machine["id"], ["running"], 60)
 
 
 def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
-import signal
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from cloud_controller.kube import SERVICES, NotFoundError, Object
-from tests.e2e.local_stack import LocalStack, eventually, http_get
+from tests.e2e.local_stack import LocalStack, eventually
+from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-CLIENTS = 4
 EVERYWHERE = "everywhere"
 """A DaemonSet and its Service with `externalTrafficPolicy: Local`: each answer comes from the node that took it."""
 
@@ -31,51 +26,6 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
     yield empty_stack
 
 
-class Traffic:
-    """Clients that ask one URL without a pause, each time over a new connection."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._answers: list[tuple[float, str]] = []
-        self._failures: list[tuple[float, str]] = []
-        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(CLIENTS)]
-
-    @contextmanager
-    def flowing(self) -> Iterator[Traffic]:
-        """Clients ask until the block ends."""
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield self
-        finally:
-            self._stop.set()
-            for thread in self._threads:
-                thread.join()
-
-    def answers_since(self, moment: float) -> Counter[str]:
-        """How many requests that began after `moment` (monotonic) each node has answered."""
-        with self._lock:
-            return Counter(node for began, node in self._answers if began >= moment)
-
-    def failures_since(self, moment: float) -> list[str]:
-        """What went wrong with the requests that began after `moment`."""
-        with self._lock:
-            return [error for began, error in self._failures if began >= moment]
-
-    def _ask(self) -> None:
-        while not self._stop.is_set():
-            began = time.monotonic()
-            try:
-                node = str(http_get(self._url)["node"])
-                with self._lock:
-                    self._answers.append((began, node))
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                with self._lock:
-                    self._failures.append((began, repr(error)))
-
-
 def test_no_request_fails_once_a_dead_node_is_out(stack: LocalStack) -> None:
     url = stack.outputs["webUrl"]
     balancer = _load_balancer(stack, url)
@@ -84,7 +34,7 @@ def test_no_request_fails_once_a_dead_node_is_out(stack: LocalStack) -> None:
         eventually(lambda: traffic.answers_since(0).total() > 100, "traffic flows")
 
         killed = time.monotonic()
-        _kill_machine(stack, victim["id"])
+        stack.kill_machine(victim["id"])
         eventually(lambda: _is_out(stack, balancer, victim), "the health check has taken the dead node out")
         out = time.monotonic()
         eventually(lambda: traffic.answers_since(out).total() > 500, "traffic flows on")
@@ -95,7 +45,7 @@ def test_no_request_fails_once_a_dead_node_is_out(stack: LocalStack) -> None:
 
 
 def test_nodes_that_are_added_take_traffic(stack: LocalStack) -> None:
-    _start_stopped_machines(stack)
+    stack.start_stopped_machines()
     _create_everywhere(stack)
     url = eventually(lambda: _url_of(stack, EVERYWHERE), "the Service has an address")
     workers = {m["name"] for m in stack.cloud.list("machines") if m["role"] == "worker" and m["state"] == "running"}
@@ -120,17 +70,6 @@ def test_nodes_that_are_added_take_traffic(stack: LocalStack) -> None:
 def _load_balancer(stack: LocalStack, url: str) -> str:
     (found,) = [lb for lb in stack.cloud.list("load_balancers") if lb["address"] == urlsplit(url).hostname]
     return str(found["id"])
-
-
-def _kill_machine(stack: LocalStack, id: str) -> None:
-    (process,) = [p for p in stack.processes() if p.name.endswith(f"({id})")]
-    process.signal(signal.SIGKILL)
-
-
-def _start_stopped_machines(stack: LocalStack) -> None:
-    for machine in stack.cloud.list("machines", state="stopped"):
-        stack.cloud.post(f"machines/{machine['id']}/start", {})
-        stack.cloud.wait_for_state("machines", machine["id"], ["running"], 60)
 
 
 def _is_out(stack: LocalStack, balancer: str, machine: dict[str, Any]) -> bool:

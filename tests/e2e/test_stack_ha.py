@@ -1,0 +1,287 @@
+"""Stack `mycloud-ha`: production's shape on one machine. What dies, is evicted or restarted there is not noticed.
+
+The tests share one site and run in this order; from the middle on, stack `local` is up beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller.kube import (
+    LEASES,
+    NODES,
+    PODS,
+    SERVICES,
+    Informer,
+    Object,
+    TooManyRequestsError,
+)
+from local.engine.secrets import open_crypter
+from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+CCM = "cloud-controller-manager"
+CANDIDATES = f"k8s-app={CCM}"
+
+
+@pytest.fixture(scope="module")
+def stack(state_folder: Path) -> LocalStack:
+    """The stack, brought up once for the module."""
+    stack = LocalStack.copied(state_folder, "mycloud-ha")
+    stack.run("up")
+    return stack
+
+
+@pytest.fixture(scope="module")
+def neighbour(state_folder: Path) -> LocalStack:
+    """Stack `local` in the same site."""
+    neighbour = LocalStack.copied(state_folder, "local")
+    neighbour.scale_workers(1)
+    neighbour.run("up")
+    return neighbour
+
+
+def test_each_zone_has_a_machine_that_could_lead(stack: LocalStack) -> None:
+    zones = {m["name"]: m["zone"] for m in stack.cloud.list("machines") if m["role"] == "control-plane"}
+
+    nodes = [pod["spec"]["nodeName"] for pod in ready_candidates(stack)]
+
+    assert sorted(nodes) == sorted(zones)
+    assert sorted(zones.values()) == ["zone-a", "zone-b", "zone-c"]
+
+
+def test_both_load_balancers_let_this_machine_in(stack: LocalStack) -> None:
+    assert http_get(stack.outputs["webUrl"])["pod"]
+    assert b"ping" in udp_echo(stack.outputs["echoAddress"], 8053, b"ping")
+
+
+def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
+    assert stack.changes("up") == {}
+
+
+def test_an_eviction_too_many_is_refused(stack: LocalStack) -> None:
+    first, second, _ = ready_candidates(stack)
+
+    evict(stack, first)
+    with pytest.raises(TooManyRequestsError, match="disruption budget"):
+        evict(stack, second)
+
+    eventually(lambda: len(ready_candidates(stack)) == 3, "the evicted candidate is back")
+    assert second["metadata"]["uid"] in {pod["metadata"]["uid"] for pod in ready_candidates(stack)}
+
+
+def test_a_new_token_restarts_one_candidate_after_another_while_traffic_flows(stack: LocalStack) -> None:
+    before = {pod["metadata"]["uid"] for pod in ready_candidates(stack)}
+    use_new_token(stack)
+
+    with Traffic(stack.outputs["webUrl"]).flowing() as traffic, candidates_counted(stack) as ready:
+        stack.engine("up")
+        after = {pod["metadata"]["uid"] for pod in ready_candidates(stack)}
+        stack.run("up")  # the site's own token again
+
+    assert not before & after
+    # Who has just taken the lease is not ready before it knows the cluster, so there may be fewer than two.
+    assert min(ready) >= 1
+    assert traffic.failures_since(0) == []
+
+
+def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(stack: LocalStack) -> None:
+    lease = eventually(lambda: held_lease(stack), "somebody leads")
+    dead = leaders_machine(lease)
+    (machine,) = stack.cloud.list("machines", name=dead, state="running")
+
+    with Traffic(stack.outputs["webUrl"]).flowing() as traffic:
+        eventually(lambda: traffic.answers_since(0).total() > 100, "traffic flows")
+        killed = time.monotonic()
+        stack.kill_machine(machine["id"])
+        # A candidate takes a lease that was not renewed for its duration; it looks every few seconds.
+        patience = 2 * lease["spec"]["leaseDurationSeconds"]
+        new = eventually(lambda: held_lease(stack, other_than=dead), "another candidate leads", patience)
+        took_over = time.monotonic()
+        eventually(lambda: traffic.answers_since(took_over).total() > 100, "traffic flows on")
+
+    print(f"{leaders_machine(new)} leads {took_over - killed:.1f} s after {dead} died")
+    assert traffic.failures_since(0) == []
+
+
+def test_a_service_made_while_that_machine_is_dead_gets_its_load_balancer(stack: LocalStack) -> None:
+    selector = stack.kube.get(SERVICES, "web", "default")["spec"]["selector"]
+    ports = [{"port": 8081, "targetPort": "main"}]
+    spec = {"type": "LoadBalancer", "selector": selector, "ports": ports}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "late"}, "spec": spec}
+
+    stack.kube.create(SERVICES, service, "default")
+
+    url = eventually(lambda: url_of(stack, "late"), "the Service has an address")
+    eventually(lambda: answers(url), "its load balancer answers")
+    stack.kube.delete(SERVICES, "late", "default")
+    eventually(lambda: len(stack.cloud.list("load_balancers")) == 2, "its load balancer goes with it")
+
+
+def test_a_worker_added_while_that_machine_is_dead_is_initialised(stack: LocalStack) -> None:
+    stack.scale_workers(3)
+
+    stack.run("up")
+
+    node = stack.kube.get(NODES, "ha-workers-2")
+    taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+    assert node["spec"]["providerID"]
+    assert "node.cloudprovider.kubernetes.io/uninitialized" not in taints
+
+
+def test_without_that_machine_no_other_candidate_may_be_evicted(stack: LocalStack) -> None:
+    first, _ = eventually(lambda: two_ready(stack), "the dead machine's candidate counts no more")
+
+    with pytest.raises(TooManyRequestsError, match="disruption budget"):
+        evict(stack, first)
+
+
+def test_that_machine_has_a_candidate_again_once_it_is_started(stack: LocalStack) -> None:
+    stack.start_stopped_machines()
+
+    eventually(lambda: len(ready_candidates(stack)) == 3, "three candidates are ready")
+
+
+def test_two_stacks_in_one_site_do_not_disturb_each_other(stack: LocalStack, neighbour: LocalStack) -> None:
+    with Traffic(stack.outputs["webUrl"]).flowing() as traffic:
+        assert neighbour.changes("up") == {}
+        assert http_get(neighbour.outputs["webUrl"])["pod"]
+        assert stack.changes("up") == {}
+
+    assert traffic.failures_since(0) == []
+    assert {cluster["name"] for cluster in stack.cloud.list("clusters")} == {"ha", "local"}
+
+
+def test_a_protected_stack_is_not_destroyed(stack: LocalStack, neighbour: LocalStack) -> None:
+    stack.configure("protect", True)
+    stack.run("up")
+
+    stack.run("down", expect=1)
+
+    assert http_get(stack.outputs["webUrl"])["pod"]
+    assert http_get(neighbour.outputs["webUrl"])["pod"]
+
+
+def test_what_is_retained_keeps_its_address_through_a_destroy(stack: LocalStack, neighbour: LocalStack) -> None:
+    before = stack.outputs
+    stack.configure("protect", False)
+    stack.configure("retain", True)
+    stack.run("up")
+
+    stack.run("down")
+    left = {balancer["address"] for balancer in stack.cloud.list("load_balancers")}
+    stack.run("up")
+
+    assert left >= {before["webAddress"], before["echoAddress"]}
+    assert stack.outputs == before
+    eventually(lambda: answers(before["webUrl"]), "the old address answers")
+    assert http_get(neighbour.outputs["webUrl"])["pod"]
+
+
+def test_down_leaves_nothing_of_the_stack_and_all_of_the_other(stack: LocalStack, neighbour: LocalStack) -> None:
+    stack.configure("retain", False)
+    stack.run("up")
+
+    stack.run("down")
+
+    cloud = neighbour.cloud
+    (cluster,) = cloud.list("clusters")
+    (network,) = cloud.list("networks")
+    assert (cluster["name"], network["name"]) == ("local", "local")
+    assert {b["tags"]["kubernetes.io/cluster"] for b in cloud.list("load_balancers")} == {cluster["id"]}
+    living = [m["name"] for m in cloud.list("machines") if m["state"] != "terminated"]
+    assert sorted(living) == ["local-control-plane-0", "local-workers-0"]
+    assert http_get(neighbour.outputs["webUrl"])["pod"]
+
+
+def test_the_last_stack_takes_the_site_with_it(stack: LocalStack, neighbour: LocalStack) -> None:
+    processes = stack.processes()
+    assert stack.running(processes)
+
+    neighbour.run("down")
+
+    assert stack.running(processes) == []
+
+
+# --------------------------------------------------------------------------------------------------------- helpers
+
+
+def ready_candidates(stack: LocalStack) -> list[Object]:
+    pods = stack.kube.list(PODS, "kube-system", label_selector=CANDIDATES).items
+    return [pod for pod in pods if is_ready(pod)]
+
+
+def two_ready(stack: LocalStack) -> list[Object] | None:
+    ready = ready_candidates(stack)
+    return ready if len(ready) == 2 else None
+
+
+def is_ready(pod: Object) -> bool:
+    conditions = {c["type"]: c["status"] for c in pod.get("status", {}).get("conditions", [])}
+    return conditions.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
+
+
+def evict(stack: LocalStack, pod: Object) -> None:
+    metadata = {"name": pod["metadata"]["name"], "namespace": "kube-system"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    stack.kube.create(PODS, eviction, "kube-system", name=metadata["name"], subresource="eviction")
+
+
+def held_lease(stack: LocalStack, *, other_than: str = "") -> Object | None:
+    lease = stack.kube.get(LEASES, CCM, "kube-system")
+    return lease if lease["spec"].get("holderIdentity") and leaders_machine(lease) != other_than else None
+
+
+def leaders_machine(lease: Object) -> str:
+    return str(lease["spec"]["holderIdentity"]).rpartition("_")[0]
+
+
+def url_of(stack: LocalStack, name: str) -> str | None:
+    service = stack.kube.get(SERVICES, name, "default")
+    ingress = service["status"]["loadBalancer"].get("ingress") or []
+    return f"http://{ingress[0]['ip']}:{service['spec']['ports'][0]['port']}" if ingress else None
+
+
+def use_new_token(stack: LocalStack) -> None:
+    """As `pulumi config set --secret mycloudToken` does, with a token that mycloud has just issued."""
+    token = stack.cloud.post("admin/tokens", {"ttl_seconds": 3600})["token"]
+    settings = yaml.safe_load(stack.site_copy.read_text())
+    passphrase = (stack.site_copy.parent / "passphrase").read_text().strip()
+    crypter = open_crypter(passphrase, settings["encryptionsalt"])
+    settings["config"]["cloud-controller:mycloudToken"] = {"secure": crypter.encrypt(token)}
+    stack.site_copy.write_text(yaml.safe_dump(settings))
+
+
+@contextmanager
+def candidates_counted(stack: LocalStack) -> Iterator[list[int]]:
+    """How many candidates were ready after each change of one."""
+    counts: list[int] = []
+    ready: dict[str, bool] = {}
+    lock = threading.Lock()
+
+    def note(_type: Any, old: Object | None, new: Object | None) -> None:
+        pod = new or old
+        assert pod is not None
+        with lock:
+            ready[pod["metadata"]["uid"]] = new is not None and is_ready(new)
+            if informer.synced:
+                counts.append(sum(ready.values()))
+
+    informer = Informer(stack.kube, PODS, "kube-system", label_selector=CANDIDATES)
+    informer.add_handler(note)
+    informer.start()
+    informer.wait_synced(30)
+    try:
+        yield counts
+    finally:
+        informer.stop()

@@ -1,0 +1,59 @@
+"""Clients of a load balancer, and what they noticed."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.local_stack import http_get
+
+CLIENTS = 4
+
+
+class Traffic:
+    """Clients that ask one URL without a pause, each time over a new connection."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._answers: list[tuple[float, str]] = []
+        self._failures: list[tuple[float, str]] = []
+        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(CLIENTS)]
+
+    @contextmanager
+    def flowing(self) -> Iterator[Traffic]:
+        """Clients ask until the block ends."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join()
+
+    def answers_since(self, moment: float) -> Counter[str]:
+        """How many requests that began after `moment` (monotonic) each node has answered."""
+        with self._lock:
+            return Counter(node for began, node in self._answers if began >= moment)
+
+    def failures_since(self, moment: float) -> list[str]:
+        """What went wrong with the requests that began after `moment`."""
+        with self._lock:
+            return [error for began, error in self._failures if began >= moment]
+
+    def _ask(self) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                node = str(http_get(self._url)["node"])
+                with self._lock:
+                    self._answers.append((began, node))
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                with self._lock:
+                    self._failures.append((began, repr(error)))
