@@ -72,7 +72,8 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     wished = _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
     detailed |= {p: replace(detailed[p], kind=detailed[p].kind.replacing) for p in wished if p in detailed}
     replace_keys += wished
-    if old.provider and new.provider and provider_changed(old.provider, new.provider):
+    elsewhere = bool(old.provider and new.provider) and provider_changed(old.provider, new.provider)
+    if elsewhere:
         replace_keys.append("provider")
     asked = ["replacementTrigger"] if triggered(old.replacement_trigger, new.replacement_trigger) else []
     asked += forced
@@ -86,8 +87,9 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
             )
         first = new.delete_before_replace
         if first is None:
-            # Providers here tell a repeated create by its inputs: for the same ones they hand out the old object.
-            first = diff.delete_before_replace or (bool(asked) and not changed)
+            # Providers here tell a repeated create by its inputs: for the same ones they hand out the old object. In
+            # another place, such as another cluster, no name is taken yet.
+            first = not elsewhere and (diff.delete_before_replace or (bool(asked) and not changed))
         return Decision(Op.REPLACE, detailed, tuple(dict.fromkeys(replace_keys)), first)
     if changed or old.init_errors:
         return Decision(Op.UPDATE, detailed)

@@ -59,7 +59,8 @@ def diff_inputs(
     """How new inputs differ from the old ones, by field.
 
     `mutable_data`: a ConfigMap's or Secret's data changes in place (the provider options enableConfigMapMutable and
-    enableSecretMutable). A replacement deletes first if the new object would have the old one's name.
+    enableSecretMutable). A replacement, whoever decides on it, deletes first if the new object would have the old
+    one's name.
     """
     forced = [paths.parse(path) for path in (*_METADATA, *_replacing(api, mutable_data))]
     in_place = [paths.parse(path) for path in _POD_IN_PLACE] if api.kind == "Pod" else []

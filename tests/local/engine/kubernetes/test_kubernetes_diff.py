@@ -24,7 +24,7 @@ def diff(
 
 
 def test_equal_inputs_are_no_change() -> None:
-    assert diff("core/v1:ConfigMap", NAMED, NAMED) == DiffResult(changed=False)
+    assert diff("core/v1:ConfigMap", NAMED, NAMED) == DiffResult(changed=False, delete_before_replace=True)
 
 
 def test_changed_data_replaces_an_automatically_named_config_map_by_a_new_one_first() -> None:
