@@ -116,7 +116,8 @@ def delete_one(
 
 
 def _is_managed(resource: ResourceState) -> bool:
-    return resource.custom and not resource.external and not is_provider(resource.type)
+    gone = resource.pending_replacement
+    return resource.custom and not resource.external and not gone and not is_provider(resource.type)
 
 
 def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:

@@ -76,6 +76,8 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     if elsewhere:
         replace_keys.append("provider")
     asked = ["replacementTrigger"] if triggered(old.replacement_trigger, new.replacement_trigger) else []
+    if old.taint:
+        asked.append("taint")
     asked += forced
     replace_keys += asked
     if replace_keys:

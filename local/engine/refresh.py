@@ -37,7 +37,7 @@ def refresh(run: Run, *, note: str = "") -> None:
 
 
 def _refresh_one(run: Run, old: ResourceState, note: str) -> bool:
-    if not old.custom or is_provider(old.type):
+    if not old.custom or is_provider(old.type) or old.pending_replacement:
         run.count(info_of(Op.SAME, old=old, new=old))
         return True
     try:

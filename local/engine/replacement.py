@@ -49,7 +49,7 @@ class Replacement:
             self.deleted.add(resource.urn)
 
     def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
-        if resource.external:
+        if resource.external or resource.pending_replacement:
             return False
         if resource.provider.rpartition("::")[0] in replaced or replaced & {*resource.replace_with}:
             return True

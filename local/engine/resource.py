@@ -53,6 +53,10 @@ class ResourceState:
     """Where this value changes, the resource is replaced; None is no value."""
     delete: bool = False
     """Replaced already, still to be deleted."""
+    pending_replacement: bool = False
+    """Deleted already, still to be made anew: so the CLI leaves what it deletes first and then fails to make."""
+    taint: bool = False
+    """To be replaced by the next update, as `pulumi state taint` asks for."""
     additional_secret_outputs: tuple[str, ...] = ()
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
@@ -133,6 +137,8 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
         hide_diffs=_texts(left, "hideDiff"),
         delete=bool(left.pop("delete", False)),
+        pending_replacement=bool(left.pop("pendingReplacement", False)),
+        taint=bool(left.pop("taint", False)),
         additional_secret_outputs=_texts(left, "additionalSecretOutputs"),
         ignore_changes=_texts(left, "ignoreChanges"),
         replace_on_changes=_texts(left, "replaceOnChanges"),
@@ -215,6 +221,8 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
     timeouts = {k: v for k in ("create", "update", "delete") if (v := getattr(r.timeouts, k))}
     optional: dict[str, Json] = {
         "delete": r.delete,
+        "pendingReplacement": r.pending_replacement,
+        "taint": r.taint,
         "id": UNKNOWN_TEXT if r.id is UNKNOWN else r.id,
         "type": r.type,
         "inputs": value(_sorted(r.inputs)),

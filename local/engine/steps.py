@@ -58,10 +58,11 @@ class Steps:
         if importing.is_wanted(old, import_id):
             return self._import(provider, old, goal, import_id)
         raw = goal.inputs
-        if old is None or old.external:
+        if old is None or old.external or old.pending_replacement:
             # What was only read is somebody else's: it is no longer referred to, and one of our own is made.
-            goal = self.police(replace(goal, inputs=self._check(provider, goal, {}, raw)))
-            return self._create(goal, StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal), old)
+            goal = self.police(replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}))
+            step = StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal)
+            return self._create(goal, step, old if old is not None and old.external else None)
         kept = keep_old(raw, old.inputs, goal.ignore_changes)
         goal = self.police(replace(goal, inputs=self._check(provider, goal, old.inputs, kept)))
         decision = self._decide(provider, old, goal)
@@ -85,7 +86,7 @@ class Steps:
             self._refuse_to_replace_imported(goal.urn)
         # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's, and the
         # program's value of what it ignores the changes of.
-        return self._replace(old, replace(goal, inputs=self._check(provider, goal, {}, raw)), decision)
+        return self._replace(old, replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}), decision)
 
     def _import(
         self, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -207,3 +208,40 @@ def test_what_is_not_shown_of_a_difference_stands_in_the_state(stack: Any, kit: 
 
     exported = stack.open().store.export()["deployment"]["resources"]
     assert next(r for r in exported if r["urn"].endswith("::thing"))["hideDiff"] == ["blob"]
+
+
+# What the CLI left in a state that it exported.
+
+
+def mark(stack: Any, name: str, **fields: Any) -> None:
+    path = stack.stack_dir / "state.json"
+    document = json.loads(path.read_text())
+    resource = next(r for r in document["deployment"]["resources"] if r["urn"].endswith(f"::{name}"))
+    resource.update(fields)
+    path.write_text(json.dumps(document))
+
+
+def test_a_tainted_resource_is_replaced_once(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", size=1))
+    mark(stack, "thing", taint=True)
+
+    assert replaced(stack, lambda: kit.Thing("thing", size=1)).counts == {"replace": 1, "same": 1}
+    assert stack.cloud.asked("create", "delete") == ["delete thing", "create thing"]
+
+
+def test_what_was_deleted_to_be_replaced_is_only_made(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", size=1))
+    mark(stack, "thing", pendingReplacement=True)
+    del stack.cloud.objects["thing-a"]
+
+    assert stack.refresh().counts == {"same": 2}
+    assert replaced(stack, lambda: kit.Thing("thing", size=1)).counts == {"replace": 1, "same": 1}
+    assert stack.cloud.asked("create", "delete") == ["create thing"]
+
+
+def test_what_was_deleted_to_be_replaced_and_is_no_longer_wanted_is_forgotten(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", size=1))
+    mark(stack, "thing", pendingReplacement=True)
+
+    assert stack.destroy().ok
+    assert stack.cloud.asked("delete") == [] and stack.open().store.snapshot.resources == {}
