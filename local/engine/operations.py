@@ -144,7 +144,9 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
         opened.cleanup.callback(policies.close)
         pending.resolve(run, creates=name == "destroy")
-        if not _refreshed(run, options) or not _exist(run, run.replaces):
+        # What there would be to target only the program says, unless it only helps to delete.
+        asked = run.targets if name == "destroy" else run.replaces
+        if not _refreshed(run, options) or not _exist(run, asked):
             return opened.end(run.stack_outputs())
         if name == "destroy":
             deployment: Deployment = Destruction(run, partial(_delete, run, options))

@@ -392,7 +392,9 @@ def test_a_destroy_of_targets_takes_along_only_what_was_asked_for(stack: Any, ki
     stack.up(chain(kit))
     outcome = stack.destroy(targets=at("b"))
     assert not outcome.ok and "--target-dependents" in outcome.errors[0] and not stack.cloud.asked("delete")
-    assert not stack.destroy(targets=at("nobody")).ok
+    for program in (None, chain(kit)):
+        unknown = stack.destroy(program, targets=at("nobody"))
+        assert not unknown.ok and "could not be found" in unknown.errors[0]
     assert stack.destroy(targets=at("b", dependents=True)).ok
     assert set(sizes(stack)) == {"a", "other"} and stack.resources()["test-dev"].outputs
 
