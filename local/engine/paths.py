@@ -78,6 +78,8 @@ def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[s
     Raises PathError, naming them all, for paths whose value cannot be put or taken away: what holds it is only in one
     of the two, or it is an element more or less of a list.
     """
+    if not ignored:
+        return news
     result: dict[str, Value] = copy.deepcopy(news)
     stuck = [text for text in ignored if not _keep(result, olds, parse(text))]
     if stuck:
