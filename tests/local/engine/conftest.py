@@ -34,6 +34,7 @@ from local.engine.provider import (
 )
 from local.engine.resource import ResourceState
 from local.engine.session import Request, Session, open_session
+from local.engine.state_import import problems
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 from tests.local.engine.sample_program import Ran, Sample, replay
@@ -310,7 +311,11 @@ class StackUnderTest:
             run_program=partial(run_in_process, body=program),
             **more,
         )
-        return Outcome(operation(self.request, options, events.append), events)
+        outcome = Outcome(operation(self.request, options, events.append), events)
+        # However a run goes, what it leaves is a state that the CLI would take.
+        exported = self.open().store.export()["deployment"]
+        assert list(problems(exported, "test", self.request.stack)) == []
+        return outcome
 
 
 @pytest.fixture
