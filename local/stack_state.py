@@ -11,7 +11,8 @@ from typing import Any
 
 from local.engine.resource import mask
 from local.engine.session import PlaceholderCrypter
-from local.engine.state import Snapshot, StateError, Store, snapshot_of
+from local.engine.snapshot import Snapshot
+from local.engine.state import StateError, Store, snapshot_of
 from local.engine.urn import STACK_TYPE
 from local.pulumi_cli import BACKEND_FOLDER
 

@@ -9,7 +9,7 @@ from local.engine.planner import provider_changed
 from local.engine.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.resource import ResourceState, with_secret_outputs
 from local.engine.run import Run
-from local.engine.state import Operation
+from local.engine.snapshot import Operation
 
 
 def create(

@@ -11,7 +11,7 @@ from local.engine.planner import Op, check_protection, goes_with
 from local.engine.provider import OutcomeUnknown, ProviderError
 from local.engine.resource import ResourceState
 from local.engine.run import Reported, Run, info_of
-from local.engine.state import Operation
+from local.engine.snapshot import Operation
 from local.engine.targets import needed_by
 from local.engine.urn import is_provider
 

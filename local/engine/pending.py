@@ -19,7 +19,7 @@ from local.engine.planner import Op
 from local.engine.provider import PartialFailure, ProviderError
 from local.engine.resource import ResourceState
 from local.engine.run import Run, StackError, info_of
-from local.engine.state import Operation, PendingOperation, in_order
+from local.engine.snapshot import Operation, PendingOperation, in_order
 
 ADOPT_SECONDS = 5.0
 """How long an object that is only looked for, to be read or deleted, may take to become ready: it need not be."""

@@ -12,17 +12,16 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from local.engine.journal import Journal, entries
-from local.engine.references import following
 from local.engine.resource import ResourceState, from_json, to_json, to_plain_json
 from local.engine.secrets import Crypter
+from local.engine.snapshot import Operation, PendingOperation, Snapshot
 
 STATE_FILE: Final = "state.json"
 BACKUP_FILE: Final = "state.json.bak"
@@ -36,76 +35,6 @@ Json = Any
 
 class StateError(Exception):
     """The state cannot be read; the message names the file."""
-
-
-class Operation(StrEnum):
-    """What was being done to a resource when the run ended."""
-
-    CREATING = "creating"
-    UPDATING = "updating"
-    DELETING = "deleting"
-    READING = "reading"
-    IMPORTING = "importing"
-
-
-@dataclass(frozen=True, slots=True)
-class PendingOperation:
-    """A side effect that was begun; `resource` is as it was meant to be."""
-
-    operation: Operation
-    resource: ResourceState
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """The resources, in an order in which each stands after what it needs, and the operations whose end is unknown."""
-
-    resources: dict[tuple[str, str], ResourceState] = field(default_factory=dict)
-    pending: dict[int, PendingOperation] = field(default_factory=dict)
-
-    def rename(self, old: str, renamed: ResourceState) -> None:
-        """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
-        for key, resource in list(self.resources.items()):
-            self.resources[key] = following(resource, old, renamed.urn)
-        for number, pending in list(self.pending.items()):
-            self.pending[number] = replace(pending, resource=following(pending.resource, old, renamed.urn))
-        self.resources.pop((old, ""), None)
-        self.resources[renamed.key] = renamed
-
-    def all(self) -> list[ResourceState]:
-        """A copy: other threads go on changing the snapshot."""
-        return list(self.resources.values())
-
-    def live(self) -> dict[str, ResourceState]:
-        """The resources by URN, without those that only wait for their deletion."""
-        return {r.urn: r for r in self.all() if not r.delete}
-
-    def ordered(self) -> list[ResourceState]:
-        """The resources, each after whatever it needs; otherwise in the order in which they came."""
-        return in_order(self.all())
-
-
-def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
-    """Sort so that each stands after what it needs; the order of the rest stays. Cycles are left as they come."""
-    items = list(resources)
-    by_urn: dict[str, list[ResourceState]] = {}
-    for item in items:
-        by_urn.setdefault(item.urn, []).append(item)
-    done: dict[tuple[str, str], ResourceState] = {}
-    visiting: set[tuple[str, str]] = set()
-
-    def visit(item: ResourceState) -> None:
-        if item.key in done or item.key in visiting:
-            return
-        visiting.add(item.key)
-        for urn in sorted(item.requires()):
-            for needed in by_urn.get(urn, ()):
-                visit(needed)
-        done[item.key] = item
-
-    for item in items:
-        visit(item)
-    return list(done.values())
 
 
 class Store:
@@ -171,7 +100,7 @@ class Store:
             if doomed is not None:
                 entry["condemned"] = to_json(doomed, self._crypter)
             self._journal.append(entry)
-            _put(self.snapshot, resource, ends, doomed)
+            self.snapshot.put(resource, ends, doomed)
 
     def rename(self, old: str, renamed: ResourceState) -> None:
         """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
@@ -183,7 +112,7 @@ class Store:
         """Forget a resource."""
         with self._lock:
             self._journal.append({"op": "remove", "key": list(resource.key), "ends": ends})
-            _remove(self.snapshot, resource.key, ends)
+            self.snapshot.remove(resource.key, ends)
 
     def export(self, *, show_secrets: bool = False) -> Json:
         """The state as `pulumi stack export` prints it; `pulumi stack import` takes it."""
@@ -210,23 +139,6 @@ class Store:
             self._journal.close()
 
 
-def _put(
-    snapshot: Snapshot, resource: ResourceState, ends: int | None = None, doomed: ResourceState | None = None
-) -> None:
-    # What is known keeps its place; `ordered` mends what stands before something that it needs.
-    snapshot.resources[resource.key] = resource
-    if doomed is not None:
-        snapshot.resources[doomed.key] = doomed
-    if ends is not None:
-        snapshot.pending.pop(ends, None)
-
-
-def _remove(snapshot: Snapshot, key: tuple[str, str], ends: int | None) -> None:
-    snapshot.resources.pop(key, None)
-    if ends is not None:
-        snapshot.pending.pop(ends, None)
-
-
 def _numbered(pending: Iterable[PendingOperation]) -> dict[int, PendingOperation]:
     return dict(enumerate(pending, start=1))
 
@@ -235,7 +147,7 @@ def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
     """What the `deployment` of an export holds. Raises SecretsError; KeyError, TypeError, ValueError if it is none."""
     snapshot = Snapshot()
     for data in deployment.get("resources") or ():
-        _put(snapshot, from_json(data, crypter))
+        snapshot.put(from_json(data, crypter))
     snapshot.pending = _numbered(
         _pending_from_json(data, crypter) for data in deployment.get("pending_operations") or ()
     )
@@ -266,9 +178,9 @@ def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
             snapshot.pending.pop(entry["number"], None)
         case "put":
             doomed = from_json(entry["condemned"], crypter) if "condemned" in entry else None
-            _put(snapshot, from_json(entry["resource"], crypter), entry["ends"], doomed)
+            snapshot.put(from_json(entry["resource"], crypter), entry["ends"], doomed)
         case "remove":
-            _remove(snapshot, _key(entry), entry["ends"])
+            snapshot.remove(_key(entry), entry["ends"])
         case "rename":
             snapshot.rename(entry["old"], from_json(entry["resource"], crypter))
         case other:

@@ -25,7 +25,6 @@ _SHOWN: Final = 10
 _KNOWN: Final = frozenset({"manifest", "secrets_providers", "resources", "pending_operations", "metadata"})
 _NOT_DONE: Final = {
     "viewOf": "is a view of another resource: no provider of this engine makes views",
-    "taint": "is tainted: this engine would not replace it",
     "refreshBeforeUpdate": "is to be refreshed before each update: this engine would not do that",
 }
 

@@ -248,7 +248,7 @@ def test_what_is_no_export_is_refused_even_by_force(stack: Any, document: Any, s
         ([a_provider(), a_thing(provider=f"{PROVIDER}::other")], f"its provider {PROVIDER}::other is missing"),
         ([a_thing(), a_thing()], "it is there twice"),
         ([a_thing(viewOf=ROOT)], "is a view of another resource"),
-        ([a_thing(taint=True)], "is tainted"),
+        ([a_thing(refreshBeforeUpdate=True)], "is to be refreshed before each update"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_resource(resources: list[dict[str, Any]], said: str) -> None:
