@@ -69,7 +69,12 @@ def goal_of(request: Any, root: str) -> Goal:
         ignore_changes=tuple(request.ignoreChanges),
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace if request.deleteBeforeReplaceDefined else None,
-        timeouts=Timeouts(seconds_of(timeouts.create), seconds_of(timeouts.update), seconds_of(timeouts.delete)),
+        timeouts=Timeouts(
+            seconds_of(timeouts.create),
+            seconds_of(timeouts.update),
+            seconds_of(timeouts.delete),
+            seconds_of(timeouts.read),
+        ),
         resource_hooks=binding_of(request.hooks),
         source_position=_position(request.sourcePosition, root),
         stack_trace=_stack_trace(request.stackTrace.frames, root),

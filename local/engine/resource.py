@@ -14,6 +14,8 @@ from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNO
 
 Json = Any
 
+_TIMEOUTS: Final = ("create", "update", "delete", "read")
+
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
@@ -22,6 +24,7 @@ class Timeouts:
     create: float = 0
     update: float = 0
     delete: float = 0
+    read: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         additional_secret_outputs=_texts(left, "additionalSecretOutputs"),
         ignore_changes=_texts(left, "ignoreChanges"),
         replace_on_changes=_texts(left, "replaceOnChanges"),
-        timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in ("create", "update", "delete")}),
+        timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in _TIMEOUTS}),
         resource_hooks={k: tuple(v) for k, v in (left.pop("resourceHooks", None) or {}).items() if v},
         init_errors=_texts(left, "initErrors"),
         source_position=left.pop("sourcePosition", ""),
@@ -218,7 +221,7 @@ def _encode(value: Value, on_secret: Callable[[Secret], Json]) -> Json:
 
 def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
     r = resource
-    timeouts = {k: v for k in ("create", "update", "delete") if (v := getattr(r.timeouts, k))}
+    timeouts = {k: v for k in _TIMEOUTS if (v := getattr(r.timeouts, k))}
     optional: dict[str, Json] = {
         "delete": r.delete,
         "pendingReplacement": r.pending_replacement,

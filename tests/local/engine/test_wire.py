@@ -99,7 +99,7 @@ def test_a_resource_comes_back_from_the_state_with_all_its_options() -> None:
         additional_secret_outputs=("c",),
         ignore_changes=("x",),
         replace_on_changes=("y",),
-        timeouts=Timeouts(create=300),
+        timeouts=Timeouts(create=300, read=20),
         init_errors=("not ready",),
         source_position="project:///x.py#1",
         stack_trace=("project:///x.py#1", "", "project:///__main__.py#9"),
