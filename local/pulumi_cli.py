@@ -48,6 +48,7 @@ class PulumiCli:
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)]),
             "PULUMI_BACKEND_URL": (self.stack_dir / BACKEND_FOLDER).as_uri(),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DIY_BACKEND_GZIP": "false",  # stack_state.py reads what it writes
         }
         if not {PASSPHRASE_VARIABLE, f"{PASSPHRASE_VARIABLE}_FILE"} & set(inherited):
             own[f"{PASSPHRASE_VARIABLE}_FILE"] = str(self.stack_dir / PASSPHRASE_FILE)
@@ -61,7 +62,7 @@ class PulumiCli:
         """The call for preview, up, refresh or destroy."""
         return [
             command,
-            *(("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file))),
+            *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
             *(() if command == "preview" else ("--yes",)),
             *options,
         ]
