@@ -325,7 +325,7 @@ def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> No
     assert wide.screen.cursor.hidden
     # The first lets what runs finish, and this program never does.
     process.send_signal(signal.SIGINT)
-    wide.wait_for("error: interrupted\nResources: none yet")
+    wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 1
     wide.wait_for("error: interrupted; the next run goes on from here")
