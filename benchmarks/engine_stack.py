@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.engine.secrets import PASSPHRASE_VARIABLE, new_crypter
+from local.engine.stack.secrets import PASSPHRASE_VARIABLE, new_crypter
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 STACK = PASSPHRASE = "benchmark"

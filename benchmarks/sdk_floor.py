@@ -12,9 +12,9 @@ from typing import Any
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
-from local.engine.monitor import FEATURES
-from local.engine.program import ProgramRun, run_in_process
-from local.engine.project import load_project, load_stack_file, resolve
+from local.engine.program.monitor import FEATURES
+from local.engine.program.runner import ProgramRun, run_in_process
+from local.engine.stack.project import load_project, load_stack_file, resolve
 
 
 class Echo:

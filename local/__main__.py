@@ -21,8 +21,8 @@ from typing import Final
 
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
-from local.engine.secrets import SecretsError
-from local.engine.state import StateError
+from local.engine.stack.secrets import SecretsError
+from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site, SiteError

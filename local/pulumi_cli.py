@@ -18,8 +18,8 @@ from typing import Final
 
 import yaml
 
-from local.engine.secrets import PASSPHRASE_VARIABLE
-from local.engine.session import PASSPHRASE_FILE
+from local.engine.stack.secrets import PASSPHRASE_VARIABLE
+from local.engine.stack.session import PASSPHRASE_FILE
 from local.mycloud.state_folder import write_private
 
 BACKEND_FOLDER: Final = "pulumi"

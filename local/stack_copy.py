@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from local.engine.secrets import PASSPHRASE_VARIABLE, PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.engine.stack.secrets import PASSPHRASE_VARIABLE, PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.mycloud.state_folder import write_private
 
 NAMESPACE = "cloud-controller"

@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from local.engine.resource import mask
-from local.engine.session import PlaceholderCrypter
-from local.engine.snapshot import Snapshot
-from local.engine.state import StateError, Store, snapshot_of
+from local.engine.stack.resource import mask
+from local.engine.stack.session import PlaceholderCrypter
+from local.engine.stack.snapshot import Snapshot
+from local.engine.stack.state import StateError, Store, snapshot_of
 from local.engine.urn import STACK_TYPE
 from local.pulumi_cli import BACKEND_FOLDER
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from local.engine.policy_host import AnalyzedResource, Finding, PolicyHost
+from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
 from local.engine.values import PropertyMap
 
 PACK = Path(__file__).parents[1] / "policy"

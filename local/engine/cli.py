@@ -11,19 +11,19 @@ from typing import Any, Final, TextIO
 from local.engine import cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
 from local.engine.cli_request import request_of
-from local.engine.display import Display, choice_of, open_display
-from local.engine.dynamic import DynamicProvider, DynamicServer
+from local.engine.display.choice import Display, choice_of, open_display
 from local.engine.events import Event, Sink, Summary
-from local.engine.lock import LockedError, cancel
 from local.engine.operations import Options, destroy, preview, refresh, up
-from local.engine.planner import Op
-from local.engine.project import ProjectError
-from local.engine.provider import Provider
-from local.engine.providers import ProviderFactory
-from local.engine.resource import ResourceState
-from local.engine.secrets import SecretsError
-from local.engine.session import Request, Session
-from local.engine.state import StateError
+from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from local.engine.providers.provider import Provider
+from local.engine.providers.registry import ProviderFactory
+from local.engine.stack.lock import LockedError, cancel
+from local.engine.stack.project import ProjectError
+from local.engine.stack.resource import ResourceState
+from local.engine.stack.secrets import SecretsError
+from local.engine.stack.session import Request, Session
+from local.engine.stack.state import StateError
+from local.engine.steps.planner import Op
 
 OK, FAILED, USAGE = 0, 1, 2
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
@@ -141,6 +141,6 @@ class LocalProviders:
 
 def _kubernetes(resource: ResourceState) -> Provider:
     # Imported on use: a stack without Kubernetes needs none of it.
-    from local.engine.kubernetes.provider import KubernetesProvider
+    from local.engine.providers.kubernetes.provider import KubernetesProvider
 
     return KubernetesProvider(resource.inputs)

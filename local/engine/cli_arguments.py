@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from local.engine import cli_stack
 from local.engine.cli_request import which_stack
-from local.engine.display import add_choices
+from local.engine.display.choice import add_choices
 from local.engine.operations import default_parallel, load_policy_config
-from local.engine.targets import Targets
+from local.engine.steps.targets import Targets
 
 _HELP: Final = {
     "preview": "tell what `up` would do; nothing is changed",

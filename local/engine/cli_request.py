@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from local.engine.session import Request, default_state_dir, open_ahead
+from local.engine.stack.session import Request, default_state_dir, open_ahead
 
 
 def which_stack(*, required: bool = True) -> argparse.ArgumentParser:

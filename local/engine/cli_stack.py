@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from local.engine.resource import mask
-from local.engine.session import Request, open_session
-from local.engine.stacks import stacks_in
-from local.engine.state import StateError
-from local.engine.state_import import import_state
+from local.engine.stack.resource import mask
+from local.engine.stack.session import Request, open_session
+from local.engine.stack.stacks import stacks_in
+from local.engine.stack.state import StateError
+from local.engine.stack.state_import import import_state
 from local.engine.urn import STACK_TYPE
 from local.engine.values import without_secrets
 

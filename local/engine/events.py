@@ -8,10 +8,10 @@ from enum import IntEnum
 from typing import Final
 
 from local.engine import paths
-from local.engine.planner import Op
-from local.engine.policy_host import Finding
-from local.engine.provider import PropertyDiff
-from local.engine.resource import ResourceState
+from local.engine.policies.host import Finding
+from local.engine.providers.provider import PropertyDiff
+from local.engine.stack.resource import ResourceState
+from local.engine.steps.planner import Op
 from local.engine.values import PropertyMap
 
 SHORTEST_SECRET: Final = 6

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from local.engine.display_text import Output
+from local.engine.display.text import Output
 from local.engine.events import (
     Diagnostic,
     Event,
@@ -19,9 +19,9 @@ from local.engine.events import (
     StepInfo,
     StepStarted,
 )
-from local.engine.planner import Op
-from local.engine.policy_host import Finding
-from local.engine.resource import ResourceState, mask
+from local.engine.policies.host import Finding
+from local.engine.stack.resource import ResourceState, mask
+from local.engine.steps.planner import Op
 from local.engine.values import UNKNOWN
 from local.engine.wire import UNKNOWN_TEXT
 

@@ -12,24 +12,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from local.engine import pending, stack_references
-from local.engine.deletion import delete_all, targeted, unprotected
-from local.engine.deployment import Deployment
-from local.engine.destruction import Destruction
 from local.engine.events import Diagnostic, PolicyLoad, Prelude, Sink, Summary, without_texts
-from local.engine.hooks import delete_hooks
-from local.engine.lock import StackLock
-from local.engine.monitor import Monitor
-from local.engine.planner import ProtectedError
-from local.engine.policies import Policies
-from local.engine.policy_host import PolicyHost
-from local.engine.program import ProgramRun, run_in_process
-from local.engine.providers import ProviderFactory, ProviderRegistry
-from local.engine.refresh import refresh as refresh_all
-from local.engine.run import Run
-from local.engine.session import Request, Session, open_session
-from local.engine.stack_references import StackReferences
-from local.engine.targets import Targets
+from local.engine.policies.host import PolicyHost
+from local.engine.policies.packs import Policies
+from local.engine.program.hooks import delete_hooks
+from local.engine.program.monitor import Monitor
+from local.engine.program.runner import ProgramRun, run_in_process
+from local.engine.providers.registry import ProviderFactory, ProviderRegistry
+from local.engine.stack.lock import StackLock
+from local.engine.stack.session import Request, Session, open_session
+from local.engine.steps import pending, stack_references
+from local.engine.steps.deletion import delete_all, targeted, unprotected
+from local.engine.steps.deployment import Deployment
+from local.engine.steps.destruction import Destruction
+from local.engine.steps.planner import ProtectedError
+from local.engine.steps.refresh import refresh as refresh_all
+from local.engine.steps.run import Run
+from local.engine.steps.stack_references import StackReferences
+from local.engine.steps.targets import Targets
 from local.engine.values import PropertyMap
 
 NO_ENGINE = "127.0.0.1:0"

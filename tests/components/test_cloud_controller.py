@@ -19,7 +19,7 @@ from components import cluster_plan
 from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.placeholder import PLACEHOLDER
-from local.engine.dynamic import DynamicProvider, DynamicServer
+from local.engine.providers.dynamic import DynamicProvider, DynamicServer
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-that-nobody-may-see"

@@ -24,7 +24,7 @@ from cloud_controller.kube import (
     Object,
     TooManyRequestsError,
 )
-from local.engine.secrets import open_crypter
+from local.engine.stack.secrets import open_crypter
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
 from tests.e2e.traffic import Traffic
 

@@ -20,7 +20,7 @@ import yaml
 import local.__main__ as command_line
 from local import stack_copy
 from local.engine import cli
-from local.engine.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
 from local.stack_copy import StackFileError, write_stack_copy
 from local.status_text import addresses, render
@@ -114,7 +114,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fakes]:
 def _quick_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
-    monkeypatch.setattr("local.engine.secrets.ITERATIONS", 10)
+    monkeypatch.setattr("local.engine.stack.secrets.ITERATIONS", 10)
     yield
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from local.engine.secrets import new_crypter
+from local.engine.stack.secrets import new_crypter
 from local.pulumi_cli import PulumiCli
 
 pytestmark = [

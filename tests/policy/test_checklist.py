@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local.engine.policy_host import AnalyzedResource, PolicyHost
+from local.engine.policies.host import AnalyzedResource, PolicyHost
 from policy.checklist import POLICIES
 from tests.policy_objects import ccm, resource, service, start, workload
 

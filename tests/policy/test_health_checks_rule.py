@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policy_host import PolicyHost
+from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN
 from tests.policy_objects import EXEMPT, of, service
 

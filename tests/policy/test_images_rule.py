@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.engine.policy_host import PolicyHost
+from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN, Secret
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, start
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.policy_host import AnalyzedResource, PolicyHost
+from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
 from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, without
 

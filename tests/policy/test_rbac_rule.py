@@ -8,7 +8,7 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.controllers import NAMES
-from local.engine.policy_host import AnalyzedResource, PolicyHost
+from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, of, resource
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local.engine.policy_host import AnalyzedResource, PolicyHost
+from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, TOLERATION, ccm, of
 

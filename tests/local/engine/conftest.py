@@ -17,9 +17,8 @@ import yaml
 
 from local.engine.events import Diagnostic, Event, StepDone, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
-from local.engine.planner import Op
-from local.engine.program import run_in_process
-from local.engine.provider import (
+from local.engine.program.runner import run_in_process
+from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,
     CreateResult,
@@ -32,9 +31,10 @@ from local.engine.provider import (
     ReadResult,
     Report,
 )
-from local.engine.resource import ResourceState
-from local.engine.session import Request, Session, open_session
-from local.engine.state_import import problems
+from local.engine.stack.resource import ResourceState
+from local.engine.stack.session import Request, Session, open_session
+from local.engine.stack.state_import import problems
+from local.engine.steps.planner import Op
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 from tests.local.engine.sample_program import Ran, Sample, replay

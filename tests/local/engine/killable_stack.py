@@ -22,13 +22,11 @@ from typing import Any
 from unittest.mock import patch
 
 from local.engine.cli_arguments import parse
-from local.engine.display import choice_of, open_display
+from local.engine.display.choice import choice_of, open_display
 from local.engine.events import Diagnostic, Event, StepDone, Summary
-from local.engine.journal import Journal
 from local.engine.operations import Options, destroy, preview, refresh, up
-from local.engine.planner import Op
-from local.engine.program import run_in_process
-from local.engine.provider import (
+from local.engine.program.runner import run_in_process
+from local.engine.providers.provider import (
     CheckResult,
     CreateResult,
     DiffKind,
@@ -38,8 +36,10 @@ from local.engine.provider import (
     ReadResult,
     Report,
 )
-from local.engine.resource import ResourceState, hidden_like
-from local.engine.session import Request, open_session
+from local.engine.stack.journal import Journal
+from local.engine.stack.resource import ResourceState, hidden_like
+from local.engine.stack.session import Request, open_session
+from local.engine.steps.planner import Op
 from local.engine.urn import name_of
 from local.engine.values import PropertyMap, without_secrets
 from tests.local.engine.random_programs import Program, declare

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local.engine.provider import (
+from local.engine.providers.provider import (
     CheckResult,
     CreateResult,
     DiffKind,
@@ -19,7 +19,7 @@ from local.engine.provider import (
     ReadResult,
     Report,
 )
-from local.engine.resource import decode, encode
+from local.engine.stack.resource import decode, encode
 from local.engine.values import PropertyMap
 
 SAMPLES = Path(__file__).parent / "samples"

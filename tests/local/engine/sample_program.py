@@ -16,11 +16,11 @@ import yaml
 from google.protobuf.json_format import MessageToDict
 
 from local.engine import cli
-from local.engine.dynamic import DynamicProvider
-from local.engine.monitor import Monitor
-from local.engine.policy_host import PolicyHost
-from local.engine.resource import decode
-from local.engine.secrets import open_crypter
+from local.engine.policies.host import PolicyHost
+from local.engine.program.monitor import Monitor
+from local.engine.providers.dynamic import DynamicProvider
+from local.engine.stack.resource import decode
+from local.engine.stack.secrets import open_crypter
 from tests.local.engine.recordings import RECORDINGS, SAMPLES, Call, RecordedKubernetes, Recording, canonical, rewrap
 
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from local.engine.events import StepInfo, Summary
-from local.engine.planner import Op, differences
-from local.engine.resource import ResourceState
+from local.engine.stack.resource import ResourceState
+from local.engine.steps.planner import Op, differences
 
 STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
 

@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 
 from local.engine.cli import main
-from local.engine.lock import StackLock
-from local.engine.program import run_in_subprocess
+from local.engine.program.runner import run_in_subprocess
+from local.engine.stack.lock import StackLock
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 
 PROVIDER = '''
@@ -218,8 +218,8 @@ def test_ctrl_c_is_one_line_and_code_1(
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
     from local.engine import operations
-    from local.engine.monitor import Monitor
-    from local.engine.served import Served
+    from local.engine.program.monitor import Monitor
+    from local.engine.program.served import Served
 
     def run(program: Any, monitor: Monitor, on_line: Any, body: Any = None) -> str | None:
         del body

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from local.engine.display_text import Output
+from local.engine.display.text import Output
 from local.engine.events import (
     Diagnostic,
     Event,
@@ -23,8 +23,8 @@ from local.engine.events import (
     StepStarted,
 )
 from local.engine.events_json import JsonLines
-from local.engine.planner import Op, differences
-from local.engine.policy_host import Finding
+from local.engine.policies.host import Finding
+from local.engine.steps.planner import Op, differences
 from local.engine.values import UNKNOWN, Secret
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 from tests.local.engine.shown_events import STACK, creating, resource, step, summary

@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from local.engine.targets import Targets
+from local.engine.steps.targets import Targets
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine import paths
-from local.engine.planner import (
+from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
+from local.engine.stack.resource import ResourceState
+from local.engine.steps.planner import (
     Op,
     ProtectedError,
     check_protection,
@@ -18,8 +20,6 @@ from local.engine.planner import (
     differences,
     goes_with,
 )
-from local.engine.provider import DiffKind, DiffResult, PropertyDiff
-from local.engine.resource import ResourceState
 from local.engine.values import UNKNOWN, Secret
 
 

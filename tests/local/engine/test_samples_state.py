@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.engine.state_import import problems
+from local.engine.stack.state_import import problems
 from tests.local.engine.recordings import Recording
 from tests.local.engine.sample_program import CHANGED, FIRST, PASSPHRASE, Ran, Sample, exported, readable
 

@@ -10,8 +10,17 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.engine.resource import ResourceState, Timeouts, decode, encode, from_json, mask, to_json, with_secret_outputs
-from local.engine.secrets import PassphraseCrypter
+from local.engine.stack.resource import (
+    ResourceState,
+    Timeouts,
+    decode,
+    encode,
+    from_json,
+    mask,
+    to_json,
+    with_secret_outputs,
+)
+from local.engine.stack.secrets import PassphraseCrypter
 from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
 from local.engine.wire import SIGNATURE, WireError, from_struct, to_struct
 

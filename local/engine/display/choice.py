@@ -1,0 +1,84 @@
+"""Chooses how a run is shown: as a live tree on a terminal, as lines elsewhere, as engine events for programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from local.engine.display.ci import log_of
+from local.engine.display.lines import Lines, Wanted
+from local.engine.display.text import Output
+from local.engine.events import Event
+from local.engine.events_json import JsonLines
+
+
+class Display(Protocol):
+    """Shows a run. Safe from several threads."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of the run."""
+        ...
+
+    def checking(self, event: Event) -> None:
+        """Take an event of the preview that makes sure before an `up`. If that fails, all its events come again."""
+        ...
+
+    def close(self, failure: str = "") -> None:
+        """The run is over, or was cut short: by `failure`, if nobody was told of that yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the command line says of it. `colour`: auto, always or never. `project`: the project's folder."""
+
+    project: Path
+    json: bool = False
+    colour: str = "auto"
+    wanted: Wanted = field(default_factory=Wanted)
+
+
+def add_choices(command: argparse._ActionsContainer) -> None:
+    """Add the options of a command line that say how its run is shown; their names are the CLI's."""
+    command.add_argument("--json", "-j", action="store_true", help="engine events, one JSON object a line")
+    command.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+    command.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: on a terminal")
+    command.add_argument("--show-sames", action="store_true", help="show what does not change, too")
+    command.add_argument("--suppress-outputs", action="store_true", help="do not show the stack's outputs")
+    command.add_argument("--suppress-progress", action="store_true", help="show only what is done")
+
+
+def choice_of(parsed: argparse.Namespace, project: Path) -> Choice:
+    """What was said with them."""
+    wanted = Wanted(
+        diff=parsed.diff,
+        sames=parsed.show_sames,
+        outputs=not parsed.suppress_outputs,
+        progress=not parsed.suppress_progress,
+    )
+    return Choice(project, json=parsed.json, colour=parsed.color, wanted=wanted)
+
+
+def open_display(choice: Choice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> Display:
+    """The display for a stream."""
+    if choice.json:
+        return JsonLines(Output(stream))
+    terminal = stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
+    # https://no-color.org: set and not empty.
+    wished = terminal and not environment.get("NO_COLOR")
+    colour = choice.colour == "always" or (choice.colour == "auto" and wished)
+    in_ci = environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITLAB_CI"))
+    if terminal and not in_ci and _speaks_unicode(stream):
+        # Imported on use: whoever reads lines needs none of it.
+        from local.engine.display.live import LiveTree
+
+        return LiveTree(stream, choice.wanted, colour=colour)
+    return Lines(Output(stream), log_of(environment, colour=colour, project=choice.project), choice.wanted)
+
+
+def _speaks_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"

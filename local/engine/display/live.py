@@ -1,0 +1,152 @@
+"""Shows a run on a terminal: a tree that is drawn again in its place while the run goes on, and stays at its end."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, redirect_stderr
+from typing import Final, TextIO
+
+from local.engine.display import frame as display_frame
+from local.engine.display.ci import heading
+from local.engine.display.frame import Screen
+from local.engine.display.lines import Wanted
+from local.engine.display.summary import (
+    counts_section,
+    diagnostics_section,
+    outputs_section,
+    policy_section,
+)
+from local.engine.display.terminal import Terminal, width_of
+from local.engine.display.text import Line, Tone, line, tell_failure
+from local.engine.display.tree import Tree
+from local.engine.display.words import title_of
+from local.engine.events import Event, Prelude, Summary
+
+DRAWN_EVERY: Final = 0.1
+"""Seconds between two drawings."""
+
+
+class LiveTree:
+    """An event sink that draws. A thread of its own draws; whoever tells an event only has it noted."""
+
+    def __init__(
+        self, stream: TextIO, wanted: Wanted, *, colour: bool, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`stream` is a terminal's. `now`: a monotonic clock, in seconds."""
+        self._terminal = Terminal(stream, colour=colour)
+        self._wanted = wanted
+        self._now = now
+        self._lock = threading.RLock()
+        self._tree = Tree()
+        self._frame: Callable[[Tree, Screen, float, float], list[Line]] = _checking
+        self._began = 0.0
+        self._heard = False
+        self._stop: threading.Event | None = None
+        self._cleanup = ExitStack()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            if isinstance(event, Prelude):
+                self._end()
+                self._terminal.say([line(f"{title_of(event.operation)} ({event.stack}):", Tone.TITLE)])
+                self._begin(self._running)
+            self._note(event)
+            if isinstance(event, Summary):
+                self._end()
+                self._terminal.say([*self._tree_lines(), *self._sections(event)])
+
+    def checking(self, event: Event) -> None:
+        """Take an event of the preview that makes sure before an `up`: that it goes on is all that is shown."""
+        with self._lock:
+            if isinstance(event, Prelude):
+                self._begin(_checking)
+            self._note(event)
+
+    def close(self, failure: str = "") -> None:
+        """Give the terminal back, wherever the run is: what is known of one that was cut short stays in sight."""
+        with self._lock:
+            cut_short = self._stop is not None and self._frame is not _checking
+            self._end()
+            if cut_short:
+                self._terminal.say(self._tree_lines())
+        if failure:
+            tell_failure(failure)
+
+    def _begin(self, frame: Callable[[Tree, Screen, float, float], list[Line]]) -> None:
+        self._tree, self._frame, self._began = Tree(), frame, self._now()
+        if not self._wanted.progress:
+            return
+        self._stop = threading.Event()
+        # What writes to standard error meanwhile would break the drawing: it goes above it.
+        self._cleanup.enter_context(redirect_stderr(_Above(self._above)))
+        threading.Thread(target=self._keep_drawing, args=(self._stop,), name="display", daemon=True).start()
+
+    def _note(self, event: Event) -> None:
+        self._tree.take(event, self._now())
+        self._heard = True
+
+    def _end(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+            self._stop = None
+            self._cleanup.close()
+            self._terminal.stop()
+
+    def _keep_drawing(self, stop: threading.Event) -> None:
+        second = -1
+        while not stop.wait(DRAWN_EVERY):
+            with self._lock:
+                now = self._now()
+                # The check's line turns; the tree changes with what is heard, and its times every second.
+                if not stop.is_set() and (self._heard or self._frame is _checking or int(now) != second):
+                    self._heard, second = False, int(now)
+                    self._terminal.draw(self._frame(self._tree, self._screen(), now, self._began))
+
+    def _running(self, tree: Tree, screen: Screen, now: float, began: float) -> list[Line]:
+        return display_frame.running(tree, screen, now, began=began, sames=self._wanted.sames)
+
+    def _tree_lines(self) -> list[Line]:
+        return display_frame.ended(self._tree, self._screen(), diff=self._wanted.diff, sames=self._wanted.sames)
+
+    def _sections(self, event: Summary) -> list[Line]:
+        sections = [
+            policy_section(event, [e.finding for e in self._tree.findings]),
+            diagnostics_section(self._tree.said),
+            outputs_section(event) if self._wanted.outputs else None,
+            counts_section(event),
+        ]
+        lines = [part for s in sections if s is not None for part in (line(""), heading(s.title), *s.lines)]
+        return [*lines, line(""), line(f"Duration: {event.seconds:.1f}s")]
+
+    def _screen(self) -> Screen:
+        size = self._terminal.size()
+        # The last column stays free: a character there would leave the cursor in two places at once.
+        return Screen(size.columns - 1, size.lines, width_of)
+
+    def _above(self, text: str) -> None:
+        with self._lock:
+            self._terminal.say([line(text)])
+
+
+def _checking(tree: Tree, screen: Screen, now: float, began: float) -> list[Line]:
+    return display_frame.checking(tree, screen, now, began=began)
+
+
+class _Above(io.TextIOBase):
+    """A text stream that hands on whole lines."""
+
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
+        self._rest = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for said in lines:
+            self._on_line(said)
+        return len(text)

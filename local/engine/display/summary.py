@@ -1,0 +1,104 @@
+"""What stands at the end of a run: policies, diagnostics, outputs, counts and duration, as sections of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from local.engine.display.text import Line, Part, Tone, indented, line
+from local.engine.display.values import output_lines
+from local.engine.display.words import COUNTED, word_of
+from local.engine.events import Diagnostic, Summary
+from local.engine.policies.host import Finding
+from local.engine.steps.planner import Op
+from local.engine.urn import name_of, type_of
+
+Problems = Mapping[str, Sequence[Diagnostic]]
+"""What was told of each resource, by URN; "" is the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A title and what stands under it. `bad`: nobody should have to open it to see that something is wrong."""
+
+    title: str
+    lines: list[Line]
+    bad: bool = False
+
+
+def policy_section(event: Summary, findings: Sequence[Finding]) -> Section | None:
+    """Each pack with its verdict and what it found."""
+    if not event.policy_packs:
+        return None
+    lines: list[Line] = []
+    for name, version in event.policy_packs.items():
+        found = [finding for finding in findings if finding.pack == name]
+        verdict = _verdict([f.level for f in found], event.failed)
+        lines.append(line(f"    {name}{f'@v{version}' if version else ''}: {verdict}"))
+        for finding in found:
+            about = f"({type_of(finding.urn)}: {name_of(finding.urn)})"
+            tone = Tone.ERROR if finding.level == "mandatory" else Tone.WARNING
+            lines.append((Part("        "), Part(f"[{finding.level}]", tone), Part(f" {finding.policy} {about}")))
+            said = [finding.description, *finding.message.splitlines()]
+            lines += [line(f"            {text}") for text in dict.fromkeys(said) if text]
+    return Section("Policies", lines, bad=event.failed)
+
+
+def _verdict(levels: Iterable[str], failed: bool) -> str:
+    counts: dict[str, int] = {}
+    for level in levels:
+        counts[level] = counts.get(level, 0) + 1
+    said = [f"{count} {level}" for level, count in counts.items()]
+    if failed and "mandatory" not in counts:
+        # What failed came before some of the rules, or was one.
+        said.append("not evaluated to the end, as the run failed")
+    return ", ".join(said) or "passed"
+
+
+def diagnostics_section(problems: Problems) -> Section | None:
+    """Every problem with all its lines; what several resources have in common stands once."""
+    if not problems:
+        return None
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for urn, events in problems.items():
+        alike.setdefault(tuple((e.severity, e.message) for e in events), []).append(urn)
+    lines: list[Line] = []
+    for messages, urns in alike.items():
+        lines += [line(f"  {type_of(urn)} ({name_of(urn)}):" if urn else "  the run:") for urn in urns]
+        for severity, message in messages:
+            first, *rest = message.splitlines() or [""]
+            lines += [(Part("    "), *labelled(severity, first)), *(line(f"      {text}") for text in rest)]
+    return Section("Diagnostics", lines, bad=any(e.severity == "error" for told in problems.values() for e in told))
+
+
+def labelled(severity: str, text: str) -> Line:
+    """A message behind its severity; what is only said has none."""
+    tone = {"error": Tone.ERROR, "warning": Tone.WARNING}.get(severity)
+    return (Part(f"{severity}:", tone), Part(f" {text}")) if tone else line(text)
+
+
+def outputs_section(event: Summary) -> Section | None:
+    """The stack's outputs with their changes; a run that failed tells only of changes."""
+    lines = indented(output_lines(event.old_outputs, event.new_outputs), 2)
+    shown = lines and (not event.failed or event.new_outputs != event.old_outputs)
+    return Section("Outputs", lines) if shown else None
+
+
+def counts_section(event: Summary) -> Section | None:
+    """How many resources were, or would be, created, updated, deleted, replaced."""
+    lines: list[Line] = []
+    changes = 0
+    for op in COUNTED:
+        count = {str(k): v for k, v in event.changes.items()}.get(op, 0)
+        if count:
+            changes += count
+            word = word_of(op)
+            lines.append(
+                line(f"    {word.symbol:<2}{count} {f'to {word.would}' if event.planning else word.did}", word.tone)
+            )
+    same = event.changes.get(Op.SAME, 0)
+    if changes and same:
+        lines.append(line(f"    {changes} change{'s' if changes > 1 else ''}. {same} unchanged"))
+    elif same:
+        lines.append(line(f"    {same} unchanged"))
+    return Section("Resources", lines) if lines else None

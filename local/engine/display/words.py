@@ -1,0 +1,92 @@
+"""How operations are told: symbol, tone and the words before, while and after each is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from local.engine.display.text import Tone
+from local.engine.events import StepInfo, StepStarted
+from local.engine.steps.planner import Op
+from local.engine.urn import is_provider
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One operation's symbol and words: `would` in a preview, `doing` while it goes on, `did` afterwards."""
+
+    symbol: str
+    would: str
+    doing: str
+    did: str
+    tone: Tone = Tone.PLAIN
+
+
+_WORDS: Final = {
+    "same": Word("", "", "", ""),
+    "create": Word("+", "create", "creating", "created", Tone.CREATE),
+    "update": Word("~", "update", "updating", "updated", Tone.UPDATE),
+    "delete": Word("-", "delete", "deleting", "deleted", Tone.DELETE),
+    "replace": Word("+-", "replace", "replacing", "replaced", Tone.REPLACE),
+    "create-replacement": Word("++", "create replacement", "creating replacement", "created replacement", Tone.CREATE),
+    "delete-replaced": Word(
+        "--", "delete the replaced one", "deleting the replaced one", "deleted the replaced one", Tone.DELETE
+    ),
+    "import": Word("=", "import", "importing", "imported", Tone.CREATE),
+    "import-replacement": Word(
+        "=>", "import replacement", "importing replacement", "imported replacement", Tone.CREATE
+    ),
+    "read": Word(">", "read", "reading", "read", Tone.READ),
+    "read-replacement": Word(">>", "read replacement", "reading replacement", "read replacement", Tone.READ),
+    "refresh": Word("~", "refresh", "refreshing", "refreshed", Tone.UPDATE),
+    "discard": Word("<", "discard", "discarding", "discarded", Tone.DELETE),
+    "discard-replaced": Word("<<", "discard the replaced one", "discarding", "discarded", Tone.DELETE),
+}
+"""By Pulumi's name of the operation."""
+
+COUNTED: Final = ("create", "import", "update", "delete", "replace")
+"""The operations that a summary counts, in its order; the parts of a replacement count as the replacement."""
+
+UNCHANGING: Final = frozenset({"same", "read", "read-replacement", "discard", "discard-replaced"})
+"""Operations that change nothing outside of the state."""
+
+TITLES: Final = {
+    "preview": "Previewing update",
+    "up": "Updating",
+    "refresh": "Refreshing",
+    "destroy": "Destroying",
+}
+
+
+def word_of(op: str) -> Word:
+    """The words for an operation."""
+    return _WORDS.get(op) or Word("", op, op, op)
+
+
+def title_of(operation: str) -> str:
+    """What a run is called while it goes on."""
+    return TITLES.get(operation, operation.capitalize())
+
+
+def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool) -> str:
+    """The word for a step that is done."""
+    word = word_of(step.op)
+    if step.op is Op.SAME:
+        return ""
+    if refreshing and step.op in (Op.UPDATE, Op.DELETE):
+        return "gone: forgotten" if step.op is Op.DELETE else "changed"
+    return word.would if planning else f"{word.did} ({seconds:.2f}s)"
+
+
+def note_of(step: StepInfo, *, refreshing: bool) -> str:
+    """What is worth a word about the step beside its outcome."""
+    return f"[{step.note}]" if step.note and not refreshing else ""
+
+
+def takes_time(event: StepStarted) -> bool:
+    """Whether there is something to wait for: components and provider instances have nothing behind them."""
+    step = event.step
+    if event.planning or step.hidden or step.op is Op.REFRESH or step.op in UNCHANGING:
+        return False
+    spared = step.op in (Op.DELETE, Op.DELETE_REPLACED) and bool(step.note)
+    return step.resource.custom and not is_provider(step.type) and not spared

@@ -1,0 +1,1 @@
+"""What holds resources to the policy packs."""

@@ -1,0 +1,131 @@
+"""Holds resources to the policy packs: asks every pack, reports what it finds, says what is mandatory and violated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+from local.engine.events import PolicyEvent
+from local.engine.policies.host import (
+    AnalyzedOptions,
+    AnalyzedProvider,
+    AnalyzedResource,
+    Finding,
+    PolicyError,
+    PolicyHost,
+)
+from local.engine.stack.resource import ResourceState
+from local.engine.steps.run import Run, StackError
+from local.engine.urn import is_provider
+from local.engine.values import PropertyMap
+
+
+class Policies:
+    """The packs of a run. They start in the background; the first question waits for them."""
+
+    def __init__(self, starts: Sequence[Callable[[], PolicyHost]] = ()) -> None:
+        self.violated = False
+        """Whether something mandatory was found."""
+        self._pool = ThreadPoolExecutor(max(len(starts), 1), thread_name_prefix="policy-pack")
+        self._packs: list[Future[PolicyHost]] = [self._pool.submit(start) for start in starts]
+
+    def versions(self) -> dict[str, str]:
+        """The packs that were run, with their versions; one that did not start was not."""
+        started = [pack.result() for pack in self._packs if pack.exception() is None]
+        return {pack.name: pack.version for pack in started}
+
+    def check_resource(
+        self, run: Run, goal: ResourceState, provider: ResourceState | None
+    ) -> tuple[ResourceState, bool]:
+        """The goal as remediations leave it, and whether it violates something mandatory. Raises StackError."""
+        if not self._packs:
+            return goal, False
+        violated = False
+        try:
+            for pack in self._hosts():
+                inputs, done = pack.remediate(_analyzed(goal, provider, goal.inputs))
+                for finding, remediated in done:
+                    run.emit(PolicyEvent(finding, remediated))
+                goal = replace(goal, inputs=inputs)
+            for pack in self._hosts():
+                # The SDK's own keys (`__provider`) are code, nothing that a rule should see.
+                public = {k: v for k, v in goal.inputs.items() if not k.startswith("__")}
+                violated |= self._report(run, pack.analyze(_analyzed(goal, provider, public)))
+        except PolicyError as error:
+            raise StackError(str(error), goal.urn) from error
+        return goal, violated
+
+    def check_stack(self, run: Run, resources: Sequence[ResourceState]) -> None:
+        """Ask the rules for whole stacks, about the resources' outputs."""
+        if not self._packs:
+            return
+        by_urn = {r.urn: r for r in resources}
+        analyzed = [_stack_resource(r, by_urn.get(r.provider.rpartition("::")[0])) for r in resources]
+        violated = False
+        try:
+            for pack in self._hosts():
+                violated |= self._report(run, pack.analyze_stack(analyzed))
+        except PolicyError as error:
+            run.fail(str(error))
+            return
+        if violated:
+            run.failed = True
+
+    def close(self) -> None:
+        """End the packs' processes."""
+        for pack in self._packs:
+            if pack.exception() is None:
+                pack.result().close()
+        self._pool.shutdown()
+
+    def _hosts(self) -> list[PolicyHost]:
+        try:
+            return [pack.result() for pack in self._packs]
+        except PolicyError as error:
+            raise StackError(str(error)) from error
+
+    def _report(self, run: Run, findings: Sequence[Finding]) -> bool:
+        for finding in findings:
+            run.emit(PolicyEvent(finding))
+        # What a remediation was meant to mend and did not is a violation like any other.
+        mandatory = any(f.level in ("mandatory", "remediate") for f in findings)
+        self.violated = self.violated or mandatory
+        return mandatory
+
+
+def _stack_resource(resource: ResourceState, provider: ResourceState | None) -> AnalyzedResource:
+    public = {k: v for k, v in resource.outputs.items() if not k.startswith("__")}
+    analyzed = _analyzed(resource, provider, public)
+    return replace(
+        analyzed,
+        parent=resource.parent,
+        dependencies=resource.dependencies,
+        # A property that depends on nothing is not worth a word.
+        property_dependencies={k: v for k, v in resource.property_dependencies.items() if v},
+    )
+
+
+def _analyzed(resource: ResourceState, provider: ResourceState | None, properties: PropertyMap) -> AnalyzedResource:
+    return AnalyzedResource(
+        type=resource.type,
+        urn=resource.urn,
+        name=resource.name,
+        properties=properties,
+        options=AnalyzedOptions(
+            protect=resource.protect,
+            ignore_changes=resource.ignore_changes,
+            delete_before_replace=resource.delete_before_replace,
+            additional_secret_outputs=resource.additional_secret_outputs,
+            create_timeout=resource.timeouts.create,
+            update_timeout=resource.timeouts.update,
+            delete_timeout=resource.timeouts.delete,
+        ),
+        provider=_provider(provider) if provider is not None and not is_provider(resource.type) else None,
+        parent=resource.parent,
+    )
+
+
+def _provider(provider: ResourceState) -> AnalyzedProvider:
+    public = {k: v for k, v in provider.inputs.items() if not k.startswith("__")}
+    return AnalyzedProvider(provider.type, provider.urn, provider.name, public)

@@ -1,0 +1,1 @@
+"""The program that declares the resources, and what it says and is asked."""

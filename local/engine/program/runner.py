@@ -1,0 +1,220 @@
+"""Runs the Pulumi program, `__main__.py`, against a monitor: in this process, or in one of its own.
+
+In this process is what the command line does: a preview is then done in the time that another interpreter needs to
+start. The SDK keeps its settings in context variables, so each run has a context of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import io
+import json
+import os
+import runpy
+import subprocess
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from local.engine.stack.project import Config
+
+EXECUTOR_THREADS: Final = 64
+"""Each registration waits in a thread of the SDK's executor until its step is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """Which program is run how."""
+
+    project: str
+    stack: str
+    config: Config
+    directory: Path
+    dry_run: bool
+
+
+def run_in_process(
+    program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
+) -> str | None:
+    """Run the program here; returns what went wrong, for a person, or None. `on_line` gets what it prints.
+
+    `body` stands in for the folder's `__main__.py`, where the program is a function.
+    """
+    ended: Future[str | None] = Future()
+    context = contextvars.Context()
+
+    def target() -> None:
+        try:
+            ended.set_result(context.run(_run, program, monitor, on_line, body))
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for the program
+            ended.set_exception(error)
+
+    # A thread of its own: the SDK wants one without a running loop, and signals stay the main thread's.
+    threading.Thread(target=target, name="program", daemon=True).start()
+    try:
+        return ended.result()
+    except KeyboardInterrupt:
+        if ended.done():
+            raise
+        # What runs is let finish, and nothing new begins; a second Ctrl-C goes through.
+        monitor.interrupt()
+        return ended.result()
+
+
+def _run(
+    program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
+) -> str | None:
+    from pulumi.runtime import Settings, configure, set_all_config
+    from pulumi.runtime.settings import ROOT
+    from pulumi.runtime.stack import run_in_stack
+
+    set_all_config(dict(program.config.values), sorted(program.config.secret_keys))
+    configure(
+        Settings(
+            project=program.project,
+            stack=program.stack,
+            organization="organization",
+            monitor=monitor,
+            engine=monitor,
+            parallel=EXECUTOR_THREADS,
+            dry_run=program.dry_run,
+            root_directory=str(program.directory),
+        )
+    )
+    ROOT.set(None)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    executor = ThreadPoolExecutor(EXECUTOR_THREADS, thread_name_prefix="registration")
+    loop.set_default_executor(executor)
+    entry = program.directory / "__main__.py"
+    sys.path.insert(0, str(program.directory))
+    before = Path.cwd()
+    os.chdir(program.directory)
+    try:
+        with _Lines(on_line) as said, _Lines(on_line) as warned, redirect_stdout(said), redirect_stderr(warned):
+            loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
+    except SystemExit as error:
+        return None if error.code in (None, 0) else f"the program called sys.exit({error.code!r})"
+    except Exception as error:  # noqa: BLE001 - whatever the user's program raises is told to the user
+        return describe(error, program.directory)
+    finally:
+        os.chdir(before)
+        sys.path.remove(str(program.directory))
+        with warnings.catch_warnings():
+            # The SDK hands out coroutines for values that nobody will ask for once the program has failed.
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            _wind_up(loop)
+        executor.shutdown(wait=True)
+        loop.close()
+    return None
+
+
+def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    """End what a failed program left waiting. Its first failure was told; asyncio would print all that followed."""
+    loop.set_exception_handler(lambda _loop, _context: None)
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks))
+
+
+def _execute(body: Callable[[], object] | None, entry: Path) -> None:
+    if body is not None:
+        body()
+    else:
+        runpy.run_path(str(entry), run_name="__main__")
+
+
+def describe(error: BaseException, directory: Path) -> str:
+    """An exception of the program: only its message where the program means it for people, else where it was raised."""
+    from pulumi import InputPropertiesError, InputPropertyError, RunError
+
+    if isinstance(error, RunError | InputPropertyError | InputPropertiesError):
+        return str(error)
+    name = type(error).__name__
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(directory)]
+    own = [f for f in frames if ".venv" not in Path(f.filename).relative_to(directory).parts]
+    where = [f"  {Path(f.filename).relative_to(directory)}:{f.lineno} in {f.name}" for f in own]
+    return "\n".join([f"the program failed: {name}: {error}", *where])
+
+
+class _Lines(io.TextIOBase):
+    """A text stream that hands on whole lines."""
+
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
+        self._rest = ""
+        self._lock = threading.Lock()
+
+    def writable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Hand on what is left without a newline."""
+        if self._rest:
+            self.write("\n")
+        super().close()
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            if line:
+                self._on_line(line)
+        return len(text)
+
+
+def run_in_subprocess(program: ProgramRun, address: str, on_line: Callable[[str], None]) -> str | None:
+    """Run the program in an interpreter of its own, which speaks gRPC with a monitor at `address`."""
+    settings = {
+        "project": program.project,
+        "stack": program.stack,
+        "directory": str(program.directory),
+        "dry_run": program.dry_run,
+        "monitor": address,
+        "config": dict(program.config.values),
+        "secret_keys": sorted(program.config.secret_keys),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "local.engine.program.runner"],
+        cwd=program.directory,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Config may hold secrets: it goes through the pipe, never through arguments or the environment.
+    output, errors = process.communicate(json.dumps(settings))
+    for line in output.splitlines():
+        on_line(line)
+    return None if process.returncode == 0 else errors.strip() or f"the program ended with {process.returncode}"
+
+
+def main() -> int:
+    """The other side of `run_in_subprocess`: settings on standard input, errors on standard error."""
+    settings = json.load(sys.stdin)
+    program = ProgramRun(
+        settings["project"],
+        settings["stack"],
+        Config(settings["config"], frozenset(settings["secret_keys"])),
+        Path(settings["directory"]),
+        settings["dry_run"],
+    )
+    failure = _run(program, settings["monitor"], lambda line: print(line, file=sys.__stdout__))
+    if failure is not None:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

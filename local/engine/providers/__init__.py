@@ -1,0 +1,1 @@
+"""What manages resources: the protocol, and the providers there are."""

@@ -1,0 +1,296 @@
+"""The provider of dynamic resources: Pulumi's own Python server for them, in a process of its own.
+
+The server is `python -u -m pulumi.dynamic` with the project's folder as working directory, because provider classes are
+pickled by reference and imported from there. It takes plain values only, cannot preview, and gets the stack's whole
+config, from which a provider's `configure` takes its credentials.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+
+from local.engine.providers.plugin_process import PluginError, PluginProcess
+from local.engine.providers.provider import (
+    CheckFailure,
+    CheckResult,
+    CreateResult,
+    DiffResult,
+    OutcomeUnknown,
+    ProviderError,
+    ReadResult,
+    Report,
+)
+from local.engine.urn import name_of, type_of
+from local.engine.values import PropertyMap, Secret, Value, without_secrets
+from local.engine.wire import from_struct, to_struct
+
+PACKAGE: Final = "pulumi-python"
+DEADLINE: Final = "deadline"
+"""The input, in seconds, by which a dynamic resource may say how long it waits."""
+_IMPLEMENTATION: Final = "__provider"
+"""The property of every dynamic resource that holds the class which manages it."""
+_OPTIONS: Final = [
+    ("grpc.max_receive_message_length", 400 * 1024 * 1024),
+    ("grpc.max_send_message_length", 400 * 1024 * 1024),
+    # Only loopback is ever dialled, whatever proxy the environment names.
+    ("grpc.enable_http_proxy", 0),
+]
+_QUALIFIED_ERROR: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)(?=:|$)")
+
+
+class DynamicServer:
+    """The server's process. It starts at once, in the background; the first call waits for it."""
+
+    def __init__(self, project_dir: Path, project: str, on_line: Callable[[str], None]) -> None:
+        self._started: Future[tuple[PluginProcess, Any]] = Future()
+        self._channel: grpc.Channel | None = None
+        thread = threading.Thread(
+            target=self._start, args=(project_dir, project, on_line), name="dynamic-provider", daemon=True
+        )
+        thread.start()
+
+    def stub(self) -> Any:
+        """The server's client; raises ProviderError if it did not start."""
+        try:
+            return self._started.result()[1]
+        except PluginError as error:
+            raise ProviderError(f"the dynamic provider did not start: {error}") from error
+
+    def close(self) -> None:
+        """End the process."""
+        try:
+            process, _ = self._started.result()
+        except PluginError:
+            return
+        if self._channel is not None:
+            self._channel.close()
+        process.stop()
+
+    def _start(self, project_dir: Path, project: str, on_line: Callable[[str], None]) -> None:
+        env = {k: v for k, v in os.environ.items() if k not in ("PULUMI_CONFIG", "PULUMI_CONFIG_PASSPHRASE")}
+        env["PULUMI_PROJECT"] = project
+        arguments = [sys.executable, "-u", "-m", "pulumi.dynamic"]
+        try:
+            process = PluginProcess(arguments, cwd=project_dir, env=env, on_line=on_line)
+        except PluginError as error:
+            self._started.set_exception(error)
+            return
+        self._channel = grpc.insecure_channel(f"127.0.0.1:{process.port}", options=_OPTIONS)
+        stub = provider_pb2_grpc.ResourceProviderStub(self._channel)
+        self._started.set_result((process, stub))
+
+
+class DynamicProvider:
+    """The dynamic resources of one run, over one server."""
+
+    accepts_secrets = False
+    supports_preview = False
+
+    def __init__(self, server: DynamicServer, config: PropertyMap, urn: str = "", id: str = "") -> None:
+        """`config` is the stack's whole config; secrets are wrapped in it."""
+        self._server = server
+        self._config = config
+        self._identity = {
+            "urn": urn,
+            "id": id,
+            "name": name_of(urn) if urn else "",
+            "type": type_of(urn) if urn else "",
+        }
+        self._configured = False
+        self._lock = threading.Lock()
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """Nothing: what a change of the stack's config means, each resource's own diff says."""
+        del config
+        return ()
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        del preview
+        request = provider_pb2.CheckRequest(
+            urn=urn, olds=_plain(olds), news=_plain(news), name=name_of(urn), type=type_of(urn)
+        )
+        response = self._call("Check", request)
+        failures = tuple(CheckFailure(f.property, f.reason) for f in response.failures)
+        # The server returns plain values; what came in as a secret stays one.
+        return CheckResult(_as_secret_as(from_struct(response.inputs), news), failures)
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        request = provider_pb2.DiffRequest(
+            id=id,
+            urn=urn,
+            olds=_plain(old_outputs),
+            news=_plain(news),
+            old_inputs=_plain(old_inputs),
+            ignoreChanges=list(ignore_changes),
+            name=name_of(urn),
+            type=type_of(urn),
+        )
+        response = self._call("Diff", request)
+        changed = {
+            provider_pb2.DiffResponse.DIFF_NONE: False,
+            provider_pb2.DiffResponse.DIFF_SOME: True,
+        }.get(response.changes)
+        return DiffResult(changed, tuple(response.replaces), delete_before_replace=response.deleteBeforeReplace)
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        del preview, report
+        bounded = _bounded(inputs, timeout)
+        request = provider_pb2.CreateRequest(
+            urn=urn, properties=_plain(bounded), timeout=timeout, name=name_of(urn), type=type_of(urn)
+        )
+        response = self._call("Create", request)
+        return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, inputs))
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        if _IMPLEMENTATION not in inputs and _IMPLEMENTATION not in outputs:
+            raise ProviderError("a dynamic resource cannot be imported: only its program knows how it is managed")
+        request = provider_pb2.ReadRequest(
+            id=id, urn=urn, properties=_plain(outputs), inputs=_plain(inputs), name=name_of(urn), type=type_of(urn)
+        )
+        response = self._call("Read", request)
+        if not response.id:
+            return ReadResult(None, {})
+        read_inputs = from_struct(response.inputs) if response.HasField("inputs") else None
+        if read_inputs is not None:
+            read_inputs = _as_secret_as(read_inputs, inputs)
+        return ReadResult(response.id, from_struct(response.properties), read_inputs)
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        del preview, report
+        bounded = _bounded(news, timeout)
+        request = provider_pb2.UpdateRequest(
+            id=id,
+            urn=urn,
+            olds=_plain(old_outputs),
+            news=_plain(bounded),
+            old_inputs=_plain(old_inputs),
+            timeout=timeout,
+            ignoreChanges=list(ignore_changes),
+            name=name_of(urn),
+            type=type_of(urn),
+        )
+        return _unbounded(from_struct(self._call("Update", request).properties), bounded, news)
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        del report
+        request = provider_pb2.DeleteRequest(
+            id=id,
+            urn=urn,
+            properties=_plain(_bounded(outputs, timeout)),
+            old_inputs=_plain(inputs),
+            timeout=timeout,
+            name=name_of(urn),
+            type=type_of(urn),
+        )
+        self._call("Delete", request)
+
+    def close(self) -> None:
+        """Nothing: the server is the run's and is closed with it."""
+
+    def _call(self, method: str, request: Any) -> Any:
+        stub = self._server.stub()
+        try:
+            with self._lock:
+                if not self._configured:
+                    self._configure(stub)
+                    self._configured = True
+            return getattr(stub, method)(request)
+        except grpc.RpcError as error:
+            message = last_line(error.details() or str(error.code()))
+            if error.code() is grpc.StatusCode.UNKNOWN:
+                # The server ran the provider's code, which raised.
+                raise ProviderError(message) from None
+            raise OutcomeUnknown(f"the dynamic provider's server was lost: {message}") from None
+
+    def _configure(self, stub: Any) -> None:
+        variables = {f"{PACKAGE}:config:{k}": str(without_secrets(v)) for k, v in self._config.items()}
+        stub.Configure(
+            provider_pb2.ConfigureRequest(
+                variables=variables,
+                args=to_struct(self._config),
+                acceptSecrets=True,
+                acceptResources=True,
+                sends_old_inputs=True,
+                sends_old_inputs_to_delete=True,
+                **self._identity,
+            )
+        )
+
+
+def last_line(traceback: str) -> str:
+    """What a Python traceback says at its end, the error's type without its module: that is what a person needs."""
+    lines = traceback.rstrip().splitlines()
+    frames = [i for i, line in enumerate(lines) if line.startswith("  ")]
+    if not lines or not lines[0].startswith("Traceback") or not frames:
+        return traceback.strip()
+    # Frames are indented; the message stands after the last frame and may itself be indented only from its second line.
+    start = max(i for i, line in enumerate(lines) if line.startswith('  File "'))
+    message = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith(" ")), len(lines) - 1)
+    return _QUALIFIED_ERROR.sub(r"\1", "\n".join(lines[message:]))
+
+
+def _bounded(values: PropertyMap, timeout: float) -> PropertyMap:
+    """The values with a `deadline` that the timeout bounds.
+
+    Pulumi's server of dynamic resources hands no timeout on to the provider; so one that waits has such an input.
+    """
+    deadline = values.get(DEADLINE)
+    if not timeout or not isinstance(deadline, int | float) or deadline <= timeout:
+        return values
+    return {**values, DEADLINE: timeout}
+
+
+def _unbounded(outputs: PropertyMap, bounded: PropertyMap, inputs: PropertyMap) -> PropertyMap:
+    """Outputs as if the deadline had been the program's: it is no difference that the next run should see."""
+    if bounded is inputs or outputs.get(DEADLINE) != bounded[DEADLINE]:
+        return outputs
+    return {**outputs, DEADLINE: inputs[DEADLINE]}
+
+
+def _plain(values: PropertyMap) -> Any:
+    return to_struct(values, secrets=False, resources=False)
+
+
+def _as_secret_as(values: PropertyMap, model: PropertyMap) -> PropertyMap:
+    def wrap(value: Value, like: Value) -> Value:
+        if isinstance(like, Secret):
+            return Secret(value)
+        if isinstance(value, dict) and isinstance(like, dict):
+            return {k: wrap(v, like.get(k)) for k, v in value.items()}
+        if isinstance(value, list) and isinstance(like, list) and len(value) == len(like):
+            return [wrap(v, item) for v, item in zip(value, like, strict=True)]
+        return value
+
+    return {k: wrap(v, model.get(k)) for k, v in values.items()}

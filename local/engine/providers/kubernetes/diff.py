@@ -1,0 +1,120 @@
+"""Which changes of an object's inputs can be made in place and which ones replace it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from local.engine import paths
+from local.engine.providers.kubernetes.api_types import ApiType
+from local.engine.providers.kubernetes.check import REPLACE_UNREADY, annotation, is_autonamed
+from local.engine.providers.kubernetes.conditions import judge_of
+from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
+from local.engine.steps.planner import differences
+from local.engine.values import PropertyMap, without_secrets
+
+# Fields that the API server does not let change, and the data of ConfigMaps and Secrets, which Pulumi's provider
+# replaces so that a rename tells the pods that use them.
+_METADATA = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
+_REPLACING: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "ConfigMap"): ("data", "binaryData", "immutable"),
+    ("", "Secret"): ("data", "stringData", "immutable", "type"),
+    ("", "Service"): ("spec.clusterIP",),
+    ("", "PersistentVolume"): ("spec.csi", "spec.hostPath", "spec.nfs", "spec.local", "spec.nodeAffinity"),
+    ("", "PersistentVolumeClaim"): (
+        "spec.accessModes",
+        "spec.selector",
+        "spec.storageClassName",
+        "spec.volumeMode",
+        "spec.volumeName",
+    ),
+    ("", "Pod"): ("spec",),
+    ("apps", "DaemonSet"): ("spec.selector",),
+    ("apps", "Deployment"): ("spec.selector",),
+    ("apps", "StatefulSet"): (
+        "spec.podManagementPolicy",
+        "spec.selector",
+        "spec.serviceName",
+        "spec.volumeClaimTemplates",
+    ),
+    ("batch", "Job"): ("spec.completions", "spec.selector", "spec.template"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
+    ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+}
+# What a Pod's spec may change in place.
+_POD_IN_PLACE = ("spec.activeDeadlineSeconds", "spec.tolerations", "spec.terminationGracePeriodSeconds")
+_MUTABLE_DATA = ("data", "binaryData", "stringData")
+
+_REPLACE = {
+    DiffKind.ADD: DiffKind.ADD_REPLACE,
+    DiffKind.DELETE: DiffKind.DELETE_REPLACE,
+    DiffKind.UPDATE: DiffKind.UPDATE_REPLACE,
+}
+
+
+def diff_inputs(
+    api: ApiType, olds: PropertyMap, news: PropertyMap, ignored: Sequence[str], *, mutable_data: bool
+) -> DiffResult:
+    """How new inputs differ from the old ones, by field.
+
+    `mutable_data`: a ConfigMap's or Secret's data changes in place (the provider options enableConfigMapMutable and
+    enableSecretMutable). A replacement, whoever decides on it, deletes first if the new object would have the old
+    one's name.
+    """
+    forced = [paths.parse(path) for path in (*_METADATA, *_replacing(api, mutable_data))]
+    in_place = [paths.parse(path) for path in _POD_IN_PLACE] if api.kind == "Pod" else []
+    skipped = [paths.parse(path) for path in ignored]
+    detailed: dict[str, PropertyDiff] = {}
+    replaces = []
+    for text, change in differences(olds, news).items():
+        path = paths.parse(text)
+        if any(len(skip) <= len(path) and paths.covers(skip, path) for skip in skipped):
+            continue
+        if _hits(forced, path) and not _hits(in_place, path):
+            replaces.append(text)
+            change = PropertyDiff(_REPLACE[change.kind], change.input_diff)
+        detailed[text] = change
+    top_level = tuple(dict.fromkeys(str(paths.parse(text)[0]) for text in detailed))
+    same_name = _identity(olds) == _identity(news) and not is_autonamed(news)
+    return DiffResult(
+        changed=bool(detailed),
+        replaces=tuple(replaces),
+        diffs=top_level,
+        detailed=detailed,
+        delete_before_replace=same_name,
+    )
+
+
+def replaced_if_unready(api: ApiType, result: DiffResult, outputs: PropertyMap, news: PropertyMap) -> DiffResult:
+    """The difference, or a replacement where a Job that did not complete asks for one (`pulumi.com/replaceUnready`).
+
+    A Job that has failed stays so for ever: no change in place runs it again.
+    """
+    if (api.group, api.kind) != ("batch", "Job") or annotation(news, REPLACE_UNREADY) != "true":
+        return result
+    judge = judge_of(api.api_version, api.kind)
+    if judge is None or judge(without_secrets(outputs)).ready:
+        return result
+    return replace(
+        result,
+        changed=True,
+        replaces=(*result.replaces, "status"),
+        detailed={**result.detailed, "status": PropertyDiff(DiffKind.UPDATE_REPLACE, input_diff=False)},
+        delete_before_replace=not is_autonamed(news),
+    )
+
+
+def _replacing(api: ApiType, mutable_data: bool) -> tuple[str, ...]:
+    fields = _REPLACING.get((api.group, api.kind), ())
+    return tuple(field for field in fields if not (mutable_data and field in _MUTABLE_DATA))
+
+
+def _hits(patterns: Sequence[paths.Path], path: paths.Path) -> bool:
+    return any(paths.covers(pattern, path) for pattern in patterns)
+
+
+def _identity(inputs: PropertyMap) -> tuple[object, object]:
+    metadata = inputs.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return metadata.get("namespace"), metadata.get("name")

@@ -1,0 +1,43 @@
+"""API errors as a person reads them: which object, which field, and no secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cloud_controller.kube import ApiError, NotFoundError, UnreachableError
+from local.engine.providers.kubernetes.live import mask
+from local.engine.providers.provider import ProviderError
+from local.engine.values import PropertyMap
+
+_ASKED = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
+"""What the client puts around the server's message: the request, which says nothing to whoever runs the program."""
+
+
+class UnreachableClusterError(ProviderError):
+    """The API server does not answer; with the option deleteUnreachable its objects count as gone."""
+
+
+def explain(subject: str, error: ApiError) -> str:
+    """An API error as one line about the object."""
+    causes = error.details.get("causes") or []
+    told = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes if cause.get("field")]
+    asked = _ASKED.fullmatch(error.message)
+    return f"{subject}: {'; '.join(told) or (asked[1] if asked else error.message)}"
+
+
+@contextmanager
+def told_as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: bool = False) -> Iterator[None]:
+    """Turn API errors into ProviderErrors about `subject`, without the inputs' secrets; NotFoundError may pass."""
+    try:
+        yield
+    except UnreachableError as error:
+        raise UnreachableClusterError(
+            f"the cluster's API server is unreachable: {error.message}; if the cluster is gone for good, "
+            "PULUMI_K8S_DELETE_UNREACHABLE=true lets refresh and delete forget its objects"
+        ) from None
+    except ApiError as error:
+        if gone_passes and isinstance(error, NotFoundError):
+            raise
+        raise ProviderError(mask(explain(subject, error), inputs)) from None

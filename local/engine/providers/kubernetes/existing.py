@@ -1,0 +1,55 @@
+"""What becomes of an object that is there already when a resource is to make one of its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud_controller.kube import Kube, NotFoundError, Object, Resource
+from local.engine.providers.kubernetes.apply import describe
+from local.engine.providers.kubernetes.wait import NotReadyError, Waiter
+from local.engine.providers.provider import ProviderError, Report
+
+
+def find(kube: Kube, resource: Resource, obj: dict[str, Any]) -> Object | None:
+    """The live object of this object's name, if there is one."""
+    try:
+        return kube.get(resource, obj["metadata"]["name"], obj["metadata"].get("namespace"))
+    except NotFoundError:
+        return None
+
+
+def refuse_foreign(resource: Resource, obj: dict[str, Any], existing: Object, manager: str) -> None:
+    """Raise ProviderError unless this resource's field manager made the object."""
+    managers = {entry.get("manager") for entry in existing["metadata"].get("managedFields") or []}
+    if manager not in managers:
+        raise ProviderError(
+            f"{describe(resource, obj)} exists already and was not made by this resource; "
+            "delete it, or give this one another name"
+        )
+
+
+def make_room(
+    kube: Kube,
+    resource: Resource,
+    obj: dict[str, Any],
+    manager: str,
+    waiter: Waiter,
+    deadline: float,
+    report: Report,
+) -> None:
+    """Return when no object of the name is there but what an interrupted run of this resource made.
+
+    Raises ProviderError for a foreign one, and for one whose deletion does not end before the deadline.
+    """
+    existing = find(kube, resource, obj)
+    if existing is None:
+        return
+    if not existing["metadata"].get("deletionTimestamp"):
+        refuse_foreign(resource, obj, existing, manager)
+        report("it is there already, from an interrupted run; taking it over")
+        return
+    report("an object of its name is being deleted; waiting for its end")
+    try:
+        waiter.until_gone(resource, existing, deadline, report)
+    except NotReadyError as error:
+        raise ProviderError(f"{describe(resource, obj)}: an old object of its name stays: {error}") from None

@@ -1,0 +1,352 @@
+"""The Kubernetes provider: Pulumi's verbs for the objects of one API server.
+
+It behaves as pulumi-kubernetes with server-side apply does, but for this:
+- a resource's field manager follows from its URN, so that a run knows what an interrupted one made;
+- the outputs leave out `metadata.managedFields`, which change with every status and which nobody reads;
+- drift is what others changed since the state was written, so that the server's own spelling of a value is none;
+- an ambient kubeconfig is never used.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from cloud_controller.kube import (
+    ApiError,
+    Kube,
+    KubeconfigError,
+    NotFoundError,
+    Object,
+    Resource,
+)
+from local.engine.providers.kubernetes import live as live_objects
+from local.engine.providers.kubernetes.api_types import ApiType, UnsupportedTypeError, type_of_urn
+from local.engine.providers.kubernetes.apply import (
+    apply,
+    describe,
+    field_manager_of,
+    with_live_values,
+)
+from local.engine.providers.kubernetes.check import (
+    PATCH_FORCE,
+    PROPAGATION,
+    SKIP_AWAIT,
+    TIMEOUT_SECONDS,
+    WAIT_FOR,
+    annotation,
+    check_inputs,
+    is_autonamed,
+)
+from local.engine.providers.kubernetes.diff import diff_inputs, replaced_if_unready
+from local.engine.providers.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
+from local.engine.providers.kubernetes.existing import find, make_room, refuse_foreign
+from local.engine.providers.kubernetes.settings import is_other_cluster, parse_settings
+from local.engine.providers.kubernetes.wait import NotReadyError, Waiter
+from local.engine.providers.kubernetes.wait_for import parse_wait_for
+from local.engine.providers.provider import (
+    CheckFailure,
+    CheckResult,
+    CreateResult,
+    DiffResult,
+    PartialFailure,
+    ProviderError,
+    ReadResult,
+    Report,
+)
+from local.engine.values import PropertyMap, Secret, has_unknowns, without_secrets
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds to wait for an object, as Pulumi's provider has it."""
+_PROPAGATIONS = {"foreground": "Foreground", "background": "Background", "orphan": "Orphan"}
+
+
+class KubernetesProvider:
+    """One configured instance; it may be used from many threads.
+
+    With a kubeconfig that is not known yet it checks and previews from the inputs alone.
+    """
+
+    accepts_secrets = True
+    supports_preview = True
+
+    def __init__(self, config: PropertyMap) -> None:
+        """Raises ProviderError for options that are malformed or not supported."""
+        self._settings = parse_settings(config)
+        self._stop = threading.Event()
+        self._unreachable = ""
+        self._kube: Kube | None = None
+        if self._settings.kubeconfig is not None:
+            try:
+                self._kube = Kube.from_kubeconfig(self._settings.kubeconfig, context=self._settings.context)
+            except KubeconfigError as error:
+                raise ProviderError(f"kubeconfig: {error}") from None
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """`kubeconfig`, if that is of another cluster. Raises ProviderError for options that are malformed."""
+        return ("kubeconfig",) if is_other_cluster(self._settings, parse_settings(config)) else ()
+
+    def check(
+        self,
+        urn: str,
+        olds: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,  # noqa: ARG002 (the protocol's)
+    ) -> CheckResult:
+        try:
+            api = type_of_urn(urn)
+        except UnsupportedTypeError as error:
+            return CheckResult(news, (CheckFailure("", str(error)),))
+        namespaced = self._is_namespaced(api)
+        return check_inputs(urn, api, olds, news, namespaced=namespaced, default_namespace=self._settings.namespace)
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        # Drift is in the old inputs already: `read` puts it there.
+        api = type_of_urn(urn)
+        old_inputs = live_objects.with_namespace(old_inputs, live_objects.split_id(id)[0])
+        mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
+        result = diff_inputs(
+            api, old_inputs, news, ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
+        )
+        return replaced_if_unready(api, result, old_outputs, news)
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        api, manager = type_of_urn(urn), field_manager_of(urn)
+        if preview and (self._kube is None or has_unknowns(inputs)):
+            return CreateResult("", inputs)
+        obj = live_objects.to_api(inputs)
+        deadline = self._deadline(inputs, timeout)
+        if preview:
+            return CreateResult("", self._preview_creation(api, obj, inputs, manager))
+        with self._errors(api, obj, inputs):
+            resource = self._resource(api)
+            obj = self._placed(resource, obj)
+            live = self._stored(resource, obj, inputs, manager, deadline, report)
+        return CreateResult(
+            live_objects.object_id(live), self._await(api, resource, live, inputs, manager, deadline, report)
+        )
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        api = type_of_urn(urn)
+        namespace, name = live_objects.split_id(id)
+        subject = {"metadata": {"namespace": namespace, "name": name}}
+        try:
+            with self._errors(api, subject, inputs, gone_passes=True):
+                live = self._connected().get(self._resource(api), name, namespace)
+        except NotFoundError:
+            return ReadResult(None, {})
+        except UnreachableClusterError:
+            if self._settings.delete_unreachable:
+                return ReadResult(None, {})
+            raise
+        if inputs:
+            read_inputs = live_objects.drifted_inputs(inputs, outputs, live)
+            if (api.group, api.kind) == ("", "Secret") and read_inputs != inputs and "data" in read_inputs:
+                # What somebody else put into a Secret is no less secret than what was declared.
+                read_inputs["data"] = Secret(without_secrets(read_inputs["data"]))
+        else:
+            read_inputs = live_objects.inputs_from_live(live)
+        manager = str(outputs.get(live_objects.FIELD_MANAGER) or field_manager_of(urn))
+        return ReadResult(
+            live_objects.object_id(live), live_objects.outputs_of(api, live, read_inputs, manager), read_inputs
+        )
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,  # noqa: ARG002 (the API server knows what this manager applied before)
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        api = type_of_urn(urn)
+        if preview and (self._kube is None or has_unknowns(news)):
+            return news
+        manager = str(old_outputs.get(live_objects.FIELD_MANAGER) or field_manager_of(urn))
+        obj = live_objects.to_api(news)
+        deadline = self._deadline(news, timeout)
+        namespace, name = live_objects.split_id(id)
+        with self._errors(api, obj, news, preview=preview):
+            kube, resource = self._connected(), self._resource(api)
+            obj = self._placed(resource, obj)
+            if ignore_changes:
+                obj = with_live_values(obj, kube.get(resource, name, namespace), ignore_changes)
+            live = apply(kube, resource, obj, manager, force=self._forces(news), dry_run=preview)
+        if preview:
+            return live_objects.outputs_of(api, live, news, manager)
+        return self._await(api, resource, live, news, manager, deadline, report)
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        api = type_of_urn(urn)
+        namespace, name = live_objects.split_id(id)
+        subject = {"metadata": {"namespace": namespace, "name": name}}
+        uid = (without_secrets(outputs.get("metadata")) or {}).get("uid")
+        deadline = self._deadline(inputs, timeout)
+        try:
+            with self._errors(api, subject, inputs, gone_passes=True):
+                kube, resource = self._connected(), self._resource(api)
+                live = kube.get(resource, name, namespace)
+                if uid and live["metadata"]["uid"] != uid:
+                    report("it is gone already; another object of its name is there and stays")
+                    return
+                propagation = _PROPAGATIONS.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
+                kube.delete(resource, name, namespace, uid=live["metadata"]["uid"], propagation=propagation)
+                if annotation(inputs, SKIP_AWAIT) != "true":
+                    self._waiter().until_gone(resource, live, deadline, report)
+        except NotFoundError:
+            return
+        except NotReadyError as error:
+            raise ProviderError(f"{api.kind} {id} was not deleted in time: {error}") from None
+        except UnreachableClusterError:
+            if not self._settings.delete_unreachable:
+                raise
+
+    def close(self) -> None:
+        """Let go of connections; whoever still waits for an object stops."""
+        self._stop.set()
+        if self._kube is not None:
+            self._kube.close()
+
+    def _stored(
+        self,
+        resource: Resource,
+        obj: dict[str, Any],
+        inputs: PropertyMap,
+        manager: str,
+        deadline: float,
+        report: Report,
+    ) -> Object:
+        kube, waiter = self._connected(), self._waiter()
+        # Nobody else has a name that was drawn at random: the look at what is there can be spared.
+        if not is_autonamed(inputs):
+            make_room(kube, resource, obj, manager, waiter, deadline, report)
+        live = apply(kube, resource, obj, manager, force=self._forces(inputs))
+        if live["metadata"].get("deletionTimestamp"):
+            # Made by an interrupted run, and somebody deletes it.
+            make_room(kube, resource, obj, manager, waiter, deadline, report)
+            live = apply(kube, resource, obj, manager, force=self._forces(inputs))
+        return live
+
+    def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
+        """The outputs of a dry run, or the inputs where none is possible: what it needs may be made in this run too."""
+        with self._errors(api, obj, inputs, preview=True):
+            kube = self._connected()
+            try:
+                resource = self._resource(api)
+                obj = self._placed(resource, obj)
+                existing = None if is_autonamed(inputs) else find(kube, resource, obj)
+                if existing is not None:
+                    # Ours, to be replaced under its name: a dry run would be an update of the old one.
+                    refuse_foreign(resource, obj, existing, manager)
+                    return inputs
+                live = apply(kube, resource, obj, manager, force=self._forces(inputs), dry_run=True)
+            except NotFoundError:
+                return inputs  # The namespace, or the kind's definition, is not there yet.
+        return live_objects.preview_outputs(live_objects.outputs_of(api, live, inputs, manager))
+
+    def _placed(self, resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
+        """The object with a namespace if its kind has one: a check without discovery could not tell."""
+        return live_objects.with_namespace(obj, self._settings.namespace) if resource.namespaced else obj
+
+    def _await(
+        self,
+        api: ApiType,
+        resource: Resource,
+        live: Object,
+        inputs: PropertyMap,
+        manager: str,
+        deadline: float,
+        report: Report,
+    ) -> PropertyMap:
+        """The outputs when the object is ready."""
+        if annotation(inputs, SKIP_AWAIT) == "true":
+            report("Skipping await logic")
+            return live_objects.outputs_of(api, live, inputs, manager)
+        problem = ""
+        try:
+            wait_for = annotation(inputs, WAIT_FOR)
+            declared = parse_wait_for(wait_for) if wait_for else None
+            live = self._waiter().until_ready(resource, live, deadline, report, declared)
+        except NotReadyError as error:
+            problem = str(error)
+        except ApiError as error:
+            problem = f"it could not be watched: {error.message}"
+        if problem:
+            live = self._latest(resource, live)
+            outputs = live_objects.outputs_of(api, live, inputs, manager)
+            message = live_objects.mask(f"{describe(resource, live)} is not ready: {problem}", inputs)
+            raise PartialFailure(message, live_objects.object_id(live), outputs)
+        return live_objects.outputs_of(api, live, inputs, manager)
+
+    def _latest(self, resource: Resource, live: Object) -> Object:
+        try:
+            return find(self._connected(), resource, live) or live
+        except ApiError:
+            return live  # What was stored last is still true enough to be kept in the state.
+
+    def _is_namespaced(self, api: ApiType) -> bool | None:
+        if api.namespaced is not None or self._kube is None:
+            return api.namespaced
+        try:
+            return self._kube.resource(api.api_version, api.kind).namespaced
+        except ApiError:
+            return None  # The definition may be made in this run; what else is wrong, the creation tells.
+
+    def _resource(self, api: ApiType) -> Resource:
+        return self._connected().resource(api.api_version, api.kind)
+
+    def _connected(self) -> Kube:
+        if self._kube is None:
+            raise ProviderError("the cluster's kubeconfig is not known yet")
+        if self._unreachable:
+            raise UnreachableClusterError(self._unreachable)
+        return self._kube
+
+    def _waiter(self) -> Waiter:
+        return Waiter(self._connected(), self._stop)
+
+    def _forces(self, inputs: PropertyMap) -> bool:
+        return self._settings.patch_force or annotation(inputs, PATCH_FORCE) == "true"
+
+    def _deadline(self, inputs: PropertyMap, timeout: float) -> float:
+        seconds = timeout or float(annotation(inputs, TIMEOUT_SECONDS) or DEFAULT_TIMEOUT)
+        return time.monotonic() + seconds
+
+    @contextmanager
+    def _errors(
+        self,
+        api: ApiType,
+        obj: dict[str, Any],
+        inputs: PropertyMap,
+        *,
+        gone_passes: bool = False,
+        preview: bool = False,
+    ) -> Iterator[None]:
+        subject = f"{api.kind} {live_objects.object_id(obj)}"
+        try:
+            with told_as_provider_errors(subject, inputs, gone_passes=gone_passes):
+                yield
+        except UnreachableClusterError as error:
+            if preview:
+                # Said once and for all: the other objects need not wait for their own time-outs.
+                self._unreachable = str(error)
+            raise

@@ -1,0 +1,55 @@
+"""Provider instances of a run: made on first use from the resource that configures them, closed at the run's end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from local.engine.providers.provider import Provider, ProviderError
+from local.engine.stack.resource import ResourceState
+from local.engine.urn import package_of
+from local.engine.values import PropertyMap
+
+ProviderFactory = Callable[[ResourceState], Provider]
+"""Makes a provider from its resource (`pulumi:providers:PACKAGE`), whose inputs are its configuration."""
+
+
+class ProviderRegistry:
+    """Which package is managed by what, and the instances made so far. Safe from several threads."""
+
+    def __init__(self, factories: Mapping[str, ProviderFactory]) -> None:
+        self._factories = dict(factories)
+        self._instances: dict[tuple[str, str], Provider] = {}
+        self._configured: dict[tuple[str, str], PropertyMap] = {}
+        self._lock = threading.Lock()
+
+    def check_known(self, package: str) -> None:
+        """Raise ProviderError, naming the package, if nothing here manages it."""
+        if package not in self._factories:
+            raise ProviderError(
+                f"{package}: no provider for this package in the embedded engine "
+                f"(it has: {', '.join(sorted(self._factories))}); Pulumi's CLI runs it"
+            )
+
+    def get(self, resource: ResourceState) -> Provider:
+        """The instance that a provider resource stands for; a changed configuration makes a new one."""
+        key = (resource.urn, str(resource.id))
+        package = package_of(resource.type)
+        self.check_known(package)
+        with self._lock:
+            existing = self._instances.get(key)
+            if existing is not None and self._configured[key] == resource.inputs:
+                return existing
+            if existing is not None:
+                existing.close()
+            made = self._factories[package](resource)
+            self._instances[key] = made
+            self._configured[key] = resource.inputs
+            return made
+
+    def close(self) -> None:
+        """Close every instance."""
+        with self._lock:
+            for instance in self._instances.values():
+                instance.close()
+            self._instances.clear()

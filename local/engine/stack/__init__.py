@@ -1,0 +1,1 @@
+"""A stack on disk: project, configuration, secrets, state, lock."""

@@ -1,0 +1,31 @@
+"""What a resource refers to, when that is renamed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local.engine.stack.resource import ResourceState
+
+
+def following(resource: ResourceState, old: str, new: str) -> ResourceState:
+    """The resource with each reference to the URN `old` as one to `new`; the very same one if it has none."""
+    changes: dict[str, object] = {}
+    if resource.parent == old:
+        changes["parent"] = new
+    if resource.provider.rpartition("::")[0] == old:
+        changes["provider"] = f"{new}::{resource.provider.rpartition('::')[2]}"
+    if resource.deleted_with == old:
+        changes["deleted_with"] = new
+    if old in resource.dependencies:
+        changes["dependencies"] = _exchanged(resource.dependencies, old, new)
+    if old in resource.replace_with:
+        changes["replace_with"] = _exchanged(resource.replace_with, old, new)
+    if any(old in needed for needed in resource.property_dependencies.values()):
+        changes["property_dependencies"] = {
+            key: _exchanged(needed, old, new) for key, needed in resource.property_dependencies.items()
+        }
+    return replace(resource, **changes) if changes else resource  # type: ignore[arg-type]
+
+
+def _exchanged(found: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
+    return tuple(sorted(new if urn == old else urn for urn in found))

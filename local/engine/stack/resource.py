@@ -1,0 +1,291 @@
+"""One resource as the state keeps it, and its JSON form, which is Pulumi's own (deployment version 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from local.engine.stack.secrets import Crypter
+from local.engine.urn import name_of
+from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value, without_secrets
+from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT
+
+Json = Any
+
+_TIMEOUTS: Final = ("create", "update", "delete", "read")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """customTimeouts in seconds; 0 is the provider's default."""
+
+    create: float = 0
+    update: float = 0
+    delete: float = 0
+    read: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """A resource of the last run, or the goal of this one (then without outputs). Frozen: a change makes a new one."""
+
+    urn: str
+    type: str
+    custom: bool
+    id: Value = ""
+    """What the provider calls it; "" while it does not exist, UNKNOWN for a new provider instance in a preview."""
+    inputs: PropertyMap = field(default_factory=dict)
+    outputs: PropertyMap = field(default_factory=dict)
+    external: bool = False
+    """Only read (`get`): somebody else's, never changed nor deleted."""
+    import_id: str = ""
+    """By what id it was imported."""
+    parent: str = ""
+    provider: str = ""
+    """The provider instance, as `URN::ID`; empty for components and for provider instances themselves."""
+    dependencies: tuple[str, ...] = ()
+    property_dependencies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    protect: bool = False
+    retain_on_delete: bool = False
+    deleted_with: str = ""
+    replace_with: tuple[str, ...] = ()
+    """The URNs with which it is replaced."""
+    replacement_trigger: Value = None
+    """Where this value changes, the resource is replaced; None is no value."""
+    delete: bool = False
+    """Replaced already, still to be deleted."""
+    pending_replacement: bool = False
+    """Deleted already, still to be made anew: so the CLI leaves what it deletes first and then fails to make."""
+    taint: bool = False
+    """To be replaced by the next update, as `pulumi state taint` asks for."""
+    additional_secret_outputs: tuple[str, ...] = ()
+    ignore_changes: tuple[str, ...] = ()
+    replace_on_changes: tuple[str, ...] = ()
+    delete_before_replace: bool | None = None
+    hide_diffs: tuple[str, ...] = ()
+    """The property paths whose differences are not shown."""
+    timeouts: Timeouts = Timeouts()
+    resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the hooks that are bound to it, by Pulumi's kind of hook (BeforeCreate, ..., OnError)."""
+    init_errors: tuple[str, ...] = ()
+    """Why it did not become ready; it exists nevertheless, and the next run updates it."""
+    source_position: str = ""
+    stack_trace: tuple[str, ...] = ()
+    """Where in the project's files it was registered, innermost first; in the state's form, as `source_position`."""
+    created: str = ""
+    modified: str = ""
+    unused: PropertyMap = field(default_factory=dict)
+    """Whatever else a state file says of it, kept as it is: a newer CLI's fields, which mean nothing to this engine."""
+
+    @property
+    def name(self) -> str:
+        """The name it has in the program."""
+        return name_of(self.urn)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from every other resource of the state: a replaced one shares its URN with its successor."""
+        return (self.urn, str(self.id) if self.delete else "")
+
+    def requires(self) -> set[str]:
+        """The URNs of whatever must exist before it and longer than it."""
+        needed = {*self.dependencies, *(u for urns in self.property_dependencies.values() for u in urns)}
+        if self.parent:
+            needed.add(self.parent)
+        if self.provider:
+            needed.add(self.provider.rpartition("::")[0])
+        if self.deleted_with:
+            needed.add(self.deleted_with)
+        needed |= {*self.replace_with}
+        return needed - {self.urn}
+
+
+def to_json(resource: ResourceState, crypter: Crypter) -> Json:
+    """The resource as a state file holds it, secrets encrypted and fields that say nothing left out."""
+    return _render(resource, lambda value: encode(value, crypter))
+
+
+def to_plain_json(resource: ResourceState) -> Json:
+    """The resource as `stack export --show-secrets` has it: the same form, with each secret's text."""
+    return _render(
+        resource,
+        lambda value: _encode(value, lambda secret: {SIGNATURE: SECRET, "plaintext": _plain_text(secret.value)}),
+    )
+
+
+def from_json(data: Json, crypter: Crypter) -> ResourceState:
+    """A resource from a state file. Raises SecretsError, KeyError for a file that is none."""
+    # What is taken out is known to this engine; what is left is kept beside it.
+    left = dict(data)
+    timeouts = left.pop("customTimeouts", None) or {}
+    return ResourceState(
+        urn=left.pop("urn"),
+        type=left.pop("type"),
+        custom=bool(left.pop("custom", False)),
+        id=left.pop("id", ""),
+        inputs=decode(left.pop("inputs", None) or {}, crypter),
+        outputs=decode(left.pop("outputs", None) or {}, crypter),
+        external=bool(left.pop("external", False)),
+        import_id=left.pop("importID", ""),
+        parent=left.pop("parent", ""),
+        provider=left.pop("provider", ""),
+        dependencies=_texts(left, "dependencies"),
+        property_dependencies={k: tuple(v or ()) for k, v in (left.pop("propertyDependencies", None) or {}).items()},
+        protect=bool(left.pop("protect", False)),
+        retain_on_delete=bool(left.pop("retainOnDelete", False)),
+        deleted_with=left.pop("deletedWith", ""),
+        replace_with=_texts(left, "replaceWith"),
+        replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
+        hide_diffs=_texts(left, "hideDiff"),
+        delete=bool(left.pop("delete", False)),
+        pending_replacement=bool(left.pop("pendingReplacement", False)),
+        taint=bool(left.pop("taint", False)),
+        additional_secret_outputs=_texts(left, "additionalSecretOutputs"),
+        ignore_changes=_texts(left, "ignoreChanges"),
+        replace_on_changes=_texts(left, "replaceOnChanges"),
+        timeouts=Timeouts(**{k: float(v) for k, v in timeouts.items() if k in _TIMEOUTS}),
+        resource_hooks={k: tuple(v) for k, v in (left.pop("resourceHooks", None) or {}).items() if v},
+        init_errors=_texts(left, "initErrors"),
+        source_position=left.pop("sourcePosition", ""),
+        stack_trace=tuple(frame.get("sourcePosition", "") for frame in left.pop("stackTrace", None) or ()),
+        created=left.pop("created", ""),
+        modified=left.pop("modified", ""),
+        unused=decode(left, crypter),
+    )
+
+
+def _texts(data: dict[str, Json], key: str) -> tuple[str, ...]:
+    return tuple(data.pop(key, None) or ())
+
+
+def encode(value: Value, crypter: Crypter) -> Json:
+    """A value as a state file holds it."""
+    return _encode(value, lambda secret: {SIGNATURE: SECRET, "ciphertext": crypter.encrypt(_plain_text(secret.value))})
+
+
+def mask(value: Value) -> Json:
+    """A value as JSON for people and events: [secret] for secrets, the wire's sentinel for what is unknown."""
+    return _encode(value, lambda _: "[secret]")
+
+
+def decode(value: Json, crypter: Crypter) -> Value:
+    """A value from a state file; the opposite of `encode`."""
+    if isinstance(value, list):
+        return [decode(v, crypter) for v in value]
+    if not isinstance(value, dict):
+        return UNKNOWN if value == UNKNOWN_TEXT else value
+    signature = value.get(SIGNATURE)
+    if signature == SECRET:
+        # An export with --show-secrets has the text itself.
+        text = value["plaintext"] if "plaintext" in value else crypter.decrypt(value["ciphertext"])
+        return Secret(decode(json.loads(text), crypter))
+    if signature == RESOURCE:
+        return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
+    if signature in (ASSET, ARCHIVE):
+        properties = tuple((k, decode(v, crypter)) for k, v in value.items() if k != SIGNATURE)
+        return Asset(properties) if signature == ASSET else Archive(properties)
+    return {k: decode(v, crypter) for k, v in value.items()}
+
+
+_NO_SECRETS: Final = "a Secret never holds a Secret"
+
+
+def _plain_text(value: Value) -> str:
+    def refuse(_: Secret) -> Json:
+        raise AssertionError(_NO_SECRETS)
+
+    return json.dumps(_encode(value, refuse), separators=(",", ":"))
+
+
+def _encode(value: Value, on_secret: Callable[[Secret], Json]) -> Json:
+    if isinstance(value, dict):
+        return {k: _encode(v, on_secret) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_encode(v, on_secret) for v in value]
+    if isinstance(value, Secret):
+        return on_secret(value)
+    if value is UNKNOWN:
+        return UNKNOWN_TEXT
+    if isinstance(value, ResourceReference):
+        marked: Json = {SIGNATURE: RESOURCE, "urn": value.urn}
+        if value.id is not None:
+            marked["id"] = _encode(value.id, on_secret)
+        return marked | ({"packageVersion": value.package_version} if value.package_version else {})
+    if isinstance(value, Asset | Archive):
+        signature = ASSET if isinstance(value, Asset) else ARCHIVE
+        return {SIGNATURE: signature} | {k: _encode(v, on_secret) for k, v in value.properties}
+    return value
+
+
+def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
+    r = resource
+    timeouts = {k: v for k in _TIMEOUTS if (v := getattr(r.timeouts, k))}
+    optional: dict[str, Json] = {
+        "delete": r.delete,
+        "pendingReplacement": r.pending_replacement,
+        "taint": r.taint,
+        "id": UNKNOWN_TEXT if r.id is UNKNOWN else r.id,
+        "type": r.type,
+        "inputs": value(_sorted(r.inputs)),
+        "outputs": value(_sorted(r.outputs)),
+        "parent": r.parent,
+        "external": r.external,
+        "importID": r.import_id,
+        "protect": r.protect,
+        "dependencies": list(r.dependencies),
+        "initErrors": list(r.init_errors),
+        "provider": r.provider,
+        "propertyDependencies": {k: list(v) for k, v in sorted(r.property_dependencies.items())},
+        "additionalSecretOutputs": list(r.additional_secret_outputs),
+        "customTimeouts": timeouts,
+        "retainOnDelete": r.retain_on_delete,
+        "deletedWith": r.deleted_with,
+        "replaceWith": list(r.replace_with),
+        "hideDiff": list(r.hide_diffs),
+        "created": r.created,
+        "modified": r.modified,
+        "sourcePosition": r.source_position,
+        "stackTrace": [{"sourcePosition": position} if position else {} for position in r.stack_trace],
+        "ignoreChanges": list(r.ignore_changes),
+        "replaceOnChanges": list(r.replace_on_changes),
+        "resourceHooks": {k: list(v) for k, v in sorted(r.resource_hooks.items())},
+    }
+    head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
+    kept = value(r.unused) if r.unused else {}
+    if r.replacement_trigger is not None:
+        # Also where it is false or empty: that is a value like any other.
+        head["replacementTrigger"] = value(r.replacement_trigger)
+    return kept | head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
+
+
+def _sorted(values: PropertyMap) -> PropertyMap:
+    return dict(sorted(values.items()))
+
+
+def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> ResourceState:
+    """The resource with those outputs wrapped that the program calls secret or, `from_inputs`, whose inputs are.
+
+    A provider that takes plain values answers plain ones, also for what it was given as a secret.
+    """
+    outputs = resource.outputs
+    if from_inputs:
+        outputs = {k: hidden_like(v, resource.inputs.get(k)) for k, v in outputs.items()}
+    named = resource.additional_secret_outputs
+    return replace(resource, outputs={k: _wrap(v) if k in named else v for k, v in outputs.items()})
+
+
+def hidden_like(output: Value, given: Value) -> Value:
+    """The output with that wrapped which is secret where it was given."""
+    if isinstance(given, Secret):
+        return _wrap(output)
+    if isinstance(output, dict) and isinstance(given, dict):
+        return {k: hidden_like(v, given.get(k)) for k, v in output.items()}
+    if isinstance(output, list) and isinstance(given, list) and len(output) == len(given):
+        return [hidden_like(v, g) for v, g in zip(output, given, strict=True)]
+    return output
+
+
+def _wrap(value: Value) -> Value:
+    return value if isinstance(value, Secret) or value is UNKNOWN else Secret(without_secrets(value))

@@ -1,0 +1,183 @@
+"""Opens a stack for one run: its project, its config, its secrets and its state."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets as randomness
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from local.engine.stack.project import (
+    PLACEHOLDER,
+    Config,
+    Project,
+    ProjectError,
+    StackFile,
+    load_project,
+    load_stack_file,
+    resolve,
+)
+from local.engine.stack.secrets import (
+    PASSPHRASE_VARIABLE,
+    Crypter,
+    SecretsError,
+    derive_ahead,
+    new_crypter,
+    open_crypter,
+)
+from local.engine.stack.state import STATE_FILE, StateError, Store
+
+PASSPHRASE_FILE: Final = "passphrase"
+STATE_VARIABLE: Final = "CLOUD_CONTROLLER_STATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which stack, where, and how."""
+
+    project_dir: Path
+    stack: str
+    state_dir: Path
+    config_file: Path | None = None
+    placeholder_secrets: bool = False
+
+    @property
+    def stack_dir(self) -> Path:
+        """Where the stack's state, lock and passphrase are."""
+        return self.state_dir / "stacks" / self.stack
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An opened stack."""
+
+    project: Project
+    stack_file: StackFile
+    config: Config
+    store: Store
+
+
+class PlaceholderCrypter:
+    """Stands in where no passphrase is at hand: every secret reads as the placeholder, and none can be written."""
+
+    def encrypt(self, plaintext: str) -> str:
+        del plaintext
+        raise SecretsError("a run with placeholder secrets writes no state")
+
+    def decrypt(self, ciphertext: str) -> str:
+        del ciphertext
+        return json.dumps(PLACEHOLDER)
+
+
+def open_ahead(request: Request) -> None:
+    """Begin to derive the keys that `open_session` will wait for; whatever is wrong with the stack, that tells."""
+    try:
+        stack_file = load_stack_file(load_project(request.project_dir), request.stack, request.config_file)
+        salts = {s for s in (stack_file.salt, salt_of(request.stack_dir)) if s}
+        if salts:
+            passphrase = passphrase_of(request.stack_dir, needed=True, create=False)
+        for salt in salts:
+            derive_ahead(passphrase, salt)
+    except (ProjectError, SecretsError, StateError, OSError):
+        return
+
+
+def open_session(request: Request, *, writable: bool) -> Session:
+    """Open a stack. `writable` for a run that changes the state; it then makes what it needs (a salt, a passphrase).
+
+    Raises ProjectError, SecretsError, StateError.
+    """
+    project = load_project(request.project_dir)
+    stack_file = load_stack_file(project, request.stack, request.config_file)
+    directory = request.stack_dir
+    state_salt = salt_of(directory)
+    if request.placeholder_secrets:
+        config = resolve(project, stack_file, None)
+        store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
+        return Session(project, stack_file, config, store)
+    passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
+    salts = {s for s in (stack_file.salt, state_salt) if s}
+    for each in salts:
+        # Where the stack file and the state have salts of their own, both keys at once.
+        derive_ahead(passphrase, each)
+    opened: dict[str, Crypter] = {each: open_crypter(passphrase, each) for each in salts}
+    salt = state_salt or stack_file.salt
+    unsalted = _Unsalted(stack_file.path)
+    if not salt and writable:
+        made = new_crypter(passphrase)
+        salt, opened[made.salt] = made.salt, made
+    config = resolve(project, stack_file, opened.get(stack_file.salt, unsalted))
+    store = Store(directory, opened.get(salt, unsalted), salt=salt, writable=writable)
+    if writable and not state_salt:
+        # The journal's secrets can only be read again with the salt, which stands in the state file.
+        store.compact()
+    return Session(project, stack_file, config, store)
+
+
+class _Unsalted:
+    """For a stack file without a salt: it cannot hold secure values."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def encrypt(self, plaintext: str) -> str:
+        del plaintext
+        raise SecretsError(f"{self._path} has no encryptionsalt")
+
+    def decrypt(self, ciphertext: str) -> str:
+        del ciphertext
+        raise SecretsError(f"{self._path} holds a secure value but has no encryptionsalt to read it with")
+
+
+def salt_of(directory: Path) -> str:
+    """The salt of the stack in that folder, "" if it has no state yet. Raises StateError, SecretsError."""
+    path = directory / STATE_FILE
+    if not path.exists():
+        return ""
+    try:
+        state = json.loads(path.read_text())
+    except ValueError as error:
+        raise StateError(
+            f"{path} is damaged ({error}); nothing was done. Put a copy of it there, such as one of `stack export`"
+        ) from error
+    try:
+        return str(state["deployment"]["secrets_providers"]["state"]["salt"])
+    except (KeyError, TypeError) as error:
+        raise SecretsError(f"{path} names no passphrase salt; it was not written by this engine") from error
+
+
+def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
+    """The passphrase of the stack in that folder: from the environment, as the CLI takes it, or the file beside it.
+
+    Without one a stack that has no secrets yet gets a new one, kept there if `create`. Raises SecretsError if `needed`.
+    """
+    path = directory / PASSPHRASE_FILE
+    value = os.environ.get(PASSPHRASE_VARIABLE)
+    if value is not None:
+        return value
+    if named := os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
+        path = Path(named)
+        if not path.exists():
+            raise SecretsError(f"{PASSPHRASE_VARIABLE}_FILE names {path}, which does not exist")
+    if path.exists():
+        return path.read_text().strip()
+    if needed:
+        raise SecretsError(
+            f"the stack's passphrase is not known: set {PASSPHRASE_VARIABLE}, or put it into {path}, "
+            "or preview with --placeholder-secrets"
+        )
+    value = randomness.token_urlsafe(24)
+    if create:
+        directory.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(value + "\n")
+    return value
+
+
+def default_state_dir(project_dir: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """CLOUD_CONTROLLER_STATE, or `.state` in the project."""
+    named = environment.get(STATE_VARIABLE)
+    return Path(named) if named else project_dir / ".state"

@@ -1,0 +1,184 @@
+"""Takes a state that `stack export`, of the CLI or of this engine, wrote in the place of a stack's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from local.engine import urn as urns
+from local.engine.stack.lock import StackLock
+from local.engine.stack.project import load_project, load_stack_file
+from local.engine.stack.secrets import Crypter, SecretsError, new_crypter, open_crypter
+from local.engine.stack.session import Request, passphrase_of
+from local.engine.stack.state import BACKUP_FILE, STATE_FILE, StateError, replace_state, snapshot_of
+from local.engine.wire import SECRET, SIGNATURE
+
+Json = Any
+
+VERSIONS: Final = (3, 4)
+"""Deployment versions that are taken. 4 is 3 with a list of the `features` that it uses."""
+
+_SHOWN: Final = 10
+_KNOWN: Final = frozenset({"manifest", "secrets_providers", "resources", "pending_operations", "metadata"})
+_NOT_DONE: Final = {
+    "viewOf": "is a view of another resource: no provider of this engine makes views",
+    "refreshBeforeUpdate": "is to be refreshed before each update: this engine would not do that",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of it."""
+
+    resources: int
+    warnings: tuple[str, ...]
+    backup: Path | None
+    """Where the state is that stood there before."""
+
+
+def import_state(request: Request, document: Json, *, force: bool = False) -> Imported:
+    """Put an exported state in the place of the stack's. With `force` what is wrong with it is only told.
+
+    Raises ProjectError, SecretsError, LockedError, and StateError that names everything that is wrong.
+    """
+    project = load_project(request.project_dir)
+    stack_file = load_stack_file(project, request.stack, request.config_file)
+    deployment = deployment_of(document)
+    wrong = list(problems(deployment, project.name, request.stack))
+    if wrong and not force:
+        listed = [*wrong[:_SHOWN], *([f"... and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
+        raise StateError("this state can not be imported (--force does nevertheless):\n  " + "\n  ".join(listed))
+    with StackLock(request.stack_dir):
+        theirs = _salt_of(deployment)
+        # The stack file's comes first: with that one the CLI, too, would write the state at its next change.
+        salt = stack_file.salt or (theirs if _encrypted(deployment) else "")
+        passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=True)
+        reader = _reader(deployment, theirs, passphrase)
+        writer = open_crypter(passphrase, salt) if salt else new_crypter(passphrase)
+        try:
+            snapshot = snapshot_of(deployment, reader or writer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"this state can not be read: {type(error).__name__}: {error}") from error
+        replaces = (request.stack_dir / STATE_FILE).exists()
+        replace_state(request.stack_dir, snapshot, writer, writer.salt)
+    backup = request.stack_dir / BACKUP_FILE if replaces else None
+    return Imported(len(snapshot.resources), (*wrong, *_warnings(deployment)), backup)
+
+
+def deployment_of(document: Json) -> dict[str, Json]:
+    """The inner part of an export. Raises StateError if the document is none, or of a version that is not taken."""
+    if not isinstance(document, dict) or "deployment" not in document:
+        raise StateError("this is no export of a stack: it has no `deployment`")
+    version = document.get("version")
+    if version not in VERSIONS:
+        raise StateError(f"deployment version {version!r} is not one of {', '.join(map(str, VERSIONS))}")
+    deployment = document["deployment"] or {}
+    resources = deployment.get("resources") or [] if isinstance(deployment, dict) else None
+    if not isinstance(resources, list) or not all(isinstance(each, dict) for each in resources):
+        raise StateError("this is no export of a stack: `deployment.resources` is not a list of resources")
+    return dict(deployment)
+
+
+def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[str]:
+    """What is wrong with a state as that of this stack, one line each; what the CLI checks, and what would get lost."""
+    manifest = deployment.get("manifest") or {}
+    if manifest.get("magic", "") != sha256(str(manifest.get("version", "")).encode()).hexdigest() and manifest:
+        yield "manifest: `magic` does not fit `version`: the file is damaged or was changed"
+    resources = deployment.get("resources") or []
+    everywhere = {each.get("urn") for each in resources}
+    seen: set[str] = set()
+    alive: set[str] = set()
+    providers: set[str] = set()
+    for index, resource in enumerate(resources):
+        urn, kind = resource.get("urn"), resource.get("type")
+        if not urn or not kind:
+            yield f"resource {index}: it has no `{'type' if urn else 'urn'}`"
+            continue
+        yield from _misnamed(urn, kind, project, stack)
+        if resource.get("id") and not resource.get("custom"):
+            yield f"{urn}: it has an id though it is a component"
+        for what, needed in _needs(resource):
+            if needed not in seen:
+                place = "comes after it" if needed in everywhere else "is missing"
+                yield f"{urn}: its {what} {needed} {place}"
+        provider = resource.get("provider")
+        if provider and provider not in providers and not resource.get("pendingReplacement"):
+            yield f"{urn}: its provider {provider} is missing"
+        if urns.is_provider(kind):
+            providers.add(f"{urn}::{resource.get('id', '')}")
+        if not resource.get("delete"):
+            if urn in alive:
+                yield f"{urn}: it is there twice"
+            alive.add(urn)
+        seen.add(urn)
+        yield from (f"{urn}: it {why}" for key, why in _NOT_DONE.items() if resource.get(key))
+
+
+def _misnamed(urn: str, kind: str, project: str, stack: str) -> Iterator[str]:
+    try:
+        name = urns.parse(urn)
+    except ValueError as error:
+        yield str(error)
+        return
+    if (name.stack, name.project) != (stack, project):
+        yield f"{urn}: it belongs to stack {name.stack!r} of project {name.project!r}, not to {stack!r} of {project!r}"
+    if urns.type_of(urn) != kind:
+        yield f"{urn}: its type is {kind!r}"
+
+
+def _needs(resource: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    if parent := resource.get("parent"):
+        yield "parent", parent
+    for dependency in resource.get("dependencies") or ():
+        yield "dependency", dependency
+    for key, dependencies in (resource.get("propertyDependencies") or {}).items():
+        yield from ((f"property {key}'s dependency", dependency) for dependency in dependencies or ())
+    if owner := resource.get("deletedWith"):
+        yield "deletedWith", owner
+
+
+def _warnings(deployment: dict[str, Json]) -> Iterator[str]:
+    if unknown := sorted(set(deployment) - _KNOWN):
+        yield f"not taken over, for this engine does not know it: {', '.join(unknown)}"
+    if pending := deployment.get("pending_operations"):
+        names = ", ".join(f"{each['type']} {each['resource']['urn']}" for each in pending)
+        yield f"pending operations are taken over, and the next up, refresh or destroy resolves them: {names}"
+
+
+def _salt_of(deployment: dict[str, Json]) -> str:
+    """The salt of the passphrase that the state's secrets are encrypted with; "" without one."""
+    provider = deployment.get("secrets_providers") or {}
+    if provider.get("type", "passphrase") != "passphrase":
+        if _encrypted(deployment):
+            raise SecretsError(
+                f"its secrets are kept by {provider['type']!r}, and this engine reads those of a passphrase only; "
+                "export it with --show-secrets"
+            )
+        return ""
+    return str((provider.get("state") or {}).get("salt", ""))
+
+
+def _reader(deployment: dict[str, Json], salt: str, passphrase: str) -> Crypter | None:
+    """What decrypts the state's secrets; None if there is nothing to decrypt."""
+    if not _encrypted(deployment):
+        return None
+    if not salt:
+        raise SecretsError("it holds encrypted secrets, but not the salt of their passphrase")
+    try:
+        return open_crypter(passphrase, salt)
+    except SecretsError as error:
+        raise SecretsError(
+            "the passphrase is not the one of the state's secrets; set it to that one, or export with --show-secrets"
+        ) from error
+
+
+def _encrypted(value: Json) -> bool:
+    """Whether a ciphertext stands anywhere in it."""
+    if isinstance(value, dict):
+        if value.get(SIGNATURE) == SECRET:
+            return "plaintext" not in value
+        return any(_encrypted(each) for each in value.values())
+    return isinstance(value, list) and any(_encrypted(each) for each in value)

@@ -1,0 +1,1 @@
+"""What happens to each resource, and in which order."""

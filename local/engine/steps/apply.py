@@ -1,0 +1,117 @@
+"""Carries out one resource's step with its provider, and journals it: create, update, or only tell in a preview."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local.engine.program.hooks import carry_out
+from local.engine.providers.provider import OutcomeUnknown, PartialFailure, ProviderError
+from local.engine.stack.resource import ResourceState, with_secret_outputs
+from local.engine.stack.snapshot import Operation
+from local.engine.steps.planner import provider_changed
+from local.engine.steps.run import Run
+
+
+def create(
+    run: Run, goal: ResourceState, *, replaces: ResourceState | None = None, hooked: bool = True
+) -> ResourceState:
+    """Make a custom resource; returns it with id and outputs. Raises ProviderError, StackError.
+
+    What it `replaces` stays in the state, to be deleted at the run's end, unless they are the same object. Without
+    `hooked` its hooks are left out.
+    """
+    exists: ResourceState | None = None
+
+    def attempt() -> ResourceState:
+        nonlocal exists
+        if exists is not None:
+            return _update(run, exists, goal)
+        try:
+            return _create(run, goal, replaces)
+        except PartialFailure:
+            # Another try must not make another one: it updates this, as the next run would.
+            exists = run.store.snapshot.resources.get(goal.key)
+            raise
+
+    return carry_out(run.hooks if hooked else None, "create", None, goal, attempt)
+
+
+def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
+    """Change a custom resource in place; returns it with its new outputs. Raises ProviderError, StackError."""
+    return carry_out(run.hooks, "update", old, goal, lambda: _update(run, old, goal))
+
+
+def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> ResourceState:
+    provider = run.provider_of(goal)
+    report = run.reporter(goal.urn)
+    timeout = goal.timeouts.create
+    if run.dry_run:
+        if not provider.supports_preview:
+            return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
+        shown = provider.create(goal.urn, goal.inputs, preview=True, timeout=timeout, report=report)
+        return _finished(goal, provider.accepts_secrets, outputs=shown.outputs)
+    now = run.store.now()
+    goal = replace(goal, created=now, modified=now)
+    number = run.store.begin(Operation.CREATING, goal)
+    try:
+        made = provider.create(goal.urn, goal.inputs, preview=False, timeout=timeout, report=report)
+    except OutcomeUnknown:
+        raise
+    except PartialFailure as failure:
+        broken = replace(goal, id=failure.id, init_errors=(str(failure),))
+        made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
+        run.store.put(made_nevertheless, ends=number, condemns=condemned(replaces, broken))
+        raise
+    except ProviderError:
+        run.store.end(number)
+        raise
+    done = _finished(replace(goal, id=made.id), provider.accepts_secrets, outputs=made.outputs)
+    run.store.put(done, ends=number, condemns=condemned(replaces, done))
+    run.store.settle(goal.urn)
+    return done
+
+
+def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
+    provider = run.provider_of(goal)
+    report = run.reporter(goal.urn)
+    goal = replace(goal, id=old.id, created=old.created, modified=run.store.now())
+    if run.dry_run and not provider.supports_preview:
+        return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
+    number = None if run.dry_run else run.store.begin(Operation.UPDATING, goal)
+    try:
+        outputs = provider.update(
+            goal.urn,
+            str(goal.id),
+            old.inputs,
+            old.outputs,
+            goal.inputs,
+            preview=run.dry_run,
+            timeout=goal.timeouts.update,
+            ignore_changes=goal.ignore_changes,
+            report=report,
+        )
+    except OutcomeUnknown:
+        raise
+    except PartialFailure as failure:
+        if number is not None:
+            broken = replace(goal, init_errors=(str(failure),))
+            run.store.put(_finished(broken, provider.accepts_secrets, outputs=failure.outputs), ends=number)
+        raise
+    except ProviderError:
+        if number is not None:
+            run.store.end(number)
+        raise
+    done = _finished(goal, provider.accepts_secrets, outputs=outputs)
+    if number is not None:
+        run.store.put(done, ends=number)
+    return done
+
+
+def condemned(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
+    """What is to be deleted once the new one is there: the old one, unless they are the same object."""
+    # An id is unique where its provider manages: in another cluster it is another object's.
+    return old if old is not None and (old.id != new.id or provider_changed(old.provider, new.provider)) else None
+
+
+def _finished(goal: ResourceState, accepts_secrets: bool, *, outputs: dict[str, object]) -> ResourceState:
+    return with_secret_outputs(replace(goal, outputs=dict(outputs)), from_inputs=not accepts_secrets)

@@ -1,0 +1,223 @@
+"""What happens when the program registers a resource: check, policies, diff, and the step that follows from it.
+
+Registrations come from several threads at once, each when the program knows what the resource depends on; so the
+program's own order is the order of the steps, and what is independent runs in parallel. Deletions follow at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from local.engine import urn as urns
+from local.engine.events import UNTARGETED
+from local.engine.policies.packs import Policies
+from local.engine.program.goal import Goal
+from local.engine.providers.provider import ProviderError
+from local.engine.stack.resource import ResourceState
+from local.engine.steps import pending, reading
+from local.engine.steps.deletion import delete_all, targeted
+from local.engine.steps.planner import (
+    Op,
+    ProtectedError,
+)
+from local.engine.steps.provider_instances import ProviderInstances
+from local.engine.steps.registration import Steps
+from local.engine.steps.renaming import Renaming
+from local.engine.steps.replacement import Replacement
+from local.engine.steps.run import Absence, Absent, Reported, Run, StackError, info_of
+from local.engine.steps.targets import Selection, needed_by
+from local.engine.values import PropertyMap, Value, has_unknowns
+
+
+class Deployment:
+    """One run of the program against the state."""
+
+    def __init__(self, run: Run, policies: Policies) -> None:
+        self.run = run
+        self.policies = policies
+        self._olds = run.store.snapshot.live()
+        self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
+        self._replacement = Replacement(run)
+        self._selection = Selection(run.targets)
+        self._renaming = Renaming(run, self._olds, self._interrupted, self._replacement.deleted)
+        self._steps = Steps(run, policies, self._replacement, self._olds, self._interrupted)
+        self._providers = ProviderInstances(run, self._steps, self._olds, self._renaming.claim)
+        self._finished = False
+        self.new_outputs: PropertyMap | None = None
+
+    def register(self, goal: Goal) -> ResourceState:
+        """Bring one resource about.
+
+        Raises StackError, reported already, which ends the program, or Absent, with which it goes on.
+        """
+        return self._mention(goal, lambda urn: self._bring_about(urn, goal))
+
+    def read(self, goal: Goal, id: Value) -> ResourceState:
+        """Read an object that is somebody else's. Raises as `register` does."""
+        return self._mention(goal, lambda urn: self._read(urn, goal, id))
+
+    def _mention(self, goal: Goal, step: Callable[[str], ResourceState]) -> ResourceState:
+        run = self.run
+        if run.stopping and not run.dry_run:
+            raise StackError("the run has failed already")
+        urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
+        if goal.template is not None:
+            run.positions[urn] = goal.template.source_position
+        try:
+            self._renaming.claim(urn)
+            done = step(urn)
+        except Absent:
+            raise
+        except (StackError, ProviderError, ProtectedError) as error:
+            if not isinstance(error, Reported):
+                run.fail(str(error), urn)
+            run.errored.add(urn)
+            if run.continue_on_error:
+                raise Absent(urn, Absence.FAILED) from error
+            raise Reported(str(error), urn) from error
+        with run.lock:
+            run.registered[urn] = done
+        self._providers.give(urn, goal.providers)
+        return done
+
+    def register_outputs(self, urn: str, outputs: PropertyMap) -> None:
+        """Take a component's outputs; the root stack's are the stack's."""
+        run = self.run
+        with run.lock:
+            if urn in run.errored or urn in self._selection.skipped or urn in self._selection.kept:
+                return
+            state = run.registered.get(urn)
+            if state is None:
+                raise StackError(f"outputs for {urn}, which is not registered", urn)
+            if not run.dry_run:
+                outputs = self._known(urn, outputs)
+            done = replace(state, outputs=outputs)
+            run.registered[urn] = done
+            if urns.type_of(urn) == urns.STACK_TYPE:
+                self.new_outputs = outputs
+            begun = self._steps.begun.pop(urn, None)
+        if not run.dry_run and state.outputs != outputs:
+            run.store.put(done)
+        if begun is not None and run.hooks is not None:
+            operation, old = begun
+            run.hooks.after(operation, old, done)
+
+    def lookup(self, urn: str) -> ResourceState:
+        """A registered resource, for the program that holds a reference to it."""
+        with self.run.lock:
+            found = self.run.registered.get(urn)
+        if found is None:
+            raise StackError(f"{urn} is not registered")
+        return found
+
+    def _known(self, urn: str, outputs: PropertyMap) -> PropertyMap:
+        """The outputs; what came to nothing this time (a failed or untargeted resource's) stays what it was."""
+        before = self._olds[urn].outputs if urn in self._olds else {}
+        kept = {k: before[k] for k, v in outputs.items() if has_unknowns(v) and k in before}
+        return {k: v for k, v in outputs.items() if not has_unknowns(v)} | kept
+
+    def finish(self, *, complete: bool) -> None:
+        """After the program: the stack's policies, then delete what it no longer mentions. Done once only.
+
+        Not if the program was not `complete`: it may have had more to mention.
+        """
+        run = self.run
+        if self._finished:
+            return
+        self._finished = True
+        if run.stopping or not complete or not self._check_targets():
+            return
+        if not run.failed:
+            self.policies.check_stack(run, list(run.registered.values()))
+        if run.stopping and not run.dry_run:
+            return
+        for interrupted in self._interrupted.values():
+            # The program no longer wants it; to be deleted it must be known.
+            pending.adopt(run, interrupted)
+        resources = run.store.snapshot.all()
+        mentioned = run.registered.keys() | self._replacement.deleted | self._selection.skipped | run.errored
+        needed = needed_by(run.errored, resources)
+        leftovers = [r for r in resources if (r.delete or r.urn not in mentioned) and r.urn not in needed]
+        try:
+            delete_all(run, targeted(run, leftovers) or ())
+        except ProtectedError as error:
+            run.fail(str(error))
+
+    def _check_targets(self) -> bool:
+        """Whether each target exists. Only the program says what there would be, so this comes after it."""
+        run = self.run
+        return run.targets is None or run.all_known(run.targets, {*self._olds, *self._renaming.claimed})
+
+    # One resource.
+
+    def _bring_about(self, urn: str, goal: Goal) -> ResourceState:
+        self._renaming.recognise(urn, goal)
+        if urns.is_provider(goal.type):
+            if goal.import_id:
+                raise StackError("a provider is nothing that could be imported", urn)
+            self.run.providers.check_known(urns.package_of(goal.type))
+        state = self._state_of(urn, goal)
+        if not self._selection.includes(state, exists=urn in self._olds):
+            return self._untargeted(state)
+        self._check_needs(state)
+        if urns.is_provider(goal.type):
+            return self._providers.register(state)
+        return self._steps.resource(state, goal.import_id)
+
+    def _read(self, urn: str, goal: Goal, id: Value) -> ResourceState:
+        state = replace(self._state_of(urn, goal), id=id, deleted_with="")
+        self._check_needs(state)
+        old = None if urn in self._replacement.deleted else self._olds.get(urn)
+        if old is not None and not old.external and old.id != id:
+            self._replacement.replaced.add(urn)
+        return reading.read(self.run, old, state)
+
+    def _untargeted(self, goal: ResourceState) -> ResourceState:
+        """What exists stays as it is, whatever the program wants of it; what does not exist is not made."""
+        run = self.run
+        if run.replaces is not None and run.replaces.names(goal.urn):
+            raise StackError("--replace names it, but --target does not: it has to be a target, too")
+        old = self._olds.get(goal.urn)
+        if old is None:
+            raise Absent(goal.urn, Absence.UNTARGETED)
+        with run.step(info_of(Op.SAME, old=old, new=old, note=UNTARGETED)):
+            return old
+
+    def _check_needs(self, goal: ResourceState) -> None:
+        """Raise what is to be raised if something that it needs is not there, and will not be in this run."""
+        run = self.run
+        if missing := self._selection.missing(goal):
+            raise StackError(f"it needs {', '.join(sorted(missing))}, which does not exist and is no --target")
+        if run.continue_on_error and goal.requires() & run.errored:
+            run.errored.add(goal.urn)
+            raise Absent(goal.urn, Absence.SKIPPED)
+
+    def _state_of(self, urn: str, goal: Goal) -> ResourceState:
+        run = self.run
+        with run.lock:
+            parent = run.registered.get(goal.parent)
+        template = goal.template or ResourceState(urn, goal.type, goal.custom)
+        protect, retain, deleted_with = goal.protect, goal.retain_on_delete, template.deleted_with
+        if parent is not None:
+            protect = parent.protect if protect is None else protect
+            retain = parent.retain_on_delete if retain is None else retain
+            deleted_with = deleted_with or parent.deleted_with
+        inputs = goal.inputs
+        if urns.is_provider(goal.type):
+            inputs = ProviderInstances.inputs_of(goal)
+        provider = ""
+        if goal.custom and not urns.is_provider(goal.type):
+            provider = self._providers.of(goal)
+        return replace(
+            template,
+            urn=urn,
+            type=goal.type,
+            custom=goal.custom,
+            parent=goal.parent,
+            inputs=inputs,
+            provider=provider,
+            protect=bool(protect),
+            retain_on_delete=bool(retain),
+            deleted_with=deleted_with,
+        )

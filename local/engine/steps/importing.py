@@ -1,0 +1,63 @@
+"""Takes over an object that exists, by its id, instead of making one: the option `import_`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from local.engine.events import Diagnostic, StepInfo
+from local.engine.paths import keep_old
+from local.engine.providers.provider import Provider
+from local.engine.stack.resource import ResourceState, with_secret_outputs
+from local.engine.steps import apply
+from local.engine.steps.planner import Decision, Op, decide
+from local.engine.steps.run import Run, StackError
+from local.engine.values import PropertyMap
+
+Complete = Callable[[ResourceState, PropertyMap], ResourceState]
+"""The goal with the inputs that the provider and the policies make of it, given the old ones."""
+
+
+def is_wanted(old: ResourceState | None, import_id: str) -> bool:
+    """Whether the object is still to be taken over: nothing is there yet, or another than the one that is named."""
+    return bool(import_id) and (old is None or old.external or (old.import_id or old.id) != import_id)
+
+
+def take_over(
+    run: Run, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str, complete: Complete
+) -> ResourceState:
+    """Read the object and keep it as the resource; whatever was that before is deleted at the run's end.
+
+    It has to be what the program says, or the next update would change what nobody meant to change; in a preview that
+    is a warning. Nothing real is changed, so a run that is killed here only has to be run again. Raises StackError,
+    ProviderError.
+    """
+    step = StepInfo(Op.IMPORT if old is None else Op.IMPORT_REPLACEMENT, goal.urn, goal.type, old, goal)
+    with run.step(step) as finish:
+        found = provider.read(goal.urn, import_id, {}, {})
+        if found.id is None:
+            raise StackError(f"resource {import_id!r} does not exist")
+        if found.inputs is None:
+            raise StackError(f"its provider does not tell the inputs of {import_id!r}: it cannot be imported")
+        now = run.store.now()
+        goal = replace(goal, id=found.id, import_id=import_id, outputs=found.outputs, created=now, modified=now)
+        goal = with_secret_outputs(goal, from_inputs=not provider.accepts_secrets)
+        there = replace(goal, inputs=found.inputs)
+        goal = complete(replace(goal, inputs=keep_old(goal.inputs, there.inputs, goal.ignore_changes)), there.inputs)
+        diff = provider.diff(goal.urn, str(goal.id), there.inputs, there.outputs, goal.inputs, goal.ignore_changes)
+        decision = decide(replace(there, protect=False), goal, diff)
+        _compare(run, goal, decision)
+        if not run.dry_run:
+            run.store.put(goal, condemns=apply.condemned(old, goal))
+        finish(replace(step, old=there, new=goal, detailed=decision.detailed))
+    return goal
+
+
+def _compare(run: Run, goal: ResourceState, decision: Decision) -> None:
+    if decision.op is Op.SAME:
+        return
+    differing = ", ".join(decision.keys or decision.replace_keys)
+    message = f"inputs to import do not match the existing resource: {differing}"
+    if not run.dry_run:
+        raise StackError(message)
+    run.emit(Diagnostic("warning", f"{message}; importing this resource will fail", goal.urn))

@@ -1,0 +1,204 @@
+"""What has to happen to a resource: same, create, update, replace or delete. Pure: values in, decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from local.engine import paths
+from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
+from local.engine.stack.resource import ResourceState
+from local.engine.urn import is_provider, name_of
+from local.engine.values import Secret, Value, without_secrets
+
+_INIT_ERROR: Final = "#initerror"
+"""The path by which `replaceOnChanges` names that a resource did not become ready; `*` holds it, too."""
+
+
+class Op(StrEnum):
+    """A step's operation, in Pulumi's words."""
+
+    SAME = "same"
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    REPLACE = "replace"
+    CREATE_REPLACEMENT = "create-replacement"
+    DELETE_REPLACED = "delete-replaced"
+    REFRESH = "refresh"
+    READ = "read"
+    READ_REPLACEMENT = "read-replacement"
+    DISCARD = "discard"
+    DISCARD_REPLACED = "discard-replaced"
+    IMPORT = "import"
+    IMPORT_REPLACEMENT = "import-replacement"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to a resource and why. `detailed` is keyed by property path."""
+
+    op: Op
+    detailed: dict[str, PropertyDiff] = field(default_factory=dict)
+    replace_keys: tuple[str, ...] = ()
+    delete_first: bool = False
+    """Replace by deleting the old one before the new one is made."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The top-level properties that differ, sorted."""
+        return sorted({str(steps[0]) for path in self.detailed if (steps := paths.parse(path))})
+
+
+class ProtectedError(Exception):
+    """A protected resource would have to be deleted or replaced."""
+
+
+def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Sequence[str] = ()) -> Decision:
+    """The step for a resource that exists. Raises ProtectedError if that would delete a protected one.
+
+    `forced` names reasons to replace it that do not lie in its properties.
+    """
+    detailed = dict(diff.detailed)
+    if not detailed and diff.changed is not False:
+        detailed = differences(old.inputs, new.inputs)
+        if diff.diffs:
+            wanted = [paths.parse(p) for p in diff.diffs]
+            detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
+    changed = bool(detailed) if diff.changed is None else diff.changed
+    replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
+    wished = _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
+    detailed |= {p: replace(detailed[p], kind=detailed[p].kind.replacing) for p in wished if p in detailed}
+    replace_keys += wished
+    elsewhere = bool(old.provider and new.provider) and provider_changed(old.provider, new.provider)
+    if elsewhere:
+        replace_keys.append("provider")
+    asked = ["replacementTrigger"] if triggered(old.replacement_trigger, new.replacement_trigger) else []
+    if old.taint:
+        asked.append("taint")
+    asked += forced
+    replace_keys += asked
+    if replace_keys:
+        # What is no longer to be protected may be replaced in the same run.
+        if old.protect and new.protect:
+            raise ProtectedError(
+                f"{old.urn} must be replaced (because of {', '.join(dict.fromkeys(replace_keys))}) but is protected; "
+                "take `protect` off it first"
+            )
+        first = new.delete_before_replace
+        if first is None:
+            # Providers here tell a repeated create by its inputs: for the same ones they hand out the old object. In
+            # another place, such as another cluster, no name is taken yet.
+            first = not elsewhere and (diff.delete_before_replace or (bool(asked) and not changed))
+        return Decision(Op.REPLACE, detailed, tuple(dict.fromkeys(replace_keys)), first)
+    if changed or old.init_errors:
+        return Decision(Op.UPDATE, detailed)
+    return Decision(Op.SAME)
+
+
+def _forced(detailed: Mapping[str, PropertyDiff], patterns: Sequence[str], *, broken: bool) -> list[str]:
+    parsed = [paths.parse(p) for p in patterns]
+    candidates = [*detailed, *([_INIT_ERROR] if broken else ())]
+    return [p for p in candidates if any(paths.holds(w, paths.parse(p)) for w in parsed)]
+
+
+def triggered(old: Value, new: Value) -> bool:
+    """Whether a changed replacement trigger asks for a replacement: not where there was none before, or is none now.
+
+    What is not known yet counts as changed; whether it is secret does not count.
+    """
+    old, new = without_secrets(old), without_secrets(new)
+    return old is not None and new is not None and (old != new or isinstance(old, bool) != isinstance(new, bool))
+
+
+def provider_changed(old: str, new: str) -> bool:
+    """Whether another provider instance, as `URN::ID`, manages other objects than the old one did."""
+    old_urn, new_urn = old.rpartition("::")[0], new.rpartition("::")[0]
+    if old_urn == new_urn:
+        # Another id under the same name: the provider was itself replaced, by one of another cluster.
+        return old != new
+    # A default provider's name holds the SDK's version: an upgrade is no reason to replace what it manages.
+    return not (_is_default(old_urn) and _is_default(new_urn))
+
+
+def _is_default(urn: str) -> bool:
+    name = name_of(urn)
+    return name == "default" or name.startswith("default_")
+
+
+def differences(old: Value, new: Value) -> dict[str, PropertyDiff]:
+    """Where two property maps differ, by path; secrets are compared by what they hide, internal keys are left out."""
+    found: dict[str, PropertyDiff] = {}
+    _compare(_public(old), _public(new), (), found)
+    return found
+
+
+def _public(values: Value) -> Value:
+    return {k: v for k, v in values.items() if not k.startswith("__internal")}
+
+
+def _compare(old: Value, new: Value, path: paths.Path, found: dict[str, PropertyDiff]) -> None:
+    # A secret is shown as a whole: which part of it differs would tell about its content.
+    if isinstance(old, Secret) or isinstance(new, Secret):
+        plain_old = old.value if isinstance(old, Secret) else old
+        plain_new = new.value if isinstance(new, Secret) else new
+        if plain_old != plain_new:
+            found[paths.write(path)] = PropertyDiff(DiffKind.UPDATE)
+    elif isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(k for k in new if k not in old)]:
+            if key not in new:
+                found[paths.write((*path, key))] = PropertyDiff(DiffKind.DELETE)
+            elif key not in old:
+                found[paths.write((*path, key))] = PropertyDiff(DiffKind.ADD)
+            else:
+                _compare(old[key], new[key], (*path, key), found)
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            if index >= len(new):
+                found[paths.write((*path, index))] = PropertyDiff(DiffKind.DELETE)
+            elif index >= len(old):
+                found[paths.write((*path, index))] = PropertyDiff(DiffKind.ADD)
+            else:
+                _compare(old[index], new[index], (*path, index), found)
+    elif old != new or isinstance(old, bool) != isinstance(new, bool):
+        found[paths.write(path)] = PropertyDiff(DiffKind.UPDATE)
+
+
+def check_protection(candidates: Iterable[ResourceState]) -> None:
+    """Raise ProtectedError, naming them all, if a protected resource is among those to be deleted."""
+    protected = [r.urn for r in candidates if r.protect]
+    if protected:
+        raise ProtectedError(
+            f"{', '.join(protected)} would be deleted but {'is' if len(protected) == 1 else 'are'} protected; "
+            "take `protect` off first"
+        )
+
+
+def goes_with(resource: ResourceState, deleted: Iterable[ResourceState]) -> bool:
+    """Whether the resource needs no deletion of its own, because what it is `deletedWith` is deleted too."""
+    return bool(resource.deleted_with) and any(d.urn == resource.deleted_with for d in deleted)
+
+
+def dependents(urn: str, resources: Sequence[ResourceState]) -> list[ResourceState]:
+    """Whatever depends on `urn`, directly or through others, each after what it depends on; children do not count."""
+    found: set[str] = {urn}
+    result: list[ResourceState] = []
+    for resource in resources:
+        needs = resource.requires() - {resource.parent}
+        if not resource.delete and resource.urn != urn and needs & found:
+            found.add(resource.urn)
+            result.append(resource)
+    return result
+
+
+def is_hidden(resource: ResourceState) -> bool:
+    """Whether people are not shown it: the default providers, which no program mentions."""
+    return is_provider(resource.type) and not resource.parent and _is_default(resource.urn)
+
+
+def default_provider_name(package: str, version: str) -> str:
+    """The name of the provider instance that is made for resources which name none."""
+    # The dynamic provider's version is the SDK's own and is not part of its name.
+    return f"default_{version.replace('.', '_')}" if version and package != "pulumi-python" else "default"

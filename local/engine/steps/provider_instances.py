@@ -1,0 +1,118 @@
+"""Which provider instance manages a resource, and the instances themselves, which are resources, too."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from local.engine import urn as urns
+from local.engine.program.goal import Goal
+from local.engine.program.hooks import Operation, carry_out
+from local.engine.providers.provider import DiffResult
+from local.engine.stack.resource import ResourceState
+from local.engine.steps.planner import Op, decide, default_provider_name
+from local.engine.steps.registration import Steps, step_of
+from local.engine.steps.run import Run, info_of
+from local.engine.values import UNKNOWN, PropertyMap, Value
+from local.engine.wire import UNKNOWN_TEXT
+
+INTERNAL: Final = "__internal"
+
+
+class ProviderInstances:
+    """The provider instances of one run of the program. Safe from several threads."""
+
+    def __init__(self, run: Run, steps: Steps, olds: Mapping[str, ResourceState], claim: Callable[[str], None]) -> None:
+        """`claim` notes that a URN is registered."""
+        self._run = run
+        self._steps = steps
+        self._olds = olds
+        self._claim = claim
+        self._given: dict[str, Mapping[str, str]] = {}
+
+    def give(self, urn: str, providers: Mapping[str, str]) -> None:
+        """Note the providers that a registered resource hands on to its children, by package."""
+        with self._run.lock:
+            self._given[urn] = providers
+
+    def of(self, goal: Goal) -> str:
+        """The reference, `URN::ID`, to the instance that manages a custom resource: its own, its parent's or a default.
+
+        Raises ProviderError for a package that nothing here manages.
+        """
+        return goal.provider or self._inherited(goal) or self._default(goal)
+
+    @staticmethod
+    def inputs_of(goal: Goal) -> PropertyMap:
+        """What the state keeps as the inputs of a provider instance."""
+        return {INTERNAL: {}, **goal.inputs} | ({"version": goal.version} if goal.version else {})
+
+    def _inherited(self, goal: Goal) -> str:
+        package = urns.package_of(goal.type)
+        with self._run.lock:
+            parent = self._run.registered.get(goal.parent)
+            while parent is not None:
+                if reference := self._given.get(parent.urn, {}).get(package):
+                    return reference
+                if parent.provider and urns.package_of(parent.type) == package:
+                    return parent.provider
+                parent = self._run.registered.get(parent.parent)
+        return ""
+
+    def _default(self, goal: Goal) -> str:
+        run = self._run
+        package = urns.package_of(goal.type)
+        run.providers.check_known(package)
+        provider_type = urns.PROVIDER_PREFIX + package
+        urn = urns.make(run.stack, run.project, "", provider_type, default_provider_name(package, goal.version))
+        with run.lock:
+            instance = run.registered.get(urn)
+            if instance is None:
+                dynamic = package == "pulumi-python"
+                inputs = run.config.as_properties("" if dynamic else package)
+                if goal.version and not dynamic:
+                    inputs["version"] = goal.version
+                self._claim(urn)
+                instance = self.register(ResourceState(urn, provider_type, custom=True, inputs=inputs))
+                run.registered[urn] = instance
+        return f"{instance.urn}::{_id_text(instance.id)}"
+
+    def register(self, goal: ResourceState) -> ResourceState:
+        """A provider instance is a resource without anything behind it: its inputs configure what manages others."""
+        run = self._run
+        goal = self._steps.police(goal)
+        public = {k: v for k, v in goal.inputs.items() if k != INTERNAL}
+        old = self._olds.get(goal.urn)
+        if old is None:
+            now = run.store.now()
+            made = replace(goal, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=now, modified=now)
+            made = replace(made, outputs=public)
+            with run.step(info_of(Op.CREATE, new=made)):
+                carry_out(run.hooks, "create", None, made, lambda: self._steps.keep(made))
+            return made
+        decision = decide(old, goal, DiffResult(None, replaces=self._other_place(old, goal)))
+        done = replace(goal, id=old.id, outputs=public, created=old.created, modified=old.modified, unused=old.unused)
+        if decision.op is Op.REPLACE:
+            done = replace(done, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=run.store.now())
+        if decision.op is not Op.SAME:
+            done = replace(done, modified=run.store.now())
+        # A replaced one stays until what it manages is deleted.
+        condemns = old if decision.op is Op.REPLACE else None
+        with run.step(step_of(decision, old, done)):
+            hooks = None if decision.op is Op.SAME else run.hooks
+            operation: Operation = "create" if condemns else "update"
+            before = None if condemns else old
+            carry_out(hooks, operation, before, done, lambda: self._steps.keep(done, unless=old, condemns=condemns))
+        return done
+
+    def _other_place(self, old: ResourceState, goal: ResourceState) -> tuple[str, ...]:
+        """The settings by which a provider would now manage another place than before, such as another cluster."""
+        if old.inputs == goal.inputs:
+            return ()
+        return self._run.providers.get(old).replaced_by(goal.inputs)
+
+
+def _id_text(id: Value) -> str:
+    return UNKNOWN_TEXT if id is UNKNOWN else str(id)

@@ -1,0 +1,40 @@
+"""Reads an object that is somebody else's: `get`, and what other stacks put out. The state keeps it as external."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local.engine.events import StepInfo
+from local.engine.providers.provider import ReadResult
+from local.engine.stack.resource import ResourceState, with_secret_outputs
+from local.engine.steps import apply
+from local.engine.steps.planner import Op
+from local.engine.steps.run import Run, StackError
+from local.engine.values import UNKNOWN
+
+
+def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceState:
+    """The resource with its outputs as they are, also in a preview; only an id that is not known yet gives none.
+
+    What the program made itself before is deleted at the run's end, unless it is that very object, which is let go.
+    Raises StackError, ProviderError.
+    """
+    provider = run.provider_of(goal)
+    relinquished = old if old is not None and not old.external and old.id != goal.id else None
+    step = StepInfo(Op.READ_REPLACEMENT if relinquished else Op.READ, goal.urn, goal.type, old, goal)
+    with run.step(step) as finish:
+        if goal.id is not UNKNOWN:
+            # A provider finds what it may need besides the id in either of the two.
+            found: ReadResult = provider.read(goal.urn, str(goal.id), goal.inputs, goal.inputs)
+            if found.id is None:
+                raise StackError(f"resource {goal.id!r} does not exist")
+            goal = replace(goal, id=found.id, outputs=found.outputs)
+            goal = with_secret_outputs(goal, from_inputs=not provider.accepts_secrets)
+        if old is not None:
+            goal = replace(goal, created=old.created, modified=old.modified, unused=old.unused)
+        if old is None or (old.inputs, old.outputs) != (goal.inputs, goal.outputs):
+            goal = replace(goal, modified=run.store.now())
+        if not run.dry_run and goal != old:
+            run.store.put(goal, condemns=apply.condemned(relinquished, goal))
+        finish(replace(step, new=goal))
+    return goal

@@ -1,0 +1,209 @@
+"""The steps of one resource that the program registers: check, policies, diff, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
+
+from local.engine.events import Diagnostic, StepInfo
+from local.engine.paths import keep_old
+from local.engine.policies.packs import Policies
+from local.engine.program.hooks import Operation
+from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
+from local.engine.stack.resource import ResourceState
+from local.engine.steps import apply, importing, pending
+from local.engine.steps.planner import Decision, Op, decide, is_hidden
+from local.engine.steps.replacement import Replacement
+from local.engine.steps.run import Reported, Run, StackError, info_of
+from local.engine.values import PropertyMap
+
+
+class Steps:
+    """What is done to resources in one run of the program. Safe from several threads."""
+
+    def __init__(
+        self,
+        run: Run,
+        policies: Policies,
+        replacement: Replacement,
+        olds: Mapping[str, ResourceState],
+        interrupted: MutableMapping[str, ResourceState],
+    ) -> None:
+        """`olds`: what the state had, by URN; `interrupted`: what was being created when the last run was killed."""
+        self._run = run
+        self._policies = policies
+        self._replacement = replacement
+        self._olds = olds
+        self._interrupted = interrupted
+        self.begun: dict[str, tuple[Operation, ResourceState | None]] = {}
+        """Components whose hooks after their step are still to come, with the step's operation and old state."""
+
+    def resource(self, goal: ResourceState, import_id: str = "") -> ResourceState:
+        """Bring a custom resource or a component about; `import_id` names an object that is there and to be taken over.
+
+        Raises StackError, ProviderError, ProtectedError.
+        """
+        old = self._olds.get(goal.urn)
+        if old is not None:
+            goal = replace(goal, unused=old.unused)
+        if goal.urn in self._replacement.deleted:
+            return self._create_after_deletion(goal)
+        if old is not None and old.custom != goal.custom:
+            raise StackError("it was a component and is now a custom resource, or the other way round: rename it")
+        if not goal.custom:
+            return self.component(old, goal)
+        provider = self._run.provider_of(goal)
+        resumed = self._resume(goal)
+        old = resumed or old
+        if importing.is_wanted(old, import_id):
+            return self._import(provider, old, goal, import_id)
+        raw = goal.inputs
+        if old is None or old.external or old.pending_replacement:
+            # What was only read is somebody else's: it is no longer referred to, and one of our own is made.
+            goal = self.police(replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}))
+            step = StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal)
+            return self._create(goal, step, old if old is not None and old.external else None)
+        kept = keep_old(raw, old.inputs, goal.ignore_changes)
+        goal = self.police(replace(goal, inputs=self._check(provider, goal, old.inputs, kept)))
+        decision = self._decide(provider, old, goal)
+        if decision.op is not Op.REPLACE:
+            goal = replace(goal, import_id=old.import_id)
+        if decision.op is Op.SAME:
+            done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
+            if resumed is not None:
+                # Its create was told already.
+                self.keep(done, unless=old)
+                return done
+            with self._run.step(step_of(decision, old, done)):
+                self.keep(done, unless=old)
+            return done
+        if decision.op is Op.UPDATE:
+            with self._run.step(step_of(decision, old, goal)) as finish:
+                done = apply.update(self._run, old, goal)
+                finish(step_of(decision, old, done))
+            return done
+        if import_id:
+            self._refuse_to_replace_imported(goal.urn)
+        # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's, and the
+        # program's value of what it ignores the changes of.
+        return self._replace(old, replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}), decision)
+
+    def _import(
+        self, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str
+    ) -> ResourceState:
+        def complete(goal: ResourceState, olds: PropertyMap) -> ResourceState:
+            return self.police(replace(goal, inputs=self._check(provider, goal, olds, goal.inputs)))
+
+        if old is not None:
+            self._replacement.replaced.add(goal.urn)
+        return importing.take_over(self._run, provider, old, goal, import_id, complete)
+
+    def _refuse_to_replace_imported(self, urn: str) -> None:
+        message = "what was imported and still has the option `import_` may not be replaced: take the option away"
+        if not self._run.dry_run:
+            raise StackError(message, urn)
+        self._run.emit(Diagnostic("warning", message, urn))
+
+    def _resume(self, goal: ResourceState) -> ResourceState | None:
+        """Finish the create that an earlier run was killed in: then it is an old resource like any other."""
+        interrupted = self._interrupted.pop(goal.urn, None)
+        if interrupted is None:
+            return None
+        # The hooks are those that this program has registered.
+        return pending.resume(self._run, replace(interrupted, resource_hooks=goal.resource_hooks))
+
+    def component(self, old: ResourceState | None, goal: ResourceState) -> ResourceState:
+        goal = self.police(goal)
+        now = self._run.store.now()
+        if old is None:
+            made = replace(goal, created=now, modified=now)
+            with self._run.step(info_of(Op.CREATE, new=made)):
+                self._begin_component("create", None, made)
+                self.keep(made)
+            return made
+        decision = decide(old, goal, DiffResult(None))
+        done = replace(goal, outputs=old.outputs, created=old.created, modified=old.modified)
+        if decision.op is not Op.SAME:
+            decision = replace(decision, op=Op.UPDATE)
+            done = replace(done, modified=now)
+        with self._run.step(step_of(decision, old, done)):
+            if decision.op is not Op.SAME:
+                self._begin_component("update", old, done)
+            self.keep(done, unless=old)
+        return done
+
+    def _begin_component(self, operation: Operation, old: ResourceState | None, new: ResourceState) -> None:
+        """Run the hooks before it. Those after it wait for its outputs: then its children are done, too."""
+        run = self._run
+        if run.hooks is not None and new.resource_hooks:
+            run.hooks.before(operation, old, new)
+            with run.lock:
+                self.begun[new.urn] = (operation, old)
+
+    def keep(
+        self, resource: ResourceState, *, unless: ResourceState | None = None, condemns: ResourceState | None = None
+    ) -> ResourceState:
+        if not self._run.dry_run and resource != unless:
+            self._run.store.put(resource, condemns=condemns)
+        return resource
+
+    def _check(self, provider: Provider, goal: ResourceState, olds: PropertyMap, news: PropertyMap) -> PropertyMap:
+        result = provider.check(goal.urn, olds, news, preview=self._run.dry_run)
+        if result.failures:
+            # Each is one line; the resource's own name stands before them.
+            lines = [f"{f.property}: {f.reason}" if f.property else f.reason for f in result.failures]
+            raise StackError("\n".join(lines), goal.urn)
+        return result.inputs
+
+    def police(self, goal: ResourceState) -> ResourceState:
+        goal, violated = self._policies.check_resource(self._run, goal, self._provider_state(goal))
+        if violated and not self._run.dry_run:
+            self._block(goal.urn)
+        return goal
+
+    def _block(self, urn: str) -> None:
+        self._run.fail("blocked: it violates a mandatory policy", urn)
+        raise Reported("a mandatory policy is violated", urn)
+
+    def _provider_state(self, goal: ResourceState) -> ResourceState | None:
+        with self._run.lock:
+            return self._run.registered.get(goal.provider.rpartition("::")[0]) if goal.provider else None
+
+    def _decide(self, provider: Provider, old: ResourceState, goal: ResourceState) -> Decision:
+        diff = provider.diff(goal.urn, str(old.id), old.inputs, old.outputs, goal.inputs, goal.ignore_changes)
+        forced = []
+        if self._run.replaces is not None and self._run.replaces.names(goal.urn):
+            forced.append("id")
+        if self._replacement.replaced & {*goal.replace_with}:
+            forced.append("replaceWith")
+        return decide(old, goal, diff, forced)
+
+    def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
+        old = self._olds[goal.urn]
+        self._replacement.replaced.add(goal.urn)
+        goal = replace(goal, inputs=self._check(self._run.provider_of(goal), goal, {}, goal.inputs))
+        return self._create(self.police(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
+
+    def _create(self, goal: ResourceState, step: StepInfo, replaces: ResourceState | None = None) -> ResourceState:
+        with self._run.step(step) as finish:
+            try:
+                done = apply.create(self._run, goal, replaces=replaces)
+            except PartialFailure as failure:
+                raise ProviderError(f"it exists, but did not become ready: {failure}") from failure
+            finish(replace(step, new=done))
+        return done
+
+    def _replace(self, old: ResourceState, goal: ResourceState, decision: Decision) -> ResourceState:
+        step = step_of(decision, old, goal)
+        self._replacement.replaced.add(goal.urn)
+        if not decision.delete_first:
+            return self._create(goal, step, replaces=old)
+        self._replacement.delete_first(old)
+        return self._create(goal, step)
+
+
+def step_of(decision: Decision, old: ResourceState, new: ResourceState) -> StepInfo:
+    """The step that follows from a decision."""
+    return StepInfo(
+        decision.op, new.urn, new.type, old, new, decision.replace_keys, decision.detailed, hidden=is_hidden(new)
+    )

@@ -1,0 +1,146 @@
+"""The outputs of other stacks, in the same state folder: `StackReference`, as a provider that can only be read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from local.engine import urn as urns
+from local.engine.providers.provider import CheckResult, CreateResult, DiffResult, ProviderError, ReadResult, Report
+from local.engine.stack.secrets import Crypter, SecretsError, open_crypter
+from local.engine.stack.session import PASSPHRASE_FILE, PlaceholderCrypter, passphrase_of, salt_of
+from local.engine.stack.state import STATE_FILE, StateError, Store
+from local.engine.values import PropertyMap, Value, has_secrets
+
+PACKAGE: Final = "pulumi"
+ORGANIZATION: Final = "organization"
+"""The one organization of a state that lies in files."""
+
+
+class StackReferences:
+    """The package `pulumi`. Each stack is opened once in a run."""
+
+    accepts_secrets = True
+    supports_preview = True
+
+    def __init__(self, stacks: Path, *, placeholder_secrets: bool = False) -> None:
+        """`stacks`: the folder of all of them; with `placeholder_secrets` no passphrase is asked for."""
+        self._stacks = stacks
+        self._placeholder_secrets = placeholder_secrets
+        self._outputs: dict[Path, PropertyMap] = {}
+        self._lock = threading.Lock()
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        """Raises ProviderError for a stack that is not there or cannot be read."""
+        del urn, outputs
+        name = str(inputs.get("name") or id)
+        directory, project = self._locate(name)
+        with self._lock:
+            if directory not in self._outputs:
+                self._outputs[directory] = self._read(name, directory, project)
+            found = self._outputs[directory]
+        secret: list[Value] = [*sorted(key for key, value in found.items() if has_secrets(value))]
+        return ReadResult(id, {"name": name, "outputs": found, "secretOutputNames": secret}, inputs)
+
+    def _locate(self, name: str) -> tuple[Path, str]:
+        *qualifiers, stack = name.split("/")
+        if len(qualifiers) > 2 or not stack or (qualifiers and qualifiers[0] != ORGANIZATION):
+            raise ProviderError(f"{name!r} is no stack's name: write STACK or {ORGANIZATION}/PROJECT/STACK")
+        known = sorted(found.parent.name for found in self._stacks.glob(f"*/{STATE_FILE}"))
+        if stack not in known:
+            raise ProviderError(f"unknown stack {name!r}; the state folder has: {', '.join(known) or 'none'}")
+        return self._stacks / stack, qualifiers[1] if len(qualifiers) == 2 else ""
+
+    def _read(self, name: str, directory: Path, project: str) -> PropertyMap:
+        try:
+            salt = salt_of(directory)
+            crypter: Crypter = (
+                PlaceholderCrypter() if self._placeholder_secrets else _WhenNeeded(lambda: _open(directory, salt))
+            )
+            resources = Store(directory, crypter, salt=salt, writable=False).snapshot.all()
+        except (SecretsError, StateError) as error:
+            raise ProviderError(f"stack {name!r}: {error}") from error
+        root = next((r for r in resources if r.type == urns.STACK_TYPE), None)
+        if root is not None and project and urns.project_of(root.urn) != project:
+            raise ProviderError(f"unknown stack {name!r}: that stack is of project {urns.project_of(root.urn)!r}")
+        return root.outputs if root is not None else {}
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        del urn, id, old_outputs, ignore_changes
+        return DiffResult(old_inputs != news)
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """Nothing: it manages nothing."""
+        del config
+        return ()
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        del olds, news, preview
+        _refuse(urn)
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        del inputs, preview, timeout, report
+        _refuse(urn)
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        del id, old_inputs, old_outputs, news, preview, timeout, ignore_changes, report
+        _refuse(urn)
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        del id, inputs, outputs, timeout, report
+        _refuse(urn)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _refuse(urn: str) -> NoReturn:
+    raise ProviderError(f"{urns.type_of(urn)} can only be read")
+
+
+class _WhenNeeded:
+    """A crypter that is opened by the first secret: a stack without any needs no passphrase."""
+
+    def __init__(self, open: Callable[[], Crypter]) -> None:
+        self._open = open
+        self._opened: Crypter | None = None
+
+    def encrypt(self, plaintext: str) -> str:
+        del plaintext
+        raise SecretsError("the state of another stack is only read")
+
+    def decrypt(self, ciphertext: str) -> str:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened.decrypt(ciphertext)
+
+
+def _open(directory: Path, salt: str) -> Crypter:
+    beside = directory / PASSPHRASE_FILE
+    # The passphrase of the environment is that of the stack that is worked on; this one may have its own beside it.
+    passphrase = beside.read_text().strip() if beside.exists() else passphrase_of(directory, needed=True, create=False)
+    return open_crypter(passphrase, salt)

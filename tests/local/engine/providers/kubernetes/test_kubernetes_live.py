@@ -1,0 +1,215 @@
+"""Outputs of live objects, and drift: what others changed, and what the API server merely writes in another way."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import DEPLOYMENTS, NODES, InvalidError
+from local.engine.providers.kubernetes.api_types import ApiType
+from local.engine.providers.kubernetes.apply import describe, field_manager_of, with_live_values
+from local.engine.providers.kubernetes.errors import explain
+from local.engine.providers.kubernetes.live import (
+    drifted_inputs,
+    inputs_from_live,
+    mask,
+    object_id,
+    outputs_of,
+    preview_outputs,
+    split_id,
+    to_api,
+    with_namespace,
+)
+from local.engine.values import PropertyMap, Secret
+
+DEPLOYMENT = ApiType("apps", "v1", "Deployment")
+SECRET = ApiType("", "v1", "Secret")
+
+INPUTS: PropertyMap = {
+    "metadata": {"name": "web", "labels": {"app": "web"}},
+    "spec": {
+        "replicas": 1,
+        "containers": [
+            {
+                "name": "web",
+                "args": ["--a", "--b"],
+                "env": [{"name": "EMPTY", "value": ""}],
+                "ports": [{"containerPort": 80}],
+                "resources": {"limits": {"cpu": "1000m"}},
+            }
+        ],
+    },
+}
+LIVE: dict[str, Any] = {
+    "metadata": {"name": "web", "labels": {"app": "web"}, "uid": "u"},
+    "spec": {
+        "replicas": 1,
+        "containers": [
+            {
+                "name": "web",
+                "args": ["--a", "--b"],
+                "env": [{"name": "EMPTY"}],
+                "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                "resources": {"limits": {"cpu": "1"}},
+                "imagePullPolicy": "Always",
+            }
+        ],
+    },
+    "status": {"replicas": 1},
+}
+
+
+def changed(*path: Any, to: Any) -> dict[str, Any]:
+    """The live object with one value changed by somebody."""
+    live = copy.deepcopy(LIVE)
+    target: Any = live
+    for step in path[:-1]:
+        target = target[step]
+    if to is None:
+        del target[path[-1]]
+    else:
+        target[path[-1]] = to
+    return live
+
+
+def drift(live: dict[str, Any]) -> PropertyMap:
+    return drifted_inputs(INPUTS, LIVE, live)
+
+
+def test_what_the_server_writes_in_its_own_way_is_no_drift() -> None:
+    assert drift(LIVE) == INPUTS
+
+
+def test_status_and_fields_never_declared_are_no_drift() -> None:
+    live = changed("spec", "containers", 0, "imagePullPolicy", to="Never") | {"status": {"replicas": 0}}
+
+    assert drift(live) == INPUTS
+
+
+@pytest.mark.parametrize("to", [5, None])
+def test_a_changed_or_removed_value_is_drift(to: int | None) -> None:
+    assert drift(changed("spec", "replicas", to=to))["spec"].get("replicas") == to
+
+
+def test_a_changed_value_of_a_list_with_names_is_drift() -> None:
+    found = drift(changed("spec", "containers", 0, "resources", "limits", "cpu", to="2"))
+
+    assert found["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}}
+    assert found["spec"]["containers"][0]["env"] == [{"name": "EMPTY", "value": ""}]
+
+
+def test_a_removed_element_is_drift_but_an_element_of_others_is_not() -> None:
+    removed = drift(changed("spec", "containers", to=[]))
+    sidecar = drift(changed("spec", "containers", to=[{"name": "sidecar"}, *LIVE["spec"]["containers"]]))
+
+    assert removed["spec"]["containers"] == []
+    assert sidecar == INPUTS
+
+
+def test_a_list_without_names_is_drift_as_a_whole() -> None:
+    found = drift(changed("spec", "containers", 0, "args", to=["--a", "--b", "--c"]))
+
+    assert found["spec"]["containers"][0]["args"] == ["--a", "--b", "--c"]
+
+
+def test_drift_of_a_secret_value_is_secret() -> None:
+    found = drifted_inputs({"data": Secret({"a": "1"})}, {"data": Secret({"a": "1"})}, {"data": {"a": "2"}})
+
+    assert found == {"data": Secret({"a": "2"})}
+
+
+def test_a_secret_value_that_is_unchanged_is_as_it_was() -> None:
+    given = {"data": Secret({"a": "1"})}
+
+    assert drifted_inputs(given, given, {"data": {"a": "1", "b": "2"}}) == given
+
+
+def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> None:
+    live = LIVE | {"metadata": LIVE["metadata"] | {"managedFields": [{"manager": "manager"}]}}
+
+    found = outputs_of(DEPLOYMENT, live, INPUTS, "manager")
+
+    assert found == LIVE | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
+
+
+def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
+    inputs = {"spec": {"a": Secret("x"), "list": [{"v": Secret("y")}], "open": "z"}}
+    live: dict[str, Any] = {"spec": {"a": "x", "list": [{"v": "y"}], "open": "z"}}
+
+    found = outputs_of(DEPLOYMENT, live | {"metadata": {}}, inputs, "m")["spec"]
+
+    assert found == {"a": Secret("x"), "list": Secret([{"v": "y"}]), "open": "z"}
+
+
+def test_the_data_of_a_secret_is_secret_even_if_the_program_does_not_say_so() -> None:
+    found = outputs_of(SECRET, {"data": {"a": "eA=="}}, {"data": {"a": "eA=="}}, "m")
+
+    assert found["data"] == Secret({"a": "eA=="})
+
+
+def test_a_dry_run_tells_neither_status_nor_resource_version() -> None:
+    shown = preview_outputs({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {}, "spec": {}})
+
+    assert shown == {"metadata": {"name": "a"}, "spec": {}}
+
+
+def test_inputs_of_a_foreign_object_are_what_somebody_declared() -> None:
+    assert inputs_from_live(LIVE) == {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": LIVE["spec"]}
+
+
+@pytest.mark.parametrize(("id", "parts"), [("default/web", ("default", "web")), ("node-1", (None, "node-1"))])
+def test_ids_hold_namespace_and_name(id: str, parts: tuple[str | None, str]) -> None:
+    namespace, name = parts
+
+    assert split_id(id) == parts
+    assert object_id({"metadata": {"namespace": namespace, "name": name}}) == id
+
+
+def test_a_namespace_is_filled_in_only_where_none_is() -> None:
+    assert with_namespace({"metadata": {"name": "a"}}, "b") == {"metadata": {"name": "a", "namespace": "b"}}
+    assert with_namespace({"metadata": {"namespace": "a"}}, "b") == {"metadata": {"namespace": "a"}}
+
+
+def test_the_server_gets_plain_values_and_nothing_of_pulumis_own() -> None:
+    assert to_api({"__internal": {}, "data": Secret({"a": "1"})}) == {"data": {"a": "1"}}
+
+
+def test_secrets_that_an_error_quotes_are_masked() -> None:
+    inputs = {"a": Secret({"token": "s3cret", "pin": 4711, "n": "x"}), "open": "open"}
+
+    assert mask("got s3cret and 4711, open, x", inputs) == "got [secret] and [secret], open, x"
+
+
+def test_a_field_manager_follows_from_the_urn() -> None:
+    one, other = field_manager_of("urn:pulumi:dev::p::t::a"), field_manager_of("urn:pulumi:dev::p::t::b")
+
+    assert one == field_manager_of("urn:pulumi:dev::p::t::a")
+    assert one != other
+    assert one.startswith("pulumi-kubernetes-")
+    assert len(one) == len("pulumi-kubernetes-") + 8
+
+
+def test_ignored_fields_are_applied_as_they_are_live() -> None:
+    obj = {"spec": {"replicas": 1, "paused": True, "containers": [{"image": "a"}]}}
+    live = {"spec": {"replicas": 4, "containers": [{"image": "b"}]}}
+
+    found = with_live_values(obj, live, ["spec.replicas", "spec.paused", "spec.containers[0].image", "spec.no.such"])
+
+    assert found == {"spec": {"replicas": 4, "containers": [{"image": "b"}]}}
+
+
+def test_an_api_error_is_told_without_the_request_and_with_its_fields() -> None:
+    plain = InvalidError(400, "BadRequest", "PATCH /apis/x: no such\nfield (HTTP 400)")
+    invalid = InvalidError(
+        422, "Invalid", "PATCH /x: long text (HTTP 422)", {"causes": [{"field": "spec.a", "message": "must be 1"}]}
+    )
+
+    assert explain("Thing a", plain) == "Thing a: no such\nfield"
+    assert explain("Thing a", invalid) == "Thing a: spec.a: must be 1"
+
+
+def test_objects_are_named_with_kind_and_namespace() -> None:
+    assert describe(DEPLOYMENTS, {"metadata": {"namespace": "a", "name": "b"}}) == "Deployment a/b"
+    assert describe(NODES, {"metadata": {"name": "b"}}) == "Node b"

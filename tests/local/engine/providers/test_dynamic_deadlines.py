@@ -1,0 +1,56 @@
+"""A dynamic resource that says how long it waits, by its input `deadline`, is bounded by the step's timeout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+
+PROVIDER = """
+from pulumi.dynamic import CreateResult, Resource, ResourceProvider, UpdateResult
+
+class Waiting(ResourceProvider):
+    def create(self, props):
+        return CreateResult("w", {**props, "waited": props.get("deadline")})
+
+    def update(self, id, olds, news):
+        return UpdateResult({**news, "waited": news.get("deadline")})
+"""
+URN = "urn:pulumi:dev::test::pulumi-python:dynamic:Resource::w"
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Iterator[DynamicProvider]:
+    (tmp_path / "waiting_provider.py").write_text(PROVIDER)
+    server = DynamicServer(tmp_path, "test", lambda _line: None)
+    yield DynamicProvider(server, {}, "urn:pulumi:dev::test::pulumi:providers:pulumi-python::default", "id")
+    server.close()
+
+
+def inputs(**more: object) -> dict[str, object]:
+    # What the SDK sends: the provider pickled by reference, in base64.
+    import base64
+
+    pickled = b"\x80\x04cwaiting_provider\nWaiting\n)\x81."
+    return {"__provider": base64.b64encode(pickled).decode(), **more}
+
+
+@pytest.mark.parametrize(
+    ("deadline", "timeout", "waited"),
+    [(300, 5, 5), (300, 0, 300), (3, 5, 3), (None, 5, None)],
+)
+def test_the_shorter_one_counts_and_the_state_keeps_what_the_program_said(
+    provider: DynamicProvider, deadline: float | None, timeout: float, waited: float | None
+) -> None:
+    given = inputs(deadline=deadline)
+
+    made = provider.create(URN, given, preview=False, timeout=timeout, report=lambda _: None).outputs
+    updated = provider.update(
+        URN, "w", given, made, given, preview=False, timeout=timeout, ignore_changes=(), report=lambda _: None
+    )
+
+    for outputs in (made, updated):
+        assert (outputs.get("waited"), outputs.get("deadline")) == (waited, deadline)

@@ -1,0 +1,38 @@
+"""What is left of a Python traceback for people."""
+
+import traceback
+
+from local.engine.providers.dynamic import last_line
+
+
+class TypedError(Exception):
+    """An error in a module."""
+
+
+def raised(error: Exception, cause: Exception | None = None) -> str:
+    try:
+        if cause is None:
+            raise error
+        try:
+            raise cause
+        except Exception as inner:
+            raise error from inner
+    except Exception:  # noqa: BLE001 - the test is about what is made of any
+        return traceback.format_exc()
+
+
+def test_only_the_errors_type_and_message_are_left() -> None:
+    assert last_line(raised(TypedError("no such zone: zone-x"))) == "TypedError: no such zone: zone-x"
+
+
+def test_of_a_chain_the_last_error_counts() -> None:
+    assert last_line(raised(ValueError("outer"), KeyError("inner"))) == "ValueError: outer"
+
+
+def test_a_message_of_several_lines_is_kept() -> None:
+    assert last_line(raised(ValueError("first\nsecond"))) == "ValueError: first\nsecond"
+
+
+def test_an_error_without_message_and_a_text_that_is_no_traceback_stay() -> None:
+    assert last_line(raised(TypedError())) == "TypedError"
+    assert last_line("socket closed") == "socket closed"

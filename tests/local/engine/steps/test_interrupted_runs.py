@@ -1,0 +1,377 @@
+"""Runs that are killed in the middle: nothing is lost, nothing is made twice, the next run finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pulumi
+import pytest
+from pulumi import ResourceOptions
+
+from local.engine.stack.lock import LockedError, StackLock
+
+pytestmark = pytest.mark.engine
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def program(kit: Any) -> Any:
+    def run() -> None:
+        a = kit.Thing("a", token=pulumi.Output.secret("hunter2"))
+        kit.Thing("b", size=1, net=a.address)
+
+    return run
+
+
+def test_a_create_that_nobody_knows_the_end_of_is_pending_and_the_next_up_finishes_it(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    pending = stack.open().store.snapshot.pending
+    assert [(str(p.operation), p.resource.name) for p in pending.values()] == [("creating", "b")]
+    assert stack.open().store.export()["deployment"]["pending_operations"][0]["type"] == "creating"
+
+    outcome = stack.up(program(kit))
+
+    assert outcome.ok and "interrupted" in outcome.warnings[0]
+    assert sorted(stack.cloud.objects) == ["a-a", "b-a"]
+    assert stack.cloud.asked("create") == ["create a", "create b", "create b"]
+    assert not stack.open().store.snapshot.pending
+    assert stack.up(program(kit)).counts == {"same": 3}
+
+
+def test_a_create_killed_before_it_happened_is_made_by_the_next_run(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults.clear()
+
+    assert stack.refresh().ok
+    assert sorted(stack.cloud.objects) == ["a-a", "b-a"] and stack.resources()["b"].id == "b-a"
+
+
+def test_destroy_after_a_kill_leaves_nothing_behind(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+
+    assert stack.destroy().ok
+    assert stack.cloud.objects == {}
+
+
+def test_a_pending_create_that_the_program_no_longer_wants_is_deleted(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+
+    assert stack.up(lambda: kit.Thing("a", token=pulumi.Output.secret("hunter2"))).ok
+    assert list(stack.cloud.objects) == ["a-a"]
+
+
+def test_a_resumed_create_may_wait_for_what_the_program_makes_beside_it(stack: Any, kit: Any) -> None:
+    def run() -> None:
+        kit.Thing("service")
+        kit.Thing("workload")
+
+    stack.cloud.faults = {"create service": Killed(), "create workload": kit.ProviderError("not now")}
+    with pytest.raises(Killed):
+        stack.up(run)
+    stack.cloud.faults.clear()
+    stack.cloud.waits_for["service"] = "workload-a"
+
+    assert stack.up(run).ok
+    assert sorted(stack.cloud.objects) == ["service-a", "workload-a"]
+
+
+def test_a_resumed_create_takes_what_changed_in_the_program_meanwhile(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=1))
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).ok
+    assert stack.cloud.asked("create", "update") == ["create a", "create a", "update a"]
+    assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(lambda: kit.Thing("a", size=1))
+    getattr(stack.cloud, moment)["update a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=2))
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).counts == {"same": 1, "update": 1}
+    assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_an_interrupted_delete_is_finished(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(lambda: kit.Thing("a"))
+    getattr(stack.cloud, moment)["delete a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: None)
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: None).ok
+    assert stack.cloud.objects == {} and "a" not in stack.resources()
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+@pytest.mark.parametrize("moment", ["faults", "after"])
+@pytest.mark.parametrize("delete_first", [True, False])
+def test_an_interrupted_replacement_leaves_exactly_one(
+    stack: Any, kit: Any, verb: str, moment: str, delete_first: bool
+) -> None:
+    opts = ResourceOptions(delete_before_replace=delete_first)
+    stack.up(lambda: kit.Thing("a", opts, kind="x"))
+    getattr(stack.cloud, moment)[f"{verb} a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", opts, kind="y"))
+    stack.cloud.faults.clear()
+
+    assert stack.up(lambda: kit.Thing("a", opts, kind="y")).ok
+    assert list(stack.cloud.objects) == ["a-y"]
+    assert stack.up(lambda: kit.Thing("a", opts, kind="y")).counts == {"same": 2}
+
+
+def test_a_preview_after_a_kill_only_tells_of_it(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    before = stack.files()
+
+    outcome = stack.preview(program(kit))
+
+    assert outcome.ok and "creating" in outcome.warnings[0]
+    assert stack.files() == before
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_a_preview_takes_what_was_being_deleted_for_gone_as_up_will(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(program(kit))
+    getattr(stack.cloud, moment)["delete b"] = Killed()
+    with pytest.raises(Killed):
+        stack.destroy()
+    stack.cloud.faults.clear()
+    before = stack.files()
+
+    outcome = stack.preview(program(kit))
+
+    assert outcome.ok and outcome.done[-1] == "create b"
+    assert len(outcome.warnings) == 1 and "deleting" in outcome.warnings[0]
+    assert stack.files() == before
+    assert stack.up(program(kit)).counts["create"] == 1
+
+
+def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults["create b"] = kit.ProviderError("the cloud is down")
+
+    outcome = stack.refresh()
+
+    assert not outcome.ok and "creating" in outcome.errors[-1]
+    assert stack.open().store.snapshot.pending
+
+
+def test_a_pending_create_is_forgotten_when_a_person_says_so(stack: Any, kit: Any) -> None:
+    stack.cloud.faults["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    stack.cloud.faults["create b"] = kit.ProviderError("the cloud is gone for good")
+    refused = stack.refresh()
+
+    outcome = stack.refresh(clear_pending_creates=True)
+
+    assert not refused.ok and "--clear-pending-creates" in refused.errors[-1]
+    assert outcome.ok and "forgotten" in outcome.warnings[0]
+    assert not stack.open().store.snapshot.pending
+    assert stack.destroy().ok
+
+
+def test_a_line_that_was_being_written_when_the_run_was_killed_is_not_read(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    with (stack.stack_dir / "journal.jsonl").open("a") as journal:
+        journal.write('{"op":"put","resource":{"urn":"urn:pul')
+
+    assert stack.up(program(kit)).ok
+
+
+def test_a_full_disk_leaves_no_half_line_in_the_journal(stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.up(lambda: kit.Thing("a"))
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr("local.engine.stack.state.os.write", lambda file, data: write(file, data[: len(data) // 2]))
+        with pytest.raises(OSError, match="No space left"):
+            stack.up(lambda: kit.Thing("a", size=2))
+
+    assert stack.up(lambda: kit.Thing("a", size=2)).ok
+    assert stack.resources()["a"].outputs["size"] == 2
+
+
+def test_the_lock_of_a_dead_run_is_taken_over_and_that_of_a_live_one_is_not(stack: Any, kit: Any) -> None:
+    lock = stack.stack_dir / "lock.json"
+    with StackLock(stack.stack_dir), pytest.raises(LockedError, match=str(os.getpid())):
+        stack.up(program(kit))
+
+    # The same process id, but another process had it.
+    lock.write_text(json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time() - 100}))
+    outcome = stack.up(program(kit))
+    assert outcome.ok and "took over" in outcome.warnings[0] and not lock.exists()
+
+
+def test_a_preview_needs_no_lock(stack: Any, kit: Any) -> None:
+    with StackLock(stack.stack_dir):
+        assert stack.preview(program(kit)).ok
+
+
+PROVIDER = """
+import pathlib, time
+import pulumi
+from pulumi.dynamic import CreateResult, Resource, ResourceProvider
+
+HERE = pathlib.Path(__file__).parent
+
+
+class FileProvider(ResourceProvider):
+    def create(self, props):
+        with (HERE / "created").open("a") as log:
+            log.write(props["name"] + "\\n")
+        (HERE / "objects" / props["name"]).touch()
+        while props["name"] == "slow" and not (HERE / "go").exists():
+            time.sleep(0.02)
+        return CreateResult(props["name"], dict(props))
+
+    def delete(self, id, props):
+        (HERE / "objects" / id).unlink(missing_ok=True)
+
+
+class File(Resource):
+    def __init__(self, name, opts=None):
+        super().__init__(FileProvider(), name, {"name": name}, opts)
+"""
+
+
+@dataclass
+class Files:
+    """A program of two dynamic resources in a folder; `slow` waits in its create until the file `go` is there."""
+
+    directory: Path
+
+    def __post_init__(self) -> None:
+        (self.directory / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
+        (self.directory / "Pulumi.dev.yaml").write_text("config: {}\n")
+        (self.directory / "files.py").write_text(PROVIDER)
+        (self.directory / "__main__.py").write_text("from files import File\nFile('quick')\nFile('slow')\n")
+        (self.directory / "objects").mkdir()
+
+    @property
+    def command(self) -> list[str]:
+        where = ["-s", "dev", "-C", str(self.directory), "--state", str(self.directory / "state")]
+        return [sys.executable, "-m", "local.engine", "up", *where]
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "state" / "stacks" / "dev" / "journal.jsonl"
+
+    def deployment(self) -> dict[str, Any]:
+        document = json.loads((self.journal.parent / "state.json").read_text())
+        return dict(document["deployment"])
+
+    @property
+    def events(self) -> Path:
+        """What the `up` that was started has told so far."""
+        return self.directory / "events"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
+        # Whoever runs the tests in the background makes them, and all that they start, deaf to Ctrl-C.
+        command = ["env", "--default-signal=INT", *self.command, "--json"]
+        with self.events.open("wb") as events:
+            process = subprocess.Popen(command, stdout=events, start_new_session=True)
+        until(lambda: {p.name for p in (self.directory / "objects").iterdir()} == {"quick", "slow"})
+        until(lambda: '"id":"quick"' in self.journal.read_text())
+        return process
+
+
+def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi\nfrom files import File\nFile('quick')\n"
+        "File('next', pulumi.ResourceOptions(depends_on=[File('slow')]))\n"
+    )
+    process = files.start()
+    process.send_signal(signal.SIGINT)
+    until(lambda: "interrupted" in files.events.read_text())
+    (tmp_path / "go").touch()
+
+    assert process.wait(60) == 1
+    deployment = files.deployment()
+    assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
+    assert "pending_operations" not in deployment
+
+
+def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    first = files.start()
+    servers = psutil.Process(first.pid).children(recursive=True)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    until(lambda: not any(s.is_running() and s.status() != psutil.STATUS_ZOMBIE for s in servers))
+
+    (tmp_path / "go").touch()
+    second = subprocess.run(files.command, capture_output=True, text=True, check=False)
+
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "interrupted while creating" in second.stdout
+    assert (tmp_path / "created").read_text().split().count("quick") == 1
+    deployment = files.deployment()
+    assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
+    assert "pending_operations" not in deployment and not files.journal.exists()
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if condition():
+                return
+        except FileNotFoundError:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("did not happen within 60 s")
+
+
+def test_what_a_run_resolved_stays_resolved_when_that_run_is_killed_too(stack: Any, kit: Any) -> None:
+    def made(size: int) -> Any:
+        return lambda: [kit.Thing("b", size=size), kit.Thing("a", pulumi.ResourceOptions(delete_before_replace=True))]
+
+    stack.up(lambda: [kit.Thing("b", size=1), kit.Thing("a", kind="old")])
+    # The number of what is pending is another one in the next run's journal than in the state that it is folded into.
+    stack.cloud.after["delete a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(made(2))
+    stack.cloud.after["update b"] = Killed()
+    with suppress(Killed):
+        stack.up(made(3))
+    stack.cloud.calls.clear()
+
+    assert stack.up(made(4)).ok
+    assert stack.cloud.asked("delete") == []
+    assert stack.up(made(4)).counts == {"same": 3}

@@ -1,0 +1,149 @@
+"""What holds for every run that is about some resources only: the others stay, and nothing is lost by a kill."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pulumi import ResourceOptions
+
+from local.engine.steps.deletion import unprotected
+from local.engine.steps.targets import Targets, needed_by
+
+pytestmark = pytest.mark.engine
+
+NAMES = [f"t{n}" for n in range(6)]
+# Of each of six resources: its size (updates), its kind (replaces), what it needs of the earlier ones, and whether it
+# is deleted before it is replaced.
+node = st.tuples(st.integers(1, 2), st.sampled_from("xy"), st.sets(st.integers(0, 5)), st.booleans())
+programs = st.lists(node, min_size=6, max_size=6)
+chosen = st.sets(st.sampled_from(NAMES), min_size=1)
+relaxed = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+class Killed(BaseException):
+    """The run's end, at a moment that nobody chose."""
+
+
+def urn(name: str) -> str:
+    return f"urn:pulumi:dev::test::memory:index:Thing::{name}"
+
+
+def declare(kit: Any, nodes: list[Any], protected: frozenset[str] = frozenset()) -> Callable[[], None]:
+    def run() -> None:
+        made: list[Any] = []
+        for name, (size, kind, needs, delete_first) in zip(NAMES, nodes, strict=True):
+            inputs = {f"from{n}": made[n].address for n in needs if n < len(made)}
+            opts = ResourceOptions(delete_before_replace=delete_first, protect=name in protected)
+            made.append(kit.Thing(name, opts, size=size, kind=kind, **inputs))
+
+    return run
+
+
+def things(stack: Any) -> dict[str, Any]:
+    return {n: r for n, r in stack.resources().items() if n in NAMES}
+
+
+@relaxed
+@given(first=programs, second=programs, names=chosen, dependents=st.booleans())
+def test_whatever_is_no_target_stays_to_the_letter(
+    stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], dependents: bool
+) -> None:
+    # What needs what is the same before and after: else a target may need what it did not, which is another story.
+    second = [(*after[:2], before[2], after[3]) for before, after in zip(first, second, strict=True)]
+    targets = Targets(tuple(urn(n) for n in names), dependents=dependents)
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = type(stack)(Path(folder))
+        assert fresh.up(declare(kit, first)).ok
+        before = things(fresh)
+        covered = targets.with_dependents(before.values()) if dependents else {urn(n) for n in names}
+
+        planned = fresh.preview(declare(kit, second), targets=targets)
+        assert things(fresh) == before
+        outcome = fresh.up(declare(kit, second), targets=targets)
+
+        assert planned.ok == outcome.ok
+        if not outcome.ok:
+            # Only what is deleted first needs more than was asked for.
+            assert not dependents and all("--target-dependents" in e for e in outcome.errors)
+        after = things(fresh)
+        assert {n: r for n, r in after.items() if urn(n) not in covered} == {
+            n: r for n, r in before.items() if urn(n) not in covered
+        }
+        assert fresh.up(declare(kit, second)).ok and set(fresh.up(declare(kit, second)).counts) == {"same"}
+
+
+@relaxed
+@given(first=programs, second=programs, names=chosen, moment=st.integers(0, 8), late=st.booleans())
+def test_a_targeted_run_that_is_killed_is_finished_by_the_next(
+    stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], moment: int, late: bool
+) -> None:
+    second = [(*after[:2], before[2], after[3]) for before, after in zip(first, second, strict=True)]
+    targets = Targets(tuple(urn(n) for n in names), dependents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = type(stack)(Path(folder))
+        assert fresh.up(declare(kit, first)).ok
+        done = len(fresh.cloud.asked("create", "update", "delete"))
+        rehearsal = type(stack)(Path(tempfile.mkdtemp(dir=folder)))
+        assert rehearsal.up(declare(kit, first)).ok and rehearsal.up(declare(kit, second), targets=targets).ok
+        calls = rehearsal.cloud.asked("create", "update", "delete")[done:]
+        if calls:
+            faults = fresh.cloud.after if late else fresh.cloud.faults
+            faults[calls[moment % len(calls)]] = Killed()
+            with pytest.raises(Killed):
+                fresh.up(declare(kit, second), targets=targets)
+            faults.clear()
+
+        outcome = fresh.up(declare(kit, second), targets=targets)
+
+        assert outcome.ok, outcome.errors
+        assert fresh.cloud.objects == rehearsal.cloud.objects
+        assert not fresh.open().store.snapshot.pending
+        assert {n: (r.id, r.inputs) for n, r in things(fresh).items()} == {
+            n: (r.id, r.inputs) for n, r in things(rehearsal).items()
+        }
+
+
+@relaxed
+@given(nodes=programs, failing=st.sampled_from(NAMES))
+def test_going_on_after_an_error_does_all_that_does_not_need_what_failed(
+    stack: Any, kit: Any, nodes: list[Any], failing: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = type(stack)(Path(folder))
+        fresh.cloud.faults[f"create {failing}"] = kit.ProviderError("no")
+        assert not fresh.up(declare(kit, nodes), continue_on_error=True).ok
+        made = things(fresh)
+
+        fresh.cloud.faults.clear()
+        assert fresh.up(declare(kit, nodes)).ok
+        everything = things(fresh).values()
+        needing = Targets((urn(failing),)).with_dependents(everything)
+        assert {urn(n) for n in made} == {urn(n) for n in NAMES} - needing
+
+        fresh.cloud.faults[f"delete {failing}"] = kit.ProviderError("no")
+        assert not fresh.destroy(continue_on_error=True).ok
+        needed = needed_by([urn(failing)], everything)
+        assert {urn(n) for n in things(fresh)} == {urn(failing)} | {u for u in needed if "memory:index" in u}
+
+
+@relaxed
+@given(nodes=programs, protected=st.frozensets(st.sampled_from(NAMES)))
+def test_what_is_protected_outlives_a_destroy_with_all_that_it_needs(
+    stack: Any, kit: Any, nodes: list[Any], protected: frozenset[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = type(stack)(Path(folder))
+        assert fresh.up(declare(kit, nodes, protected)).ok
+        before = fresh.open().store.snapshot.all()
+        gone = {r.urn for r in unprotected(before)}
+
+        assert fresh.destroy(exclude_protected=True).ok
+
+        left = {r.urn for r in fresh.open().store.snapshot.all()}
+        assert left == {r.urn for r in before} - gone and {urn(n) for n in protected} <= left

@@ -1,0 +1,228 @@
+"""Which resources `--target` and `--replace` name, what goes with them, and in what order things are deleted."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.engine.stack.resource import ResourceState
+from local.engine.steps import parallel
+from local.engine.steps.deletion import Deletions, unprotected
+from local.engine.steps.parallel import Independent, run_all
+from local.engine.steps.targets import Selection, Targets, needed_by
+
+
+def resource(name: str, **fields: Any) -> ResourceState:
+    return ResourceState(urn(name), "t:m:T", custom=True, **fields)
+
+
+def urn(name: str, type: str = "t:m:T") -> str:
+    return f"urn:pulumi:s::p::{type}::{name}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        (urn("a"), True),
+        (urn("b"), False),
+        ("urn:pulumi:s::p::t:m:T::*", True),
+        ("urn:*::a", False),
+        ("urn:**::a", True),
+        ("**", True),
+        ("**a**b**", False),
+        ("urn:pulumi:s::p::t:m:.::a", False),
+    ],
+)
+def test_a_star_stands_for_text_without_a_colon_and_two_for_any_text(pattern: str, named: bool) -> None:
+    assert Targets((pattern,)).names(urn("a")) is named
+
+
+def test_an_unknown_urn_is_told_with_the_nearest_and_a_pattern_may_match_nothing() -> None:
+    targets = Targets((urn("networt"), "nothing*"))
+    (message,) = targets.unknown([urn("network"), urn("machine")])
+    assert message.startswith(f"target {urn('networt')!r} could not be found in the stack; the nearest is")
+    assert repr(urn("network")) in message and "shell" in message
+
+
+def test_a_pattern_that_matches_nothing_is_idle() -> None:
+    assert Targets(("**::a", "**::b", urn("c"))).idle([urn("a")]) == ["**::b"]
+
+
+def test_a_name_in_the_place_of_a_urn_is_told_the_urn() -> None:
+    (message,) = Targets(("network",)).unknown([urn("network"), urn("machine")])
+    assert f"a target is a URN: {urn('network')}" in message and urn("machine") not in message
+
+
+def test_children_what_depends_and_what_a_provider_manages_go_with_it() -> None:
+    provider = ResourceState(urn("x", "pulumi:providers:t"), "pulumi:providers:t", custom=True)
+    managed = resource("managed", provider=f"{provider.urn}::id")
+    child = resource("child", parent=managed.urn)
+    user = resource("user", property_dependencies={"p": (child.urn,)})
+    other = resource("other")
+
+    found = Targets((provider.urn,)).with_dependents([user, child, managed, other, provider])
+
+    assert found == {provider.urn, managed.urn, child.urn, user.urn}
+
+
+def test_dependents_are_worked_on_only_if_that_is_asked_for() -> None:
+    target, user = resource("target"), resource("user", dependencies=(urn("target"),))
+    narrow, wide = Selection(Targets((target.urn,))), Selection(Targets((target.urn,), dependents=True))
+
+    assert narrow.includes(target, exists=True) and not narrow.includes(user, exists=True)
+    assert wide.includes(target, exists=True) and wide.includes(user, exists=True)
+    assert narrow.kept == {user.urn}
+
+
+def test_a_provider_is_worked_on_though_nobody_names_it_but_what_it_manages_is_not() -> None:
+    provider = ResourceState(urn("x", "pulumi:providers:t"), "pulumi:providers:t", custom=True)
+    selection = Selection(Targets((urn("target"),), dependents=True))
+    assert selection.includes(provider, exists=False)
+    assert not selection.includes(resource("managed", provider=f"{provider.urn}::id"), exists=True)
+
+
+def test_what_is_needed_is_needed_through_others_too() -> None:
+    a, b, c = resource("a"), resource("b", parent=urn("a")), resource("c", dependencies=(urn("b"),))
+    assert needed_by([c.urn], [a, b, c]) == {a.urn, b.urn}
+
+
+def test_what_protected_resources_need_stays_with_them() -> None:
+    a, b = resource("a"), resource("b", dependencies=(urn("a"),), protect=True)
+    c = resource("c", dependencies=(urn("b"),))
+    assert unprotected([a, b, c]) == [c]
+
+
+graphs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
+
+
+def graph(edges: list[tuple[int, int]]) -> list[ResourceState]:
+    needs = {n: tuple(urn(str(low)) for high, low in edges if high == n and low < high) for n in range(10)}
+    return [resource(str(n), dependencies=needs[n]) for n in range(10)]
+
+
+@given(graphs, st.randoms(use_true_random=False))
+def test_nothing_is_deleted_before_what_needs_it_and_nothing_waits_longer(edges: Any, random: Any) -> None:
+    resources = graph(edges)
+    order, gone, running = Deletions(resources), set[str](), list[ResourceState]()
+
+    while len(gone) < len(resources):
+        while (found := order.take()) is not None:
+            running.append(found)
+        waiting = [r for r in resources if r.urn not in gone and r not in running]
+        blocked = {needed for r in (*waiting, *running) for needed in r.requires()}
+        assert not {r.urn for r in running} & blocked, "something that is there still needs it"
+        assert {r.urn for r in waiting} <= blocked, "nothing needs it, and yet it waits"
+        ended = running.pop(random.randrange(len(running)))
+        gone.add(ended.urn)
+        order.done(ended, ok=True)
+
+
+@given(graphs, st.integers(0, 9))
+def test_what_a_failed_deletion_needs_stays_and_all_else_goes(edges: Any, failing: int) -> None:
+    resources = graph(edges)
+    order, gone = Deletions(resources), set[str]()
+
+    while (found := order.take()) is not None:
+        ok = found.urn != urn(str(failing))
+        order.done(found, ok)
+        gone |= {found.urn} if ok else set()
+
+    kept = {urn(str(failing))} | needed_by([urn(str(failing))], resources)
+    assert gone == {r.urn for r in resources} - kept
+
+
+def test_a_replaced_resource_waits_for_those_that_may_need_it_or_its_successor() -> None:
+    old = resource("a", id="1", delete=True)
+    user = resource("user", id="2", delete=True, dependencies=(urn("a"),))
+    order = Deletions([old, user])
+    first = order.take()
+    assert first == user and order.take() is None
+    order.done(user, ok=True)
+    assert order.take() == old
+
+
+def test_a_cycle_in_a_damaged_state_is_deleted_all_the_same() -> None:
+    order = Deletions([resource("a", dependencies=(urn("b"),)), resource("b", dependencies=(urn("a"),))])
+    gone = []
+    while (found := order.take()) is not None:
+        gone.append(found.name)
+        order.done(found, ok=True)
+    assert sorted(gone) == ["a", "b"]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_more_than_so_many_run_at_once(workers: int) -> None:
+    lock, running, most = threading.Lock(), 0, 0
+    everyone = threading.Barrier(workers)
+
+    def do(_: int) -> bool:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        everyone.wait(20)
+        with lock:
+            running -= 1
+        return True
+
+    run_all(Independent(list(range(6))), do, workers=workers, stopping=lambda: False, interrupt=lambda: None)
+    assert most == workers and running == 0
+
+
+def test_nothing_begins_while_it_is_stopping() -> None:
+    done: list[int] = []
+
+    def do(item: int) -> bool:
+        done.append(item)
+        return True
+
+    run_all(Independent([1, 2, 3]), do, workers=1, stopping=lambda: bool(done), interrupt=lambda: None)
+    assert done == [1]
+
+
+def test_after_ctrl_c_what_runs_may_finish_and_a_second_one_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, done, interrupts = threading.Event(), list[int](), list[int]()
+    presses = iter([True, False])
+
+    def pressed(*arguments: Any, **options: Any) -> Any:
+        if next(presses, False):
+            raise KeyboardInterrupt
+        go.set()
+        return concurrent.futures.wait(*arguments, **options)
+
+    def do(item: int) -> bool:
+        assert go.wait(20)
+        done.append(item)
+        return True
+
+    def run() -> None:
+        run_all(
+            Independent([1, 2, 3]),
+            do,
+            workers=1,
+            stopping=lambda: bool(interrupts),
+            interrupt=lambda: interrupts.append(1),
+        )
+
+    monkeypatch.setattr(parallel, "wait", pressed)
+    run()
+    assert done == [1] and interrupts == [1]
+
+    presses = iter([True, True])
+    interrupts.clear()
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert interrupts == [1]
+
+
+def test_an_exception_in_a_piece_of_work_comes_out() -> None:
+    def do(_: int) -> bool:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        run_all(Independent([1]), do, workers=2, stopping=lambda: False, interrupt=lambda: None)
