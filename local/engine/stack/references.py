@@ -1,7 +1,8 @@
-"""What a resource refers to, when that is renamed. Pure."""
+"""What a resource refers to, when that is renamed or gone. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from local.engine.stack.resource import ResourceState
@@ -25,6 +26,27 @@ def following(resource: ResourceState, old: str, new: str) -> ResourceState:
             key: _exchanged(needed, old, new) for key, needed in resource.property_dependencies.items()
         }
     return replace(resource, **changes) if changes else resource  # type: ignore[arg-type]
+
+
+def remaining(resource: ResourceState, there: Collection[str]) -> ResourceState:
+    """The resource without references to URNs that are not `there`, as a refresh leaves them; the same one if none is.
+
+    Its provider stays: that is only forgotten when nothing refers to it.
+    """
+    if all(urn in there for urn in resource.requires()):
+        return resource
+
+    def kept(urns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(urn for urn in urns if urn in there)
+
+    return replace(
+        resource,
+        parent=resource.parent if resource.parent in there else "",
+        dependencies=kept(resource.dependencies),
+        property_dependencies={key: kept(needed) for key, needed in resource.property_dependencies.items()},
+        deleted_with=resource.deleted_with if resource.deleted_with in there else "",
+        replace_with=kept(resource.replace_with),
+    )
 
 
 def _exchanged(found: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.engine.stack.journal import Journal, entries
+from local.engine.stack.references import remaining
 from local.engine.stack.resource import ResourceState, from_json, to_json, to_plain_json
 from local.engine.stack.secrets import Crypter
 from local.engine.stack.snapshot import Operation, PendingOperation, Snapshot
@@ -221,6 +222,8 @@ def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime, *,
     def shown(resource: ResourceState) -> Json:
         return to_plain_json(resource) if show_secrets else to_json(resource, crypter)
 
+    resources = snapshot.ordered()
+    there = {r.urn for r in resources}
     deployment: Json = {
         "manifest": {
             "time": _timestamp(now),
@@ -229,7 +232,7 @@ def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime, *,
             "version": VERSION,
         },
         "secrets_providers": {"type": "passphrase", "state": {"salt": salt}},
-        "resources": [shown(r) for r in snapshot.ordered()],
+        "resources": [shown(remaining(r, there)) for r in resources],
     }
     if snapshot.pending:
         deployment["pending_operations"] = [

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import replace
 
 from local.engine import paths
 from local.engine.events import StepInfo
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
-from local.engine.steps.parallel import Independent, run_all
+from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, differences, is_hidden
 from local.engine.steps.run import Reported, Run, info_of
 from local.engine.urn import is_provider
@@ -18,17 +20,18 @@ from local.engine.values import PropertyMap
 def refresh(run: Run, *, note: str = "") -> None:
     """Refresh all resources, or the targets, independent of each other. Nothing real is changed.
 
-    What is gone is forgotten. A preview keeps what it finds in memory, for what is planned after it. The `note` stands
-    beside what changed.
+    What is gone is forgotten, and so is, unasked, what is `deletedWith` it. A preview keeps what it finds in memory,
+    for what is planned after it. The `note` stands beside what changed.
     """
     resources = run.store.snapshot.ordered()
+    present = Counter(r.urn for r in resources)
     if run.targets is not None:
         chosen = run.targets
         found = chosen.with_dependents(resources) if chosen.dependents else set()
         resources = [r for r in resources if chosen.names(r.urn) or r.urn in found]
     run_all(
-        Independent(resources),
-        lambda resource: _refresh_one(run, resource, note),
+        _Reads(resources),
+        lambda resource: _refresh_one(run, resource, note, present),
         workers=run.parallel,
         # One that cannot be read is no reason not to look at the others.
         stopping=lambda: run.interrupted,
@@ -36,28 +39,60 @@ def refresh(run: Run, *, note: str = "") -> None:
     )
 
 
-def _refresh_one(run: Run, old: ResourceState, note: str) -> bool:
+class _Reads(Work[ResourceState]):
+    """All at once, but that what is `deletedWith` another waits for it: if that is gone, it need not be asked for."""
+
+    def __init__(self, resources: Iterable[ResourceState]) -> None:
+        """`resources`: each after what it needs."""
+        self._left: Counter[str] = Counter()
+        self._ready: deque[ResourceState] = deque()
+        self._waiting: dict[str, list[ResourceState]] = {}
+        for resource in resources:
+            owner = resource.deleted_with
+            (self._waiting.setdefault(owner, []) if self._left[owner] else self._ready).append(resource)
+            self._left[resource.urn] += 1
+
+    def take(self) -> ResourceState | None:
+        return self._ready.popleft() if self._ready else None
+
+    def done(self, item: ResourceState, ok: bool) -> None:
+        del ok
+        self._left[item.urn] -= 1
+        if not self._left[item.urn]:
+            self._ready += self._waiting.pop(item.urn, ())
+
+
+def _refresh_one(run: Run, old: ResourceState, note: str, present: Counter[str]) -> bool:
     if not old.custom or is_provider(old.type) or old.pending_replacement:
         run.count(info_of(Op.SAME, old=old, new=old))
         return True
     try:
         with run.step(info_of(Op.REFRESH, old=old, new=old)) as finish:
-            found = _read(run, old)
+            # One that was replaced shares its URN with its successor: either may be what is meant.
+            swept = bool(old.deleted_with) and not present[old.deleted_with]
+            found = _forgotten(run, old) if swept else _read(run, old)
+            if found.op is Op.DELETE:
+                with run.lock:
+                    present[old.urn] -= 1
             finish(found if found.op is Op.SAME else replace(found, note=note or found.note))
             return True
     except Reported:
         return False
 
 
+def _forgotten(run: Run, old: ResourceState) -> StepInfo:
+    if run.dry_run:
+        run.store.snapshot.resources.pop(old.key)
+    else:
+        run.store.remove(old)
+    return info_of(Op.DELETE, old=old, note="gone")
+
+
 def _read(run: Run, old: ResourceState) -> StepInfo:
     provider = run.provider_of(old)
     found = provider.read(old.urn, str(old.id), old.inputs, old.outputs)
     if found.id is None:
-        if run.dry_run:
-            run.store.snapshot.resources.pop(old.key)
-        else:
-            run.store.remove(old)
-        return info_of(Op.DELETE, old=old, note="gone")
+        return _forgotten(run, old)
     new = replace(
         old,
         id=found.id,

@@ -335,3 +335,42 @@ def test_a_resource_can_be_handed_on_as_a_value(stack: Any, kit: Any) -> None:
 
     assert stack.up(program).ok
     assert stack.up(program).counts == {"same": 3}
+
+
+def test_what_is_deleted_with_something_gone_is_forgotten_without_being_asked_for(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        cluster = kit.Thing("cluster")
+        space = kit.Thing("space", opts=ResourceOptions(deleted_with=cluster))
+        kit.Thing("pod", opts=ResourceOptions(deleted_with=space))
+        kit.Thing("balancer", opts=ResourceOptions(depends_on=[cluster]))
+
+    stack.up(program)
+    del stack.cloud.objects["cluster-a"]
+    for name in ("space", "pod"):
+        stack.cloud.faults[f"read {name}"] = kit.ProviderError("the cluster does not answer")
+
+    assert stack.refresh(preview_only=True).counts == {"same": 2, "delete": 3}
+    assert stack.refresh().counts == {"same": 2, "delete": 3}
+    assert stack.up(program).counts == {"same": 2, "create": 3}
+
+
+def test_what_is_deleted_with_something_that_cannot_be_read_is_asked_for(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        kit.Thing("inside", opts=ResourceOptions(deleted_with=kit.Thing("cluster")))
+
+    stack.up(program)
+    stack.cloud.faults["read cluster"] = kit.ProviderError("the cloud is down")
+
+    assert not stack.refresh().ok
+    assert "read inside" in stack.cloud.calls and "inside" in stack.resources()
+
+
+def test_what_a_refresh_forgets_is_no_longer_referred_to(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        base = kit.Thing("base", size=1)
+        kit.Thing("user", size=base.size, opts=ResourceOptions(depends_on=[base], parent=base))
+
+    stack.up(program)
+    del stack.cloud.objects["base-a"]
+    assert stack.refresh().ok, "and its state is one that the CLI would take"
+    assert "base" not in str(stack.resources()["user"].requires())
