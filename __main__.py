@@ -109,8 +109,4 @@ def main() -> None:
         pulumi.export("echoAddress", echo_service.address)
 
 
-try:
-    main()
-except pulumi.InputPropertyError as error:
-    # The SDK shows such an error well only for remote components; here it would be an empty line under a traceback.
-    raise pulumi.RunError(f"{error.property_path}: {error.reason}") from None
+main()

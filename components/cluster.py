@@ -8,6 +8,7 @@ from typing import TypedDict
 import pulumi
 
 from . import clouds, inputs
+from .arguments import checked
 
 
 class ClusterArgs(TypedDict):
@@ -35,9 +36,10 @@ class Cluster(pulumi.ComponentResource):
     """Of a cluster admin; secret, and unknown until the cluster exists."""
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        args = checked(ClusterArgs, args)
         inputs.check_dns_label("name", name)
         if not args["zones"]:
-            raise pulumi.InputPropertyError("zones", "empty; allowed: at least one zone of the cloud")
+            raise inputs.WrongInput("zones", "empty; allowed: at least one zone of the cloud")
         adapter = clouds.adapter(args["cloud"])
         super().__init__("cloudcontroller:index:Cluster", name, dict(args), opts)
         child = pulumi.ResourceOptions(parent=self)

@@ -31,6 +31,7 @@ from cloud_controller import rbac
 from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
+from .arguments import checked
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -76,10 +77,11 @@ class CloudControllerManager(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: CloudControllerManagerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        args = checked(CloudControllerManagerArgs, args)
         adapter = clouds.adapter(args["cloud"])
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
-        inputs.check("machines", machines, "an integer of at least 1", lambda v: isinstance(v, int) and v >= 1)
+        inputs.check("machines", machines, "an integer of at least 1", lambda v: v >= 1)
         cluster_rules, namespace_rules = _rules(args["controllers"])
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         super().__init__(
@@ -161,12 +163,12 @@ class CloudControllerManager(pulumi.ComponentResource):
 def _rules(controllers: Sequence[str]) -> tuple[list[PolicyRuleArgsDict], list[PolicyRuleArgsDict]]:
     """The rules of the ClusterRole and of the Role in the daemon's namespace."""
     if not controllers:
-        raise pulumi.InputPropertyError("controllers", "empty; allowed: at least one controller for the daemon to run")
+        raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
         # It is bound to the pod's address, where not everybody may read its metrics.
         rules = rbac.rules(controllers, protected=True)
     except InvalidConfiguration as error:
-        raise pulumi.InputPropertyError("controllers", f"{error.why}; allowed: {error.allowed}") from None
+        raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
     return [_rule(rule) for rule in rules.cluster], [_rule(rule) for rule in rules.namespaced]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -12,15 +12,22 @@ import pulumi
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
+class WrongInput(pulumi.InputPropertyError, pulumi.RunError):
+    """An input that is not allowed. Also a RunError: so a program ends with this one line and without a traceback."""
+
+    def __str__(self) -> str:
+        return f"{self.property_path}: {self.reason}"
+
+
 def is_known(value: object) -> bool:
     """Whether the input is a plain value; outputs are checked by whoever gets them."""
-    return not isinstance(value, pulumi.Output)
+    return not isinstance(value, pulumi.Output | Awaitable)
 
 
 def check(path: str, value: Any, allowed: str, is_allowed: Callable[[Any], bool]) -> None:
-    """Raise `InputPropertyError` for a plain value that is not allowed."""
+    """Raise `WrongInput` for a plain value that is not allowed."""
     if is_known(value) and not is_allowed(value):
-        raise pulumi.InputPropertyError(path, f"{value!r}; allowed: {allowed}")
+        raise WrongInput(path, f"{value!r}; allowed: {allowed}")
 
 
 def check_dns_label(path: str, value: Any) -> None:
@@ -42,6 +49,7 @@ def check_cidr(path: str, value: Any) -> None:
 def is_cidr(value: object) -> bool:
     """Whether the value is an IPv4 range in CIDR notation, without host bits."""
     try:
-        return isinstance(value, str) and "/" in value and bool(IPv4Network(value))
+        # The library also takes 10.0.0.0/255.0.0.0, which Kubernetes does not.
+        return isinstance(value, str) and bool(re.search(r"/[0-9]+\Z", value)) and bool(IPv4Network(value))
     except ValueError:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -13,6 +12,7 @@ from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
+from .arguments import checked
 from .clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 
 PROTOCOLS = ("TCP", "UDP")
@@ -48,8 +48,8 @@ class LoadBalancerServiceArgs(TypedDict):
     """The cloud's settings, typed."""
     annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Raw annotations; they win over `settings`."""
-    source_ranges: NotRequired[Sequence[pulumi.Input[str]]]
-    """Who may connect, as IPv4 ranges; everybody if not given."""
+    source_ranges: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]]]
+    """Who may connect, as IPv4 ranges; everybody if not given, or empty."""
     load_balancer_class: NotRequired[pulumi.Input[str]]
     """Who makes the load balancer, where that is not the CCM. Immutable: a change replaces the Service."""
     external_traffic_policy: NotRequired[pulumi.Input[str]]
@@ -71,6 +71,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     """The load balancer's IP address, or its host name."""
 
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        args = checked(LoadBalancerServiceArgs, args)
         catalogue = clouds.adapter(args["cloud"]).catalogue
         _check(name, args, opts)
         super().__init__("cloudcontroller:index:LoadBalancerService", name, dict(args), opts)
@@ -81,8 +82,9 @@ class LoadBalancerService(pulumi.ComponentResource):
         }
         if "load_balancer_class" in args:
             spec["load_balancer_class"] = args["load_balancer_class"]
-        if args.get("source_ranges"):
-            spec["load_balancer_source_ranges"] = [*args["source_ranges"]]
+        ranges = args.get("source_ranges")
+        if ranges is not None and (not inputs.is_known(ranges) or ranges):
+            spec["load_balancer_source_ranges"] = ranges
         if "external_traffic_policy" in args:
             spec["external_traffic_policy"] = args["external_traffic_policy"]
         service = Service(
@@ -112,18 +114,19 @@ class LoadBalancerService(pulumi.ComponentResource):
 def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None) -> None:
     inputs.check_dns_label("name", name)
     if not args["ports"]:
-        raise pulumi.InputPropertyError("ports", "empty; allowed: at least one port")
+        raise inputs.WrongInput("ports", "empty; allowed: at least one port")
     for index, port in enumerate(args["ports"]):
         inputs.check_port(f"ports[{index}].port", port["port"])
         protocol = port.get("protocol", "TCP")
         inputs.check(f"ports[{index}].protocol", protocol, ", ".join(PROTOCOLS), lambda v: v in PROTOCOLS)
-    for index, source in enumerate(args.get("source_ranges", ())):
+    ranges = args.get("source_ranges", ())
+    for index, source in enumerate(cast("Sequence[object]", ranges) if inputs.is_known(ranges) else ()):
         inputs.check_cidr(f"source_ranges[{index}]", source)
     policy = args.get("external_traffic_policy", "Cluster")
     inputs.check("external_traffic_policy", policy, ", ".join(POLICIES), lambda v: v in POLICIES)
     if opts and opts.deleted_with:
         why = "set; allowed: none, because it would skip the Service's deletion and leak its load balancer"
-        raise pulumi.InputPropertyError("opts.deleted_with", why)
+        raise inputs.WrongInput("opts.deleted_with", why)
 
 
 def _port(port: PortArgs) -> ServicePortArgsDict:
@@ -142,13 +145,7 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
     annotations: dict[str, pulumi.Input[str]] = {}
     for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
         path = f"settings.{argument}"
-        entry = catalogue.by_argument.get(argument)
-        if entry is None or entry.ignored:
-            allowed = sorted(e.argument for e in catalogue if not e.ignored)
-            nearest = difflib.get_close_matches(argument, allowed, n=1)
-            hint = f"did you mean {nearest[0]}? " if nearest else ""
-            why = f"{catalogue.cloud} does not know it; {hint}allowed: {', '.join(allowed)}"
-            raise pulumi.InputPropertyError(path, why)
+        entry = catalogue.by_argument[argument]
         if inputs.is_known(value):
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:
@@ -165,7 +162,7 @@ def _refusing(path: str, make: Any) -> Any:
         return make()
     except InvalidConfiguration as error:
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-        raise pulumi.InputPropertyError(path, f"{error.why}{allowed}") from None
+        raise inputs.WrongInput(path, f"{error.why}{allowed}") from None
 
 
 def _address(status: Any) -> str:

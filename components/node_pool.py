@@ -8,6 +8,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from . import clouds, inputs
+from .arguments import checked
 
 POOL_LABEL = "cloud-controller/pool"
 """The label by which workloads choose a pool's nodes."""
@@ -47,12 +48,13 @@ class NodePool(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        args = checked(NodePoolArgs, args)
         role = args.get("role", "worker")
         inputs.check_dns_label("name", name)
-        inputs.check("count", args["count"], "an integer of at least 0", lambda v: isinstance(v, int) and v >= 0)
+        inputs.check("count", args["count"], "an integer of at least 0", lambda v: v >= 0)
         inputs.check("role", role, ", ".join(ROLES), lambda v: v in ROLES)
         if not args["zones"]:
-            raise pulumi.InputPropertyError("zones", "empty; allowed: at least one zone")
+            raise inputs.WrongInput("zones", "empty; allowed: at least one zone")
         for index, zone in enumerate(args["zones"]):
             known = sorted(args["subnet_ids"])
             inputs.check(f"zones[{index}]", zone, f"the network's zones: {', '.join(known)}", known.__contains__)

@@ -9,6 +9,7 @@ from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict
 
 from . import inputs
+from .arguments import checked
 
 APP_LABEL = "app.kubernetes.io/name"
 
@@ -39,6 +40,7 @@ class Workload(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        args = checked(WorkloadArgs, args)
         protocol = args.get("protocol", "TCP")
         inputs.check_dns_label("name", name)
         inputs.check_port("port", args["port"])

@@ -15,6 +15,8 @@ import pulumi
 
 from cloud_controller.catalogue import Catalogue
 
+from .. import inputs
+
 if TYPE_CHECKING:
     from ..stack_config import StackConfig
 
@@ -94,8 +96,8 @@ _ADAPTERS = {"mycloud": ".mycloud.adapter"}
 
 
 def adapter(name: str) -> CloudAdapter:
-    """The adapter of cloud `name`. Raises InputPropertyError (property `cloud`) for a cloud that has none."""
+    """The adapter of cloud `name`. Raises WrongInput (property `cloud`) for a cloud that has none."""
     if name not in _ADAPTERS:
-        raise pulumi.InputPropertyError("cloud", f"{name!r} has no components; allowed: {', '.join(sorted(_ADAPTERS))}")
+        raise inputs.WrongInput("cloud", f"{name!r} has no components; allowed: {', '.join(sorted(_ADAPTERS))}")
     module: Any = import_module(_ADAPTERS[name], __package__)
     return cast("CloudAdapter", module.ADAPTER)

@@ -60,6 +60,9 @@ def test_raw_annotations_win_over_settings_and_those_of_others_pass(run_program:
         ({"ports": [{"port": 0}]}, "ports[0].port", "1 to 65535"),
         ({"ports": [{"port": 80, "protocol": "SCTP"}]}, "ports[0].protocol", "TCP, UDP"),
         ({"source_ranges": ["10.0.0.0/8", "10.0.0.1"]}, "source_ranges[1]", "10.4.0.0/16"),
+        ({"source_ranges": ["10.0.0.0/255.0.0.0"]}, "source_ranges[0]", "10.4.0.0/16"),
+        ({"source_range": ["10.0.0.0/8"]}, "source_range", "did you mean source_ranges?"),
+        ({"ports": [{"port": 80, "targetPort": 8080}]}, "ports[0].targetPort", "did you mean target_port?"),
         ({"external_traffic_policy": "local"}, "external_traffic_policy", "Cluster, Local"),
         ({"cloud": "nimbus"}, "cloud", "mycloud"),
     ],
@@ -75,12 +78,16 @@ def test_a_wrong_input_is_refused_by_its_name(more: Any, path: str, hint: str, r
 def test_source_ranges_stand_in_the_services_spec_and_none_means_everybody(run_program: Any) -> None:
     def program() -> None:
         LoadBalancerService("some", args(source_ranges=["10.0.0.0/8"]))
+        LoadBalancerService("later", args(source_ranges=pulumi.Output.from_input(["10.0.0.0/8"])))
         LoadBalancerService("all", args(source_ranges=[]))
+        LoadBalancerService("too", args(source_ranges=None))
 
     recording = run_program(program)
 
-    assert recording.one(SERVICE, "some").inputs["spec"]["loadBalancerSourceRanges"] == ["10.0.0.0/8"]
-    assert "loadBalancerSourceRanges" not in recording.one(SERVICE, "all").inputs["spec"]
+    for name in ("some", "later"):
+        assert recording.one(SERVICE, name).inputs["spec"]["loadBalancerSourceRanges"] == ["10.0.0.0/8"]
+    for name in ("all", "too"):
+        assert "loadBalancerSourceRanges" not in recording.one(SERVICE, name).inputs["spec"]
 
 
 def test_a_load_balancer_is_waited_for_five_minutes_or_as_long_as_is_said(run_program: Any) -> None:
