@@ -74,7 +74,7 @@ class Project:
     @property
     def command(self) -> list[str]:
         # Whoever runs the tests in the background makes them, and all that they start, deaf to Ctrl-C.
-        return ["env", "--default-signal=INT", sys.executable, "-m", "local.engine", *self.arguments]
+        return [sys.executable, "-m", "local.engine", *self.arguments]
 
     def up(self) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.command, capture_output=True, text=True, check=False)
