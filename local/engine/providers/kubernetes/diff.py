@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from local.engine import paths
 from local.engine.providers.kubernetes.api_types import ApiType
@@ -11,7 +12,7 @@ from local.engine.providers.kubernetes.check import REPLACE_UNREADY, annotation,
 from local.engine.providers.kubernetes.conditions import judge_of
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.steps.planner import differences
-from local.engine.values import PropertyMap, without_secrets
+from local.engine.values import PropertyMap
 
 # Fields that the API server does not let change, and the data of ConfigMaps and Secrets, which Pulumi's provider
 # replaces so that a rename tells the pods that use them.
@@ -86,15 +87,18 @@ def diff_inputs(
     )
 
 
-def replaced_if_unready(api: ApiType, result: DiffResult, outputs: PropertyMap, news: PropertyMap) -> DiffResult:
-    """The difference, or a replacement where a Job that did not complete asks for one (`pulumi.com/replaceUnready`).
+def asks_for_replacement(api: ApiType, news: PropertyMap) -> bool:
+    """Whether the object wants to be replaced unless it is ready (`pulumi.com/replaceUnready`); only Jobs can."""
+    return (api.group, api.kind) == ("batch", "Job") and annotation(news, REPLACE_UNREADY) == "true"
+
+
+def replaced_if_unready(api: ApiType, result: DiffResult, live: Mapping[str, Any], news: PropertyMap) -> DiffResult:
+    """The difference, or a replacement if the live object is not ready.
 
     A Job that has failed stays so for ever: no change in place runs it again.
     """
-    if (api.group, api.kind) != ("batch", "Job") or annotation(news, REPLACE_UNREADY) != "true":
-        return result
     judge = judge_of(api.api_version, api.kind)
-    if judge is None or judge(without_secrets(outputs)).ready:
+    if judge is None or judge(live).ready:
         return result
     return replace(
         result,

@@ -41,7 +41,7 @@ from local.engine.providers.kubernetes.check import (
     check_inputs,
     is_autonamed,
 )
-from local.engine.providers.kubernetes.diff import diff_inputs, replaced_if_unready
+from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
 from local.engine.providers.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
 from local.engine.providers.kubernetes.existing import find, make_room, refuse_foreign
 from local.engine.providers.kubernetes.settings import is_other_cluster, parse_settings
@@ -114,13 +114,16 @@ class KubernetesProvider:
         ignore_changes: Sequence[str],
     ) -> DiffResult:
         # Drift is in the old inputs already: `read` puts it there.
+        del old_outputs
         api = type_of_urn(urn)
         old_inputs = live_objects.with_namespace(old_inputs, live_objects.split_id(id)[0])
         mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
         result = diff_inputs(
             api, old_inputs, news, ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
         )
-        return replaced_if_unready(api, result, old_outputs, news)
+        # A state may be older than the end of a Job: what completed since must not run again.
+        live = self._live(api, id) if asks_for_replacement(api, news) else None
+        return replaced_if_unready(api, result, live, news) if live is not None else result
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         api, manager = type_of_urn(urn), field_manager_of(urn)
@@ -296,6 +299,14 @@ class KubernetesProvider:
             message = live_objects.mask(f"{describe(resource, live)} is not ready: {problem}", inputs)
             raise PartialFailure(message, live_objects.object_id(live), outputs)
         return live_objects.outputs_of(api, live, inputs, manager)
+
+    def _live(self, api: ApiType, id: str) -> Object | None:
+        """The object as it is now; None where that cannot be found out."""
+        namespace, name = live_objects.split_id(id)
+        try:
+            return self._connected().get(self._resource(api), name, namespace)
+        except (ApiError, ProviderError):
+            return None
 
     def _latest(self, resource: Resource, live: Object) -> Object:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.engine.providers.kubernetes.api_types import parse_type
-from local.engine.providers.kubernetes.diff import diff_inputs, replaced_if_unready
+from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 
@@ -141,21 +141,25 @@ def test_ignoring_a_field_does_not_hide_what_holds_it() -> None:
     assert diff("apps/v1:Deployment", NAMED, NAMED | {"spec": {"replicas": 2}}, ["spec.replicas"]).changed
 
 
-@pytest.mark.parametrize(
-    ("condition", "annotations", "replaces"),
-    [
-        ("Failed", {"pulumi.com/replaceUnready": "true"}, ("status",)),
-        ("Complete", {"pulumi.com/replaceUnready": "true"}, ()),
-        ("Failed", {}, ()),
-    ],
-)
-def test_a_job_that_did_not_complete_is_replaced_where_it_asks_for_that(
-    condition: str, annotations: PropertyMap, replaces: tuple[str, ...]
-) -> None:
-    job = parse_type("kubernetes:batch/v1:Job")
-    news = {"metadata": {"name": "once", "annotations": annotations}}
-    outputs = {"status": {"conditions": [{"type": condition, "status": "True"}]}}
+@pytest.mark.parametrize(("condition", "replaces"), [("Failed", ("status",)), ("Complete", ())])
+def test_a_job_is_replaced_unless_it_completed(condition: str, replaces: tuple[str, ...]) -> None:
+    live = {"status": {"conditions": [{"type": condition, "status": "True"}]}}
 
-    found = replaced_if_unready(job, DiffResult(changed=False), outputs, news)
+    found = replaced_if_unready(
+        parse_type("kubernetes:batch/v1:Job"), DiffResult(changed=False), live, {"metadata": {"name": "once"}}
+    )
 
     assert (found.changed, found.replaces) == (bool(replaces), replaces)
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotations", "asks"),
+    [
+        ("batch/v1:Job", {"pulumi.com/replaceUnready": "true"}, True),
+        ("batch/v1:Job", {}, False),
+        ("apps/v1:Deployment", {"pulumi.com/replaceUnready": "true"}, False),
+    ],
+)
+def test_a_job_may_ask_to_be_replaced(kind: str, annotations: PropertyMap, asks: bool) -> None:
+    news = {"metadata": {"name": "once", "annotations": annotations}}
+    assert asks_for_replacement(parse_type(f"kubernetes:{kind}"), news) is asks

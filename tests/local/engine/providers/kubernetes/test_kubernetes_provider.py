@@ -446,6 +446,26 @@ def test_a_job_that_fails_fails_at_once_with_its_own_words(cluster: Cluster, nam
         cluster.create("batch/v1:Job", "once", job(namespace), timeout=600)
 
 
+@pytest.mark.parametrize("kubelet", ["Succeeded"], indirect=True)
+@pytest.mark.usefixtures("kubelet")
+def test_a_job_that_completed_since_the_state_was_written_is_not_run_again(cluster: Cluster, namespace: str) -> None:
+    asking = job(namespace)
+    asking["metadata"]["annotations"] = {"pulumi.com/replaceUnready": "true"}
+    made = cluster.create("batch/v1:Job", "once", asking)
+
+    assert not cluster.diff(Managed(made.urn, made.id, made.inputs, outputs={}), asking).changed
+
+
+def test_a_job_that_did_not_complete_is_replaced_where_it_asks_for_that(cluster: Cluster, namespace: str) -> None:
+    asking = job(namespace)
+    asking["metadata"]["annotations"] = {"pulumi.com/replaceUnready": "true", "pulumi.com/skipAwait": "true"}
+    made = cluster.create("batch/v1:Job", "once", asking)
+
+    found = cluster.diff(made, asking)
+
+    assert found.replaces == ("status",) and found.delete_before_replace
+
+
 @pytest.mark.usefixtures("kubelet")
 def test_a_pod_is_awaited(cluster: Cluster, namespace: str) -> None:
     spec = {"containers": [{"name": "web", "image": "registry.local/web:1"}]}
