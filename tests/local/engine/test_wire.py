@@ -21,29 +21,11 @@ from local.engine.stack.resource import (
     with_secret_outputs,
 )
 from local.engine.stack.secrets import PassphraseCrypter
-from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
+from local.engine.values import UNKNOWN, ResourceReference, Secret
 from local.engine.wire import SIGNATURE, WireError, from_struct, to_struct
+from tests.local.engine.random_values import properties, values
 
 CRYPTER = PassphraseCrypter(b"k" * 32, "v1:salt")
-
-leaves = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**50), 2**50)
-    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda f: not f.is_integer())
-    | st.text()
-)
-plain = st.recursive(leaves, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=8)
-special = (
-    plain
-    | st.just(UNKNOWN)
-    | plain.map(Secret)
-    | st.just(ResourceReference("urn:pulumi:s::p::t::n", "id-1"))
-    | st.just(Asset((("text", "hello"),)))
-)
-values = st.recursive(special, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=8)
-# Nulls of the top level are dropped on the way in.
-properties = st.dictionaries(st.text(), values).map(lambda d: {k: v for k, v in d.items() if v is not None})
 
 
 @given(properties)

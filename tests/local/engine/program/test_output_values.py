@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine.program.output_values import as_outputs, dependencies_of
-from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
 from local.engine.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, from_struct, to_struct
+from tests.local.engine.random_values import properties
 
 pytestmark = pytest.mark.engine
 
@@ -82,15 +82,7 @@ def test_dependencies_that_are_no_longer_told_are_remembered_while_the_property_
     assert dependencies_of(properties, {"one": ["before"], "gone": ["before"]}) == {"one": ["before", "x"]}
 
 
-leaves = st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text()
-plain = st.recursive(leaves, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=6)
-special = st.sampled_from([UNKNOWN, ResourceReference("urn:other", "id-1"), Asset((("text", "hello"),))])
-values = st.recursive(
-    plain | special | plain.map(Secret), lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=8
-)
-
-
-@given(st.dictionaries(st.text(), values), st.lists(st.sampled_from(["urn:one", "urn:two"]), unique=True))
+@given(properties, st.lists(st.sampled_from(["urn:one", "urn:two"]), unique=True))
 def test_to_the_engine_output_values_mean_the_same_however_often_they_are_made(
     properties: dict[str, Any], needs: list[str]
 ) -> None:
