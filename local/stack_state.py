@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from local.engine.stack.form import deployment_of
 from local.engine.stack.resource import mask
 from local.engine.stack.session import PlaceholderCrypter
 from local.engine.stack.snapshot import Snapshot
@@ -51,7 +52,9 @@ def _of_cli(stack_dir: Path) -> Snapshot:
     """The state in the CLI's file backend, which has a file for each stack."""
     for path in (stack_dir / BACKEND_FOLDER).glob(f".pulumi/stacks/**/{stack_dir.name}.json"):
         try:
-            return snapshot_of(json.loads(path.read_text())["checkpoint"].get("latest") or {}, PlaceholderCrypter())
+            data = json.loads(path.read_text())
+            latest = {"version": data["version"], "deployment": data["checkpoint"].get("latest")}
+            return snapshot_of(deployment_of(latest), PlaceholderCrypter())
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
     return Snapshot()

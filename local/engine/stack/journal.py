@@ -49,9 +49,11 @@ class Journal:
 
 def entries(path: Path) -> Iterator[Any]:
     """What was written, in its order; nothing if there is no file. Raises ValueError for a line that is not JSON."""
-    if not path.exists():
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
         return
     # What follows the last newline was being written when the run was killed: its step had not begun.
-    for line in path.read_bytes().split(b"\n")[:-1]:
+    for line in text.split(b"\n")[:-1]:
         if line:
             yield json.loads(line)

@@ -1,17 +1,15 @@
-"""One run at a time changes a stack: a lock file with the holder's process id and start time.
+"""One run at a time changes a stack: a lock file that the kernel keeps locked for its holder, as long as that lives.
 
-A holder that is gone, or whose process id belongs to a younger process, left the file behind when it was killed; the
-next run takes the lock over.
+The file says which process it is. One that nobody holds was left by a run that was killed; the next run takes it over.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
 from types import TracebackType
-
-import psutil
 
 LOCK_FILE = "lock.json"
 
@@ -25,13 +23,28 @@ def cancel(directory: Path) -> int | None:
 
     Raises LockedError for a run that is alive: only who runs it knows what it is in the middle of.
     """
-    return _clear_dead(directory / LOCK_FILE)
+    path = directory / LOCK_FILE
+    if not path.exists():
+        return None
+    file = _acquire(path)
+    dead = _holder(file)
+    _release(file, path)
+    return dead
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a run that is alive changes the stack. Raises LockedError for what is no lock file."""
-    holder = _holder(directory / LOCK_FILE)
-    return holder is not None and _lives(*holder)
+    """Whether a run that is alive changes the stack."""
+    try:
+        file = os.open(directory / LOCK_FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 class StackLock:
@@ -39,63 +52,53 @@ class StackLock:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / LOCK_FILE
+        self._file = -1
         self.taken_over: int | None = None
 
     def __enter__(self) -> StackLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        mine = {"pid": os.getpid(), "started": psutil.Process().create_time()}
-        # Linking a complete file is atomic, as is removing a dead holder's by its own content: no window in between
-        # lets two runs believe that they hold it.
-        candidate = self._path.with_name(f"{LOCK_FILE}.{os.getpid()}")
-        candidate.write_text(json.dumps(mine))
-        try:
-            while True:
-                try:
-                    os.link(candidate, self._path)
-                    return self
-                except FileExistsError:
-                    self.taken_over = _clear_dead(self._path) or self.taken_over
-        finally:
-            candidate.unlink()
+        self._file = _acquire(self._path)
+        self.taken_over = _holder(self._file)
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, json.dumps({"pid": os.getpid()}).encode(), 0)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._path.unlink(missing_ok=True)
+        _release(self._file, self._path)
 
 
-def _clear_dead(path: Path) -> int | None:
-    holder = _holder(path)
-    if holder is None:
-        return None
-    pid, started = holder
-    if _lives(pid, started):
-        raise LockedError(
-            f"another run (process {pid}) is changing this stack; wait for it, or end it with Ctrl-C where it runs"
-        )
-    dead = path.with_name(f"{LOCK_FILE}.dead.{os.getpid()}")
+def _acquire(path: Path) -> int:
+    """The file, made if need be and locked. Raises LockedError."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(file)
+            os.close(file)
+            process = f" (process {holder})" if holder is not None else ""
+            raise LockedError(
+                f"another run{process} is changing this stack; wait for it, or end it with Ctrl-C where it runs"
+            ) from None
+        try:
+            if os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        except FileNotFoundError:
+            pass
+        # Whoever held it took it away meanwhile: what is locked here is no longer what others would find.
+        os.close(file)
+
+
+def _release(file: int, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.close(file)
+
+
+def _holder(file: int) -> int | None:
     try:
-        # Of two runs that find the same dead holder, one renames its file.
-        path.rename(dead)
-    except FileNotFoundError:
+        return int(json.loads(os.pread(file, 4096, 0))["pid"])
+    except (ValueError, KeyError, TypeError):
+        # Killed, or not yet come, between making the file and writing into it.
         return None
-    dead.unlink()
-    return pid
-
-
-def _holder(path: Path) -> tuple[int, float] | None:
-    try:
-        holder = json.loads(path.read_text())
-        return int(holder["pid"]), float(holder["started"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise LockedError(f"{path} is not a lock file; remove it if no run is going on") from error
-
-
-def _lives(pid: int, started: float) -> bool:
-    try:
-        process = psutil.Process(pid)
-        return abs(process.create_time() - started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

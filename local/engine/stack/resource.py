@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from local.engine import paths
 from local.engine.stack.secrets import Crypter
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value, without_secrets
@@ -138,7 +139,7 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         deleted_with=left.pop("deletedWith", ""),
         replace_with=_texts(left, "replaceWith"),
         replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
-        hide_diffs=_texts(left, "hideDiff"),
+        hide_diffs=tuple(p if isinstance(p, str) else paths.write(p) for p in left.pop("hideDiff", None) or ()),
         delete=bool(left.pop("delete", False)),
         pending_replacement=bool(left.pop("pendingReplacement", False)),
         taint=bool(left.pop("taint", False)),
@@ -179,7 +180,7 @@ def decode(value: Json, crypter: Crypter) -> Value:
     signature = value.get(SIGNATURE)
     if signature == SECRET:
         # An export with --show-secrets has the text itself.
-        text = value["plaintext"] if "plaintext" in value else crypter.decrypt(value["ciphertext"])
+        text = value["plaintext"] if "plaintext" in value else crypter.decrypt(str(value["ciphertext"]))
         return Secret(decode(json.loads(text), crypter))
     if signature == RESOURCE:
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
@@ -243,7 +244,7 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "retainOnDelete": r.retain_on_delete,
         "deletedWith": r.deleted_with,
         "replaceWith": list(r.replace_with),
-        "hideDiff": list(r.hide_diffs),
+        "hideDiff": [list(paths.named(path)) for path in r.hide_diffs],
         "created": r.created,
         "modified": r.modified,
         "sourcePosition": r.source_position,

@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine.stack.form import deployment_of
 from local.engine.stack.journal import Journal, entries
 from local.engine.stack.references import remaining
 from local.engine.stack.resource import ResourceState, from_json, to_json, to_plain_json
@@ -57,7 +58,9 @@ class Store:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lock = threading.Lock()
         self._journal = Journal(directory / JOURNAL_FILE)
-        self.snapshot = _load(directory, crypter)
+        self.snapshot, self._written = _load(directory, crypter)
+        self._begun = False
+        """Whether the journal tells which state it continues."""
         self._sequence = max(self.snapshot.pending, default=0)
         if writable:
             directory.mkdir(parents=True, exist_ok=True)
@@ -74,14 +77,14 @@ class Store:
             self._sequence += 1
             number = self._sequence
             pending = PendingOperation(operation, resource)
-            self._journal.append({"op": "begin", "number": number, "pending": _pending_json(pending, self._crypter)})
+            self._note({"op": "begin", "number": number, "pending": _pending_json(pending, self._crypter)})
             self.snapshot.pending[number] = pending
             return number
 
     def end(self, number: int) -> None:
         """Note that a side effect happened or certainly did not."""
         with self._lock:
-            self._journal.append({"op": "end", "number": number})
+            self._note({"op": "end", "number": number})
             self.snapshot.pending.pop(number, None)
 
     def settle(self, urn: str) -> None:
@@ -100,20 +103,27 @@ class Store:
             doomed = replace(condemns, delete=True) if condemns is not None else None
             if doomed is not None:
                 entry["condemned"] = to_json(doomed, self._crypter)
-            self._journal.append(entry)
+            self._note(entry)
             self.snapshot.put(resource, ends, doomed)
 
     def rename(self, old: str, renamed: ResourceState) -> None:
         """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
         with self._lock:
-            self._journal.append({"op": "rename", "old": old, "resource": to_json(renamed, self._crypter)})
+            self._note({"op": "rename", "old": old, "resource": to_json(renamed, self._crypter)})
             self.snapshot.rename(old, renamed)
 
     def remove(self, resource: ResourceState, *, ends: int | None = None) -> None:
         """Forget a resource."""
         with self._lock:
-            self._journal.append({"op": "remove", "key": list(resource.key), "ends": ends})
+            self._note({"op": "remove", "key": list(resource.key), "ends": ends})
             self.snapshot.remove(resource.key, ends)
+
+    def _note(self, entry: Json) -> None:
+        if not self._begun:
+            # Killed between writing state.json and removing the journal, a run leaves one that the state tells already.
+            self._journal.append({"op": "continues", "state": self._written})
+            self._begun = True
+        self._journal.append(entry)
 
     def export(self, *, show_secrets: bool = False) -> Json:
         """The state as `pulumi stack export` prints it; `pulumi stack import` takes it."""
@@ -126,8 +136,9 @@ class Store:
             journal = self._directory / JOURNAL_FILE
             if not journal.exists() and (self._directory / STATE_FILE).exists():
                 return
-            _write(self._directory, self._document())
+            self._written = _write(self._directory, self._document())
             self._journal.remove()
+            self._begun = False
             # As they are counted when this is read again: the journal from here on ends them by these numbers.
             self.snapshot.pending = _numbered(self.snapshot.pending.values())
 
@@ -145,7 +156,7 @@ def _numbered(pending: Iterable[PendingOperation]) -> dict[int, PendingOperation
 
 
 def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
-    """What the `deployment` of an export holds. Raises SecretsError; KeyError, TypeError, ValueError if it is none."""
+    """What a well-formed `deployment` holds. Raises SecretsError, ValueError."""
     snapshot = Snapshot()
     for data in deployment.get("resources") or ():
         snapshot.put(from_json(data, crypter))
@@ -155,20 +166,46 @@ def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
     return snapshot
 
 
-def _load(directory: Path, crypter: Crypter) -> Snapshot:
-    snapshot = Snapshot()
-    path = directory / STATE_FILE
+def _load(directory: Path, crypter: Crypter) -> tuple[Snapshot, str]:
+    """What state and journal tell together, and the digest of the state's text."""
+    path = journal = directory / JOURNAL_FILE
     try:
-        if path.exists():
-            snapshot = snapshot_of(json.loads(path.read_text())["deployment"] or {}, crypter)
-        journal = directory / JOURNAL_FILE
-        if journal.exists():
-            path = journal
-            for entry in entries(journal):
+        # The journal first: a run that ends meanwhile folds it into the state, which by its digest is seen then.
+        continued, *told = [*entries(journal)] or [{"op": "continues", "state": None}]
+        path = directory / STATE_FILE
+        text = _bytes(path)
+        snapshot = snapshot_of(deployment_of(json.loads(text)), crypter) if text else Snapshot()
+        path = journal
+        if continued["op"] != "continues":
+            raise ValueError("it does not say which state it continues")
+        if told and _continues(continued["state"], text, directory):
+            for entry in told:
                 _replay(snapshot, entry, crypter)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StateError(f"{path} is not a state that this engine can read: {type(error).__name__}: {error}") from error
-    return snapshot
+    return snapshot, _digest(text)
+
+
+def _continues(digest: Json, text: bytes, directory: Path) -> bool:
+    """Whether a journal goes on from the state of that text; False if the state tells what it tells already."""
+    if digest == _digest(text):
+        return True
+    if digest == _digest(_bytes(directory / BACKUP_FILE)):
+        return False
+    raise ValueError(
+        f"it continues another state than the {STATE_FILE} beside it; put that one back, or `stack import` one"
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _digest(text: bytes) -> str:
+    return sha256(text).hexdigest()
 
 
 def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
@@ -195,27 +232,28 @@ def _key(entry: Json) -> tuple[str, str]:
 
 def replace_state(directory: Path, snapshot: Snapshot, crypter: Crypter, salt: str) -> None:
     """Put another state in the place of what is there, journal and all, readable or not; both stay beside as `.bak`."""
+    _write(directory, _document(snapshot, crypter, salt, datetime.now(UTC), show_secrets=False))
     journal = directory / JOURNAL_FILE
     if journal.exists():
-        # Away before the state changes: replayed on another one it would bring back what is no more.
+        # Only now: until the state has changed it is needed, and from then on it is not read.
         journal.replace(journal.with_name(f"{JOURNAL_FILE}.bak"))
-    _write(directory, _document(snapshot, crypter, salt, datetime.now(UTC), show_secrets=False))
 
 
-def _write(directory: Path, document: Json) -> None:
-    """Write state.json beside its place and rename it: it is never half there, nor ever missing."""
+def _write(directory: Path, document: Json) -> str:
+    """Write state.json beside its place and rename it: it is never half there, nor ever missing. Returns its digest."""
     directory.mkdir(parents=True, exist_ok=True)
     path, backup = directory / STATE_FILE, directory / BACKUP_FILE
     temporary = path.with_suffix(".tmp")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(document, file, indent=4)
-        file.write("\n")
+    text = (json.dumps(document, indent=4) + "\n").encode()
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
         backup.unlink(missing_ok=True)
         os.link(path, backup)
     temporary.replace(path)
+    return _digest(text)
 
 
 def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime, *, show_secrets: bool) -> Json:

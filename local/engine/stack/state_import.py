@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.engine import urn as urns
+from local.engine.stack.form import deployment_of
 from local.engine.stack.lock import StackLock
 from local.engine.stack.project import load_project, load_stack_file
 from local.engine.stack.secrets import Crypter, SecretsError, new_crypter, open_crypter
@@ -17,9 +18,6 @@ from local.engine.stack.state import BACKUP_FILE, STATE_FILE, StateError, replac
 from local.engine.wire import SECRET, SIGNATURE
 
 Json = Any
-
-VERSIONS: Final = (3, 4)
-"""Deployment versions that are taken. 4 is 3 with a list of the `features` that it uses."""
 
 _SHOWN: Final = 10
 _KNOWN: Final = frozenset({"manifest", "secrets_providers", "resources", "pending_operations", "metadata"})
@@ -46,7 +44,10 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
     """
     project = load_project(request.project_dir)
     stack_file = load_stack_file(project, request.stack, request.config_file)
-    deployment = deployment_of(document)
+    try:
+        deployment = deployment_of(document)
+    except ValueError as error:
+        raise StateError(str(error)) from error
     wrong = list(problems(deployment, project.name, request.stack))
     if wrong and not force:
         listed = [*wrong[:_SHOWN], *([f"... and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
@@ -68,24 +69,11 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
     return Imported(len(snapshot.resources), (*wrong, *_warnings(deployment)), backup)
 
 
-def deployment_of(document: Json) -> dict[str, Json]:
-    """The inner part of an export. Raises StateError if the document is none, or of a version that is not taken."""
-    if not isinstance(document, dict) or "deployment" not in document:
-        raise StateError("this is no export of a stack: it has no `deployment`")
-    version = document.get("version")
-    if version not in VERSIONS:
-        raise StateError(f"deployment version {version!r} is not one of {', '.join(map(str, VERSIONS))}")
-    deployment = document["deployment"] or {}
-    resources = deployment.get("resources") or [] if isinstance(deployment, dict) else None
-    if not isinstance(resources, list) or not all(isinstance(each, dict) for each in resources):
-        raise StateError("this is no export of a stack: `deployment.resources` is not a list of resources")
-    return dict(deployment)
-
-
 def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[str]:
     """What is wrong with a state as that of this stack, one line each; what the CLI checks, and what would get lost."""
     manifest = deployment.get("manifest") or {}
-    if manifest.get("magic", "") != sha256(str(manifest.get("version", "")).encode()).hexdigest() and manifest:
+    version = str(manifest.get("version") or "")
+    if manifest.get("magic", "") != (sha256(version.encode()).hexdigest() if version else ""):
         yield "manifest: `magic` does not fit `version`: the file is damaged or was changed"
     resources = deployment.get("resources") or []
     everywhere = {each.get("urn") for each in resources}

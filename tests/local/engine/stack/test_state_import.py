@@ -6,8 +6,10 @@ import copy
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ import yaml
 from local.engine.cli import main
 from local.engine.stack.lock import LockedError, StackLock
 from local.engine.stack.secrets import SecretsError, new_crypter
+from local.engine.stack.session import open_session
+from local.engine.stack.snapshot import Operation
 from local.engine.stack.state import BACKUP_FILE, JOURNAL_FILE, STATE_FILE, StateError
 from local.engine.stack.state_import import import_state, problems
 
@@ -216,8 +220,15 @@ def test_nothing_is_imported_while_a_run_is_alive(stack: Any, kit: Any) -> None:
         ([], "no `deployment`"),
         ({"version": 3}, "no `deployment`"),
         ({"version": 2, "deployment": {}}, "version 2 is not one of 3, 4"),
-        ({"version": 3, "deployment": {"resources": "all"}}, "not a list of resources"),
-        ({"version": 3, "deployment": "all"}, "not a list of resources"),
+        ({"version": 3, "deployment": {"resources": "all"}}, "deployment: `resources` can not be a text"),
+        ({"version": 3, "deployment": "all"}, "`deployment` is not a map"),
+        ({"version": 3, "deployment": {"manifest": [1]}}, "deployment: `manifest` can not be such a list"),
+        ({"version": 3, "deployment": {"secrets_providers": {"state": 7}}}, "`state` can not be a number"),
+        ({"version": 3, "deployment": {"pending_operations": [{"type": "creating"}]}}, "no `resource`"),
+        ({"version": 3, "deployment": {"resources": [{"urn": ["u"]}]}}, "resources.0.: `urn` can not be such a list"),
+        ({"version": 3, "deployment": {"resources": [{"outputs": "x"}]}}, "resources.0.: `outputs` can not be a text"),
+        ({"version": 3, "deployment": {"resources": [{"propertyDependencies": {"a": 1}}]}}, "`propertyDependencies`"),
+        ({"version": 3, "deployment": {"resources": [{"stackTrace": [None]}]}}, "`stackTrace` can not be such a list"),
     ],
 )
 def test_what_is_no_export_is_refused_even_by_force(stack: Any, document: Any, said: str) -> None:
@@ -266,6 +277,46 @@ def test_a_changed_manifest_is_noticed() -> None:
     assert list(problems(state, "test", "dev")) == [
         "manifest: `magic` does not fit `version`: the file is damaged or was changed"
     ]
+
+
+def test_a_manifest_of_no_version_has_no_magic() -> None:
+    # As the CLI counts: a program that does not know its version writes neither.
+    state = a_state() | {"manifest": {"time": "2026-01-01T00:00:00Z", "version": "", "magic": ""}}
+    assert list(problems(state, "test", "dev")) == []
+
+
+def test_killed_before_the_new_state_stands_the_import_has_changed_nothing(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack.up(program(kit))
+    store = open_session(stack.request, writable=True).store
+    store.begin(Operation.DELETING, store.snapshot.live()[THING])
+    document = {"version": 3, "deployment": a_state()}
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(Path, "replace", lambda *_: sys.exit("killed"))
+        import_state(stack.request, document)
+
+    assert [str(p.operation) for p in stack.open().store.snapshot.pending.values()] == ["deleting"]
+
+
+def test_killed_once_the_new_state_stands_the_old_journal_no_longer_counts(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack.up(program(kit))
+    store = open_session(stack.request, writable=True).store
+    store.begin(Operation.DELETING, store.snapshot.live()[THING])
+    replace = Path.replace
+
+    def killing(path: Path, target: Path) -> Path:
+        return sys.exit("killed") if path.name == JOURNAL_FILE else replace(path, target)
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(Path, "replace", killing)
+        import_state(stack.request, {"version": 3, "deployment": a_state()})
+
+    assert (stack.stack_dir / JOURNAL_FILE).exists()
+    assert not stack.open().store.snapshot.pending
 
 
 def test_what_looks_wrong_changes_nothing_unless_it_is_forced(stack: Any, kit: Any) -> None:

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pulumi
 import pytest
 from pulumi import ResourceOptions
 
 from local.engine.stack.lock import LockedError, StackLock
+from tests.local.engine.killable_stack import Killed
 
 pytestmark = pytest.mark.engine
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside."""
 
 
 def program(kit: Any) -> Any:

@@ -207,7 +207,7 @@ def test_what_is_not_shown_of_a_difference_stands_in_the_state(stack: Any, kit: 
     stack.up(lambda: kit.Thing("thing", ResourceOptions(hide_diffs=["blob"]), blob="x"))
 
     exported = stack.open().store.export()["deployment"]["resources"]
-    assert next(r for r in exported if r["urn"].endswith("::thing"))["hideDiff"] == ["blob"]
+    assert next(r for r in exported if r["urn"].endswith("::thing"))["hideDiff"] == [["blob"]]
 
 
 # What the CLI left in a state that it exported.

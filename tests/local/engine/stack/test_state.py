@@ -1,0 +1,142 @@
+"""The state on disk: what a journal and a state tell together, whenever a run was killed, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.engine.stack.journal import Journal
+from local.engine.stack.resource import ResourceState
+from local.engine.stack.snapshot import Operation
+from local.engine.stack.state import BACKUP_FILE, JOURNAL_FILE, STATE_FILE, StateError, Store
+
+pytestmark = pytest.mark.engine
+
+
+class NoSecrets:
+    def encrypt(self, plaintext: str) -> str:
+        raise AssertionError(f"{len(plaintext)} characters are no secret")
+
+    def decrypt(self, ciphertext: str) -> str:
+        raise AssertionError(f"{len(ciphertext)} characters are no secret")
+
+
+def opened(directory: Path, *, writable: bool = True) -> Store:
+    return Store(directory, NoSecrets(), salt="salt", writable=writable)
+
+
+def thing(name: str, **more: Any) -> ResourceState:
+    return ResourceState(f"urn:pulumi:dev::test::test:index:Thing::{name}", "test:index:Thing", custom=True, **more)
+
+
+def pending(store: Store) -> list[str]:
+    return [each.resource.name for each in store.snapshot.pending.values()]
+
+
+def killed_before_the_journal_is_removed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(Journal, "remove", lambda _: sys.exit("killed"))
+        store.compact()
+
+
+def test_a_journal_that_the_state_tells_already_is_not_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(tmp_path)
+    first.begin(Operation.CREATING, thing("a"))
+    first.begin(Operation.CREATING, thing("b"))
+    first.compact()
+    second = opened(tmp_path)
+    second.end(1)
+    killed_before_the_journal_is_removed(second, monkeypatch)
+
+    # Told again, the end of the first would end the second: that is the first of the new state.
+    assert (tmp_path / JOURNAL_FILE).exists()
+    assert pending(opened(tmp_path, writable=False)) == ["b"]
+    assert pending(opened(tmp_path)) == ["b"]
+    assert not (tmp_path / JOURNAL_FILE).exists()
+
+
+def test_what_comes_after_such_a_journal_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = opened(tmp_path)
+    first.compact()
+    first.put(thing("a", id="1"))
+    killed_before_the_journal_is_removed(first, monkeypatch)
+    first.close()
+
+    opened(tmp_path).put(thing("b", id="2"))
+
+    assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == ["a", "b"]
+
+
+def test_a_run_that_folds_its_journal_while_another_reads_is_seen_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = opened(tmp_path)
+    writer.compact()
+    writer.put(thing("a", id="1"))
+    read, paths = Path.read_bytes, []
+
+    def reading(path: Path) -> bytes:
+        data = read(path)
+        paths.append(path.name)
+        if len(paths) == 1:
+            writer.compact()
+        return data
+
+    monkeypatch.setattr(Path, "read_bytes", reading)
+    assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == ["a"]
+    assert len(paths) > 1
+
+
+def test_a_journal_of_another_state_is_refused(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.compact()
+    store.put(thing("a", id="1"))
+    state = tmp_path / STATE_FILE
+    state.write_text(state.read_text().replace("salt", "other"))
+
+    with pytest.raises(StateError, match=r"journal\.jsonl .* continues another state"):
+        opened(tmp_path, writable=False)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"op":"begin","number":1}', '{"op":"continues"}\n{"op":"end"}', "\x00\n"])
+def test_a_journal_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    opened(tmp_path).compact()
+    (tmp_path / JOURNAL_FILE).write_text(text + "\n")
+
+    with pytest.raises(StateError, match=JOURNAL_FILE):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "no `deployment`"),
+        ({"version": 99, "deployment": {}}, "version 99 is not one of"),
+        ({"version": 3, "deployment": {"resources": [{"urn": 1}]}}, "`urn` can not be a number"),
+        ({"version": 3, "deployment": {"resources": [{"type": "t:m:T"}]}}, "'urn'"),
+    ],
+)
+def test_a_state_of_another_form_is_refused_and_left_as_it_is(tmp_path: Path, document: Any, said: str) -> None:
+    (tmp_path / STATE_FILE).write_text(json.dumps(document))
+
+    with pytest.raises(StateError, match=said):
+        opened(tmp_path)
+
+    assert json.loads((tmp_path / STATE_FILE).read_text()) == document
+
+
+def test_the_state_before_stands_beside_it(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.compact()
+    before = (tmp_path / STATE_FILE).read_bytes()
+    store.put(thing("a", id="1"))
+    store.compact()
+
+    assert (tmp_path / BACKUP_FILE).read_bytes() == before
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
