@@ -68,7 +68,7 @@ new-stack: ## Make a stack's file of the commented template (NAME=x)
 
 docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema
 	@$(VENV_PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
-	@$(VENV_PYTHON) -m components.stack_config > stacks/.new && mv stacks/.new stacks/schema.json
+	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
 
 bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
 	@$(VENV_PYTHON) -m benchmarks $(NAME)

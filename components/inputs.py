@@ -9,7 +9,10 @@ from typing import Any
 
 import pulumi
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_NAME = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL = "at most 63 of A-Z, a-z, 0-9, - _ . (a letter or digit at both ends)"
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class WrongInput(pulumi.InputPropertyError, pulumi.RunError):
@@ -33,7 +36,7 @@ def check(path: str, value: Any, allowed: str, is_allowed: Callable[[Any], bool]
 def check_dns_label(path: str, value: Any) -> None:
     """The value must be a DNS label."""
     allowed = "a DNS label: at most 63 of a-z, 0-9 and - (not at either end)"
-    check(path, value, allowed, lambda v: isinstance(v, str) and bool(_DNS_LABEL.fullmatch(v)))
+    check(path, value, allowed, lambda v: isinstance(v, str) and bool(DNS_LABEL.fullmatch(v)))
 
 
 def check_port(path: str, value: Any) -> None:
@@ -44,6 +47,16 @@ def check_port(path: str, value: Any) -> None:
 def check_cidr(path: str, value: Any) -> None:
     """The value must be an IPv4 range in CIDR notation, without host bits."""
     check(path, value, "an IPv4 range as 10.4.0.0/16, without host bits", is_cidr)
+
+
+def label_problem(key: str, value: object) -> str | None:
+    """Why Kubernetes would not take this label; None if it would. An output as value is taken for right."""
+    domain, slash, name = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_DOMAIN.fullmatch(domain)):
+        return f"a name that is no label's; allowed: {_LABEL}, perhaps after DOMAIN/"
+    if is_known(value) and value != "" and not _LABEL_NAME.fullmatch(str(value)):
+        return f"a value that is no label's; allowed: {_LABEL}, or nothing"
+    return None
 
 
 def is_cidr(value: object) -> bool:

@@ -58,6 +58,14 @@ class NodePool(pulumi.ComponentResource):
         for index, zone in enumerate(args["zones"]):
             known = sorted(args["subnet_ids"])
             inputs.check(f"zones[{index}]", zone, f"the network's zones: {', '.join(known)}", known.__contains__)
+        for key, value in args.get("labels", {}).items():
+            problem = (
+                "is what the pool itself sets; allowed: others"
+                if key == POOL_LABEL
+                else inputs.label_problem(key, value)
+            )
+            if problem:
+                raise inputs.WrongInput(f"labels[{key}]", problem)
         adapter = clouds.adapter(args["cloud"])
         super().__init__("cloudcontroller:index:NodePool", name, dict(args), opts)
         # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.

@@ -1,7 +1,6 @@
 """What a stack's config says, as one typed object made once, and an error that names key, value and what is allowed.
 
-`load()` reads the running program's config; `parse()` is the pure part. The keys are those of `docs/stack-config.md`;
-`python -m components.stack_config` prints the JSON schema of a stack file that editors use (`stacks/schema.json`).
+`load()` reads the running program's config; `parse()` is the pure part. The keys are those of `docs/stack-config.md`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     SecretStr,
     StringConstraints,
     ValidationError,
@@ -35,7 +35,9 @@ from . import inputs
 NAMESPACE = "cloud-controller"
 """The namespace of the keys in a stack file: the project's name in Pulumi.yaml."""
 
-DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+ENDPOINT = re.compile(r"https?://[^\s/@]+/?")
+MOST_MACHINES = 1000
+"""In one pool."""
 
 
 class ConfigError(pulumi.RunError):
@@ -67,7 +69,7 @@ class Role(StrEnum):
 
 
 def _dns_label(value: str) -> str:
-    if not DNS_LABEL.fullmatch(value):
+    if not inputs.DNS_LABEL.fullmatch(value):
         raise ValueError("allowed: a DNS label of at most 63 characters: a-z, 0-9 and - (not at either end)")
     return value
 
@@ -79,8 +81,8 @@ def _cloud(value: str) -> str:
 
 
 def _url(value: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+/?", value):
-        raise ValueError("allowed: http://HOST:PORT or https://HOST:PORT")
+    if not ENDPOINT.fullmatch(value):
+        raise ValueError("allowed: http://HOST:PORT or https://HOST:PORT, without credentials")
     return value.rstrip("/")
 
 
@@ -90,6 +92,13 @@ def _cidr(value: str) -> str:
     return value
 
 
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    for key, value in labels.items():
+        if problem := inputs.label_problem(key, value):
+            raise ValueError(f"{json.dumps(key)} has {problem}")
+    return labels
+
+
 def _no_text_for_bool(value: object) -> object:
     # pydantic also takes 1, "yes", "on": YAML's old traps. A stack file has true and false.
     if not isinstance(value, bool):
@@ -97,14 +106,21 @@ def _no_text_for_bool(value: object) -> object:
     return value
 
 
-DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+def _pattern(pattern: str) -> dict[str, JsonValue]:
+    """For the schema: editors mark what the validator, whose words are better, would refuse."""
+    return {"pattern": f"^({pattern})$"}
+
+
+DnsLabel = Annotated[str, AfterValidator(_dns_label), Field(json_schema_extra=_pattern(inputs.DNS_LABEL.pattern))]
+Cidr = Annotated[
+    str, AfterValidator(_cidr), Field(json_schema_extra=_pattern(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}"))
+]
 Flag = Annotated[bool, BeforeValidator(_no_text_for_bool)]
+NotEmpty = Annotated[str, StringConstraints(min_length=1)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class NodePoolConfig(_Section):
@@ -112,19 +128,23 @@ class NodePoolConfig(_Section):
 
     name: DnsLabel = Field(description="Unique in the cluster; machines are called CLUSTER-NAME-INDEX.")
     role: Role = Field(default=Role.WORKER, description="control-plane machines run nothing but the CCM.")
-    count: int = Field(ge=0, le=1000, description="How many machines.")
-    type: Annotated[str, StringConstraints(min_length=1)] = Field(description="The cloud's machine type.")
-    zones: Annotated[list[str], Field(min_length=1)] = Field(
+    count: int = Field(strict=True, ge=0, le=MOST_MACHINES, description="How many machines.")
+    type: NotEmpty = Field(description="The cloud's machine type.")
+    zones: Annotated[list[NotEmpty], Field(min_length=1)] = Field(
         description="Machine I is made in zone I modulo their number."
     )
     ingress: Flag = Field(default=False, description="Whether load balancers send traffic to these machines.")
-    labels: dict[str, str] = Field(default_factory=dict, description="Labels of the pool's nodes.")
+    labels: Annotated[dict[str, str], AfterValidator(_labels)] = Field(
+        default_factory=dict, description="Labels of the pool's nodes."
+    )
 
 
 class MycloudConfig(_Section):
     """How the cloud `mycloud` is reached."""
 
-    endpoint: Annotated[str, AfterValidator(_url)] = Field(description="URL of mycloud's API.")
+    endpoint: Annotated[str, AfterValidator(_url)] = Field(
+        description="URL of mycloud's API.", json_schema_extra=_pattern(ENDPOINT.pattern)
+    )
 
 
 class StackConfig(_Section):
@@ -138,7 +158,7 @@ class StackConfig(_Section):
         description="Who runs a controller: daemon (the default) or, for node and route only, pulumi.",
     )
     workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
-    source_ranges: list[Annotated[str, AfterValidator(_cidr)]] = Field(
+    source_ranges: list[Cidr] = Field(
         default_factory=list,
         description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
     )
@@ -159,7 +179,7 @@ class StackConfig(_Section):
             if pool.name in names[:index]:
                 raise ConfigError(_line(f"{key}.name", pool.name, "another pool has this name; allowed: unique names"))
             longest = f"{self.cluster_name}-{pool.name}-{max(pool.count - 1, 0)}"
-            if not DNS_LABEL.fullmatch(longest):
+            if not inputs.DNS_LABEL.fullmatch(longest):
                 why = f"machine {longest!r} would have a name of {len(longest)} characters; allowed: at most 63"
                 raise ConfigError(_line(f"{key}.name", pool.name, why))
         if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
@@ -188,50 +208,23 @@ class StackConfig(_Section):
 def load() -> StackConfig:
     """The config of the stack whose program is running. Raises `ConfigError`."""
     prefix = f"{NAMESPACE}:"
-    values: dict[str, Any] = {**pulumi.runtime.config.get_config_env(), **pulumi.runtime.config.CONFIG.get()}
-    return parse({key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)})
+    settings: dict[str, Any] = {**pulumi.runtime.config.get_config_env(), **pulumi.runtime.config.CONFIG.get()}
+    values = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+    return parse(values, {key for key in values if pulumi.runtime.config.is_config_secret(prefix + key)})
 
 
-def parse(values: Mapping[str, str]) -> StackConfig:
+def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
-    Raises `ConfigError` with one line for each thing that is wrong.
+    Raises `ConfigError` with one line for each thing that is wrong; of `secrets`, keys too, it shows no value.
     """
     keys = _names(StackConfig)
     decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
     try:
         return StackConfig.model_validate(decoded)
     except ValidationError as error:
-        lines = [_problem(detail, decoded) for detail in error.errors(include_url=False)]
+        lines = [_problem(detail, decoded, secrets) for detail in error.errors(include_url=False)]
         raise ConfigError("\n".join(lines)) from None
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
-    config = StackConfig.model_json_schema(by_alias=True)
-    # The site adds the endpoint and the token (see docs/stack-config.md), and secrets stand encrypted in the file.
-    config["properties"]["mycloudToken"] = {
-        "description": StackConfig.model_fields["mycloud_token"].description,
-        "type": "object",
-        "properties": {"secure": {"type": "string"}},
-        "required": ["secure"],
-    }
-    config["properties"]["cloud"]["enum"] = clouds.names()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Stack file of cloud-controller",
-        "type": "object",
-        "$defs": config["$defs"],
-        "properties": {
-            "config": {
-                "type": "object",
-                "properties": {f"{NAMESPACE}:{key}": value for key, value in config["properties"].items()},
-                "required": [f"{NAMESPACE}:{key}" for key in config["required"]],
-                "patternProperties": {f"^(?!{NAMESPACE}:)": True},
-                "additionalProperties": False,
-            }
-        },
-    }
 
 
 def _decoded(key: str, value: str) -> Any:
@@ -244,9 +237,11 @@ def _decoded(key: str, value: str) -> Any:
         return value  # validation says what is allowed instead
 
 
-def _problem(detail: ErrorDetails, values: Mapping[str, Any]) -> str:
+def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container[str]) -> str:
     """One line: the key, its value, what is allowed."""
-    location = tuple(part for part in detail["loc"] if part != "[key]")
+    location = detail["loc"]
+    of_key = location[-1] == "[key]"
+    location = location[:-1] if of_key else location
     path = _path(location)
     last = str(location[-1])
     match detail["type"]:
@@ -254,7 +249,7 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any]) -> str:
             return f"{NAMESPACE}:{path} is missing: {_description(location)}"
         case "extra_forbidden":
             return _unknown_key(path, last, _names(_section(location[:-1])))
-        case "enum" if "[key]" in detail["loc"]:
+        case "enum" if of_key:
             return _unknown_key(path, last, [controller.value for controller in Controller])
         case "enum":
             allowed = [member.value for member in (Executor if location[0] == "executors" else Role)]
@@ -263,10 +258,16 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any]) -> str:
             why = str(detail["ctx"]["error"])
         case "too_short" | "string_too_short":
             why = "allowed: not empty"
-        case _:
-            message = detail["msg"].removeprefix("Input should be ")
-            why = f"allowed: {message[:1].lower()}{message[1:]}"
-    return _line(path, _value(location, values), why)
+        case "int_type" | "greater_than_equal" | "less_than_equal":
+            why = f"allowed: a whole number from 0 to {MOST_MACHINES}"
+        case "model_type":
+            why = f"allowed: a map of {', '.join(_names(_section(location)))}"
+        case kind:
+            why = f"allowed: {_TYPES.get(kind, detail['msg'])}"
+    return _line(path, "[secret]" if location[0] in secrets else _value(location, values), why)
+
+
+_TYPES = {"string_type": "text", "list_type": "a list", "dict_type": "a map"}
 
 
 def _unknown_key(path: str, key: str, known: Sequence[str]) -> str:
@@ -274,7 +275,9 @@ def _unknown_key(path: str, key: str, known: Sequence[str]) -> str:
 
 
 def _line(path: str, value: object, why: str) -> str:
-    return f"{NAMESPACE}:{path} is {json.dumps(value, default=str)}: {why}"
+    # Credentials of a URL are taken out: whoever put them there may not know that errors land in logs.
+    shown = re.sub(r"//[^/@\s]*@", "//[secret]@", json.dumps(value, default=str))
+    return f"{NAMESPACE}:{path} is {shown}: {why}"
 
 
 def _path(location: Sequence[int | str]) -> str:
@@ -308,7 +311,3 @@ def _section(location: Sequence[int | str]) -> type[BaseModel]:
 def _nearest(word: str, known: Sequence[str]) -> str:
     matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {matches[0]!r}? " if matches else ""
-
-
-if __name__ == "__main__":
-    print(json.dumps(schema(), indent=2))

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.stack_config import NAMESPACE, ConfigError, Controller, Executor, Role, StackConfig, load, parse, schema
+from components.stack_config import NAMESPACE, ConfigError, Controller, Executor, Role, StackConfig, load, parse
+from components.stack_schema import schema
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-that-nobody-may-see"
@@ -65,11 +67,18 @@ def test_the_token_is_not_shown() -> None:
         ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: mycloud"),
         ({"clusterName": "My_Cluster"}, 'clusterName is "My_Cluster": allowed: a DNS label'),
         ({"nodePool": []}, "nodePool is not a known key; did you mean 'nodePools'? allowed: cloud,"),
-        ({"nodePools": "three"}, 'nodePools is "three": allowed: a valid list'),
+        ({"nodePools": "three"}, 'nodePools is "three": allowed: a list'),
+        ({"nodePools": ["cp"]}, 'nodePools[0] is "cp": allowed: a map of name, role, count'),
         ({"nodePools": []}, "nodePools is []: allowed: not empty"),
         ({"nodePools": None}, "nodePools is missing: The cluster's machines"),
         ({"nodePools": [pool(role="controlplane")]}, "role is \"controlplane\": did you mean 'control-plane'?"),
-        ({"nodePools": [pool(count=-1)]}, "nodePools[0].count is -1: allowed: greater than or equal to 0"),
+        ({"nodePools": [pool(count=-1)]}, "nodePools[0].count is -1: allowed: a whole number from 0 to 1000"),
+        ({"nodePools": [pool(count="1")]}, 'nodePools[0].count is "1": allowed: a whole number from 0 to 1000'),
+        ({"nodePools": [pool(count=True)]}, "nodePools[0].count is true: allowed: a whole number from 0 to 1000"),
+        ({"nodePools": [pool(zones=[""])]}, 'nodePools[0].zones[0] is "": allowed: not empty'),
+        ({"nodePools": [pool(labels={"a b": "c"})]}, 'nodePools[0].labels is {"a b": "c"}: "a b" has a name'),
+        ({"nodePools": [pool(labels={"a": "b c"})]}, 'nodePools[0].labels is {"a": "b c"}: "a" has a value'),
+        ({"nodePools": [pool(labels={"a": 1})]}, "nodePools[0].labels.a is 1: allowed: text"),
         ({"nodePools": [pool(zones=[])]}, "nodePools[0].zones is []: allowed: not empty"),
         ({"nodePools": [pool(zone="a")]}, "nodePools[0].zone is not a known key; did you mean 'zones'?"),
         ({"nodePools": [pool(ingress="yes")]}, 'nodePools[0].ingress is "yes": allowed: true, false'),
@@ -83,7 +92,12 @@ def test_the_token_is_not_shown() -> None:
         ({"retain": "yes"}, 'retain is "yes": allowed: true, false'),
         ({"sourceRange": []}, "sourceRange is not a known key; did you mean 'sourceRanges'?"),
         ({"sourceRanges": ["10.0.0.0/8", "10.0.0.1/8"]}, 'sourceRanges[1] is "10.0.0.1/8": allowed: an IPv4 range'),
-        ({"sourceRanges": "10.0.0.0/8"}, 'sourceRanges is "10.0.0.0/8": allowed: a valid list'),
+        ({"sourceRanges": "10.0.0.0/8"}, 'sourceRanges is "10.0.0.0/8": allowed: a list'),
+        ({"sourceRanges": ["10.0.0.0/255.0.0.0"]}, 'sourceRanges[0] is "10.0.0.0/255.0.0.0": allowed: an IPv4 range'),
+        ({"source_ranges": []}, "source_ranges is not a known key; did you mean 'sourceRanges'?"),
+        ({"cluster_name": "c"}, "cluster_name is not a known key; did you mean 'clusterName'?"),
+        ({"executors": {"[key]": "pulumi"}}, 'executors["[key]"] is not a known key'),
+        ({"mycloud": "http://a"}, 'mycloud is "http://a": allowed: a map of endpoint'),
         ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
@@ -95,6 +109,16 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
     assert f"{NAMESPACE}:" in said
     assert line in said
     assert TOKEN not in said
+
+
+def test_no_secret_is_shown_wherever_it_was_put() -> None:
+    endpoint = refused(mycloud={"endpoint": f"http://me:{TOKEN}@host"})
+    with pytest.raises(ConfigError) as caught:
+        parse(values(mycloud=TOKEN), {"mycloud"})
+
+    assert "http://[secret]@host" in endpoint
+    assert 'mycloud is "[secret]": allowed: a map' in str(caught.value)
+    assert TOKEN not in endpoint + str(caught.value)
 
 
 def test_every_mistake_is_told_at_once() -> None:
@@ -156,6 +180,52 @@ def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
     assert json.loads((ROOT / "stacks/schema.json").read_text()) == schema()
     for field in StackConfig.model_fields.values():
         assert f"| `{field.alias}` |" in page
+
+
+def in_a_file(given_values: dict[str, Any]) -> dict[str, Any]:
+    """As a stack file has it: the token encrypted."""
+    secret = {"mycloudToken": {"secure": "v1:…"}}
+    return {"config": {f"{NAMESPACE}:{key}": value for key, value in {**given_values, **secret}.items()}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cloud": "myclod"},
+        {"clusterName": "My_Cluster"},
+        {"clustrName": "c"},
+        {"nodePools": []},
+        {"nodePools": [pool(count="1")]},
+        {"nodePools": [pool(count=1001)]},
+        {"nodePools": [pool(zone="a")]},
+        {"nodePools": [pool(name="Cp")]},
+        {"nodePools": [pool(labels={"a": 1})]},
+        {"executors": {"routes": "pulumi"}},
+        {"executors": {"route": "pulum"}},
+        {"workloads": "yes"},
+        {"sourceRanges": ["10.0.0.0"]},
+        {"sourceRanges": "10.0.0.0/8"},
+        {"mycloud": {"endpoint": "host:7070"}},
+        {"mycloud": {"endpont": "http://host:7070"}},
+    ],
+)
+def test_an_editor_marks_what_the_program_would_refuse(more: dict[str, Any]) -> None:
+    right = {"cloud": "mycloud", "clusterName": "c", "nodePools": [pool()], "mycloud": {"endpoint": "http://h:1"}}
+    jsonschema.validate(in_a_file(right), schema())
+
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(in_a_file({**right, **more}), schema())
+    refused(**more)
+
+
+def test_an_editor_marks_a_token_in_plain_text_and_a_file_without_config() -> None:
+    plain = in_a_file({"cloud": "mycloud", "clusterName": "c", "nodePools": [pool()]})
+    plain["config"][f"{NAMESPACE}:mycloudToken"] = TOKEN
+
+    files: list[dict[str, Any]] = [plain, {"confg": {}}]
+    for wrong in files:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema())
 
 
 JSON = st.recursive(

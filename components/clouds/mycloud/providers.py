@@ -7,6 +7,7 @@ the stack's config in `configure`; no input or output but a cluster's kubeconfig
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -81,7 +82,11 @@ def _id(prefix: str) -> Callable[[Any], Problem]:
 
 def _one_of(allowed: tuple[str, ...]) -> Callable[[Any], Problem]:
     def problem(value: Any) -> Problem:
-        return None if value in allowed else f"{value!r} does not exist; allowed: {', '.join(allowed)}"
+        if value in allowed:
+            return None
+        nearest = difflib.get_close_matches(str(value), allowed, n=1)
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        return f"{value!r} does not exist; {hint}allowed: {', '.join(allowed)}"
 
     return problem
 

@@ -1,0 +1,52 @@
+"""The JSON schema of a stack file, for editors: `python -m components.stack_schema` prints `stacks/schema.json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cloud_controller import clouds
+
+from .stack_config import NAMESPACE, StackConfig
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
+    config = _without_titles(StackConfig.model_json_schema(by_alias=True))
+    # Secrets stand encrypted in the file.
+    config["properties"]["mycloudToken"] = {
+        "description": StackConfig.model_fields["mycloud_token"].description,
+        "type": "object",
+        "properties": {"secure": {"type": "string"}},
+        "required": ["secure"],
+        "additionalProperties": False,
+    }
+    config["properties"]["cloud"]["enum"] = clouds.names()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Stack file of cloud-controller",
+        "type": "object",
+        "$defs": config["$defs"],
+        "properties": {
+            "config": {
+                "type": "object",
+                "properties": {f"{NAMESPACE}:{key}": value for key, value in config["properties"].items()},
+                # Not what the site adds (docs/stack-config.md).
+                "required": [f"{NAMESPACE}:{key}" for key in config["required"]],
+                "patternProperties": {f"^(?!{NAMESPACE}:)": True},
+                "additionalProperties": False,
+            }
+        },
+        "required": ["config"],
+    }
+
+
+def _without_titles(node: Any) -> Any:
+    """Without pydantic's titles (`Clustername`), which editors would show instead of the key."""
+    if isinstance(node, dict):
+        return {key: _without_titles(value) for key, value in node.items() if key != "title"}
+    return [_without_titles(each) for each in node] if isinstance(node, list) else node
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))
