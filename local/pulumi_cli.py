@@ -20,6 +20,7 @@ import yaml
 
 from local.engine.stack.secrets import PASSPHRASE_VARIABLE
 from local.engine.stack.session import PASSPHRASE_FILE
+from local.engine.termination import Terminated
 from local.mycloud.state_folder import write_private
 
 BACKEND_FOLDER: Final = "pulumi"
@@ -96,6 +97,8 @@ def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:
     while True:
         try:
             return process.wait()
+        except Terminated:
+            process.terminate()
         except KeyboardInterrupt:
             # The terminal's Ctrl-C reached the CLI as well, which ends in its own way: the state must not be cut off.
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from local.engine.display.ci import heading
 from local.engine.display.frame import Screen
 from local.engine.display.lines import Wanted
 from local.engine.display.summary import (
+    Section,
     counts_section,
     diagnostics_section,
     outputs_section,
@@ -46,6 +49,8 @@ class LiveTree:
         self._heard = False
         self._stop: threading.Event | None = None
         self._cleanup = ExitStack()
+        self._lent = False
+        """Whether the terminal was somebody else's since the last drawing."""
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -71,7 +76,7 @@ class LiveTree:
             cut_short = self._stop is not None and self._frame is not _checking
             self._end()
             if cut_short:
-                self._terminal.say(self._tree_lines())
+                self._terminal.say([*self._tree_lines(), *_shown(diagnostics_section(self._tree.said))])
         if failure:
             tell_failure(failure)
 
@@ -82,6 +87,9 @@ class LiveTree:
         self._stop = threading.Event()
         # What writes to standard error meanwhile would break the drawing: it goes above it.
         self._cleanup.enter_context(redirect_stderr(_Above(self._above)))
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTSTP, self._suspend)
+            self._cleanup.callback(signal.signal, signal.SIGTSTP, before)
         threading.Thread(target=self._keep_drawing, args=(self._stop,), name="display", daemon=True).start()
 
     def _note(self, event: Event) -> None:
@@ -95,11 +103,21 @@ class LiveTree:
             self._cleanup.close()
             self._terminal.stop()
 
+    def _suspend(self, number: int, frame: object) -> None:
+        """Ctrl-Z: the shell gets the terminal with its cursor; what is drawn after `fg` stands below."""
+        del number, frame
+        self._terminal.lend()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._lent = True
+
     def _keep_drawing(self, stop: threading.Event) -> None:
         second = -1
         while not stop.wait(DRAWN_EVERY):
             with self._lock:
                 now = self._now()
+                if self._lent:
+                    self._lent, self._heard = False, True
+                    self._terminal.forget()
                 # The check's line turns; the tree changes with what is heard, and its times every second.
                 if not stop.is_set() and (self._heard or self._frame is _checking or int(now) != second):
                     self._heard, second = False, int(now)
@@ -118,8 +136,7 @@ class LiveTree:
             outputs_section(event) if self._wanted.outputs else None,
             counts_section(event),
         ]
-        lines = [part for s in sections if s is not None for part in (line(""), heading(s.title), *s.lines)]
-        return [*lines, line(""), line(f"Duration: {event.seconds:.1f}s")]
+        return [*_shown(*sections), line(""), line(f"Duration: {event.seconds:.1f}s")]
 
     def _screen(self) -> Screen:
         size = self._terminal.size()
@@ -133,6 +150,10 @@ class LiveTree:
 
 def _checking(tree: Tree, screen: Screen, now: float, began: float) -> list[Line]:
     return display_frame.checking(tree, screen, now, began=began)
+
+
+def _shown(*sections: Section | None) -> list[Line]:
+    return [part for s in sections if s is not None for part in (line(""), heading(s.title), *s.lines)]
 
 
 class _Above(io.TextIOBase):

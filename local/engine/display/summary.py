@@ -27,7 +27,7 @@ class Section:
 
 
 def policy_section(event: Summary, findings: Sequence[Finding]) -> Section | None:
-    """Each pack with its verdict and what it found."""
+    """Each pack with its verdict and what it found, by rule."""
     if not event.policy_packs:
         return None
     lines: list[Line] = []
@@ -35,13 +35,23 @@ def policy_section(event: Summary, findings: Sequence[Finding]) -> Section | Non
         found = [finding for finding in findings if finding.pack == name]
         verdict = _verdict([f.level for f in found], event.failed)
         lines.append(line(f"    {name}{f'@v{version}' if version else ''}: {verdict}"))
+        rules: dict[tuple[str, str, str], list[Finding]] = {}
         for finding in found:
-            about = f"({type_of(finding.urn)}: {name_of(finding.urn)})"
-            tone = Tone.ERROR if finding.level == "mandatory" else Tone.WARNING
-            lines.append((Part("        "), Part(f"[{finding.level}]", tone), Part(f" {finding.policy} {about}")))
-            said = [finding.description, *finding.message.splitlines()]
-            lines += [line(f"            {text}") for text in dict.fromkeys(said) if text]
+            rules.setdefault((finding.level, finding.policy, finding.description), []).append(finding)
+        for (level, policy, description), violations in rules.items():
+            tone = Tone.ERROR if level == "mandatory" else Tone.WARNING
+            lines.append((Part("        "), Part(f"[{level}]", tone), Part(f" {policy}")))
+            lines += indented([line(description)] if description else [], 12)
+            lines += indented([told for violation in violations for told in _violation(violation)], 12)
     return Section("Policies", lines, bad=event.failed)
+
+
+def _violation(finding: Finding) -> list[Line]:
+    """Where a rule is violated, and how, unless its description says that."""
+    how = [] if finding.message == finding.description else finding.message.splitlines()
+    first, *rest = how or [""]
+    about = f"{type_of(finding.urn)} {name_of(finding.urn)}"
+    return [line(f"{about}: {first}" if first else about), *indented([line(text) for text in rest], 4)]
 
 
 def _verdict(levels: Iterable[str], failed: bool) -> str:

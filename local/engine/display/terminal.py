@@ -71,11 +71,18 @@ class Terminal:
         body = "\r\n".join(text + _ERASE_LINE for text in drawn)
         self._out.write(f"{_HOLD}{self._back()}{_ERASE_BELOW}{said}{body}{_RELEASE}")
 
-    def stop(self, *, keep: bool = False) -> None:
-        """Take away what is drawn, or `keep` it, and give the cursor back."""
-        if not self._hidden:
-            return
-        self._out.write((("\r\n" if self._drawn else "") if keep else self._back() + _ERASE_BELOW) + _SHOW)
+    def stop(self) -> None:
+        """Take away what is drawn, and give the cursor back."""
+        if self._hidden:
+            self._out.write(self._back() + _ERASE_BELOW + _SHOW)
+            self.forget()
+
+    def lend(self) -> None:
+        """Give the cursor back below what is drawn. For signal handlers: what is being written is not waited for."""
+        os.write(self._stream.fileno(), f"\r\n{_SHOW}".encode())
+
+    def forget(self) -> None:
+        """Draw next where the cursor is then: somebody else has written meanwhile."""
         self._drawn, self._hidden = [], False
 
     def _back(self) -> str:

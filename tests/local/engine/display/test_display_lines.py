@@ -88,7 +88,23 @@ def test_policies_are_told_with_level_and_a_rule_that_did_not_run_is_no_pass() -
 
     shown = text(finding("mandatory"), finding("not-evaluated"), summary(policy_packs={"pack": "1.0", "other": ""}))
     assert "pack@v1.0: 1 mandatory, 1 not-evaluated" in shown and "other: passed" in shown
-    assert "[mandatory] rule (cloud:m:Thing: web)\n            About.\n            message\n" in shown
+    assert "[mandatory] rule\n            About.\n            cloud:m:Thing web: message\n" in shown
+
+
+def test_a_rule_is_described_once_however_many_resources_violate_it() -> None:
+    findings = [
+        PolicyEvent(Finding("rule", "pack", "1.0", "mandatory", message, resource(name).urn, "About."))
+        for name, message in [("web", "one\ntwo"), ("echo", "About.")]
+    ]
+    shown = text(*findings, summary(policy_packs={"pack": "1.0"}))
+    expected = """\
+        [mandatory] rule
+            About.
+            cloud:m:Thing web: one
+                two
+            cloud:m:Thing echo
+"""
+    assert expected in shown
 
 
 def test_outputs_show_their_changes_and_no_secret() -> None:

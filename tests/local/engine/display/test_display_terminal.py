@@ -333,6 +333,43 @@ def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> No
 
 
 @pytest.mark.engine
+def test_sigterm_is_a_first_ctrl_c_however_often_it_comes(project: Path, wide: Emulated) -> None:
+    (project / "__main__.py").write_text(PROGRAM + "\ntime.sleep(600)\n")
+    process = on_a_terminal(wide, engine(project, "preview"))
+    wide.wait_for("Resources: none yet")
+    process.send_signal(signal.SIGTERM)
+    wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
+    # `make` hands it on to a process that has had it from whoever signalled the whole group.
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 1
+    shown = wide.wait_for("the next run goes on from here")
+    assert not wide.screen.cursor.hidden and "Diagnostics:\n  the run:\n    error: interrupted" in shown
+
+
+@pytest.mark.engine
+def test_a_suspended_run_lends_the_terminal_to_the_shell_and_goes_on_below_what_that_wrote(
+    project: Path, wide: Emulated
+) -> None:
+    (project / "__main__.py").write_text(PROGRAM + "\ntime.sleep(600)\n")
+    process = on_a_terminal(wide, engine(project, "preview"))
+    wide.wait_for("Resources: none yet")
+    process.send_signal(signal.SIGTSTP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    wide.stream.write("$ ls\r\n$ fg\r\n")
+    wide.stream.flush()
+    wide.wait_for("$ fg")
+    assert not wide.screen.cursor.hidden
+
+    process.send_signal(signal.SIGCONT)
+    shown = wide.wait_for("$ fg\nResources: none yet")
+    assert shown.count("Resources: none yet") == 2 and wide.screen.cursor.hidden
+    process.kill()
+    process.wait(60)
+
+
+@pytest.mark.engine
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_reader_that_leaves_early_cuts_no_run_short(project: Path, options: list[str]) -> None:
     reader, writer = os.pipe()
