@@ -37,10 +37,8 @@ from local.engine.stack.state_import import problems
 from local.engine.steps.planner import Op
 from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+from tests.local.engine.recordings import PASSPHRASE, SALT
 from tests.local.engine.sample_program import Ran, Sample, replay
-
-SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
-PASSPHRASE = "sample-passphrase"
 
 
 class Thing(pulumi.CustomResource):

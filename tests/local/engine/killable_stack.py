@@ -43,9 +43,9 @@ from local.engine.steps.planner import Op
 from local.engine.urn import name_of
 from local.engine.values import PropertyMap, without_secrets
 from tests.local.engine.random_programs import Program, declare
+from tests.local.engine.recordings import SALT
 
-SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
-PASSPHRASE = "sample-passphrase"
+DISPLAYS = [choice_of(parse(["up", "-s", "dev", *options]), Path()) for options in (["--diff"], [], ["--json"])]
 
 
 class Killed(BaseException):
@@ -182,9 +182,9 @@ class Told:
     def texts(self) -> Iterator[str]:
         """All that people and programs were told, in every form there is, and all that was written."""
         yield from self.written
-        for arguments in (["--diff"], [], ["--json"]):
+        for choice in DISPLAYS:
             out = io.StringIO()
-            display = open_display(choice_of(parse(["up", "-s", "dev", *arguments]), Path()), out)
+            display = open_display(choice, out)
             for event in self.events:
                 display(event)
             display.close("")

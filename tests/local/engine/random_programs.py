@@ -1,4 +1,4 @@
-"""Random programs: what a program may say of its resources, and the edits of it."""
+"""Random programs: what a program may say of its resources, the edits of it, and how many are tried."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from pulumi import Alias, ResourceOptions
 
 NODES = 5
 HIDDEN = "hunter2-"
 """Every secret of the programs begins so."""
+
+
+def tried(share: float) -> settings:
+    """Settings for so much of the profile's examples, each of which is several runs of a program."""
+    examples = settings().max_examples
+    checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    # A smaller example is found in minutes: only where there is time.
+    phases = [phase for phase in Phase if phase is not Phase.shrink or examples > 1000]
+    return settings(max_examples=int(examples * share), suppress_health_check=checks, phases=phases)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,18 @@ from local.engine.program.monitor import Monitor
 from local.engine.providers.dynamic import DynamicProvider
 from local.engine.stack.resource import decode
 from local.engine.stack.secrets import open_crypter
-from tests.local.engine.recordings import RECORDINGS, SAMPLES, Call, RecordedKubernetes, Recording, canonical, rewrap
+from tests.local.engine.recordings import (
+    PASSPHRASE,
+    RECORDINGS,
+    SALT,
+    SAMPLES,
+    Call,
+    RecordedKubernetes,
+    Recording,
+    canonical,
+    rewrap,
+)
 
-SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
-PASSPHRASE = "sample-passphrase"
 KUBECONFIG = (
     "apiVersion: v1\nkind: Config\n"
     "clusters: [{name: l, cluster: {server: 'https://127.0.0.1:16443', insecure-skip-tls-verify: true}}]\n"

@@ -18,6 +18,7 @@ from local.engine.cli import main
 from local.engine.program.runner import run_in_subprocess
 from local.engine.stack.lock import StackLock
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
+from tests.local.engine.recordings import PASSPHRASE, SALT
 
 PROVIDER = '''
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
@@ -63,8 +64,6 @@ pulumi.export("id", note.id)
 pulumi.export("seen", note.seen)
 """
 SCHEMA = "config:\n  text: {type: string, default: hello}\n  token: {type: string, secret: true, default: hunter2}\n"
-SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
-PASSPHRASE = "sample-passphrase"
 
 
 class Project:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from local.engine.stack.state_import import problems
-from tests.local.engine.recordings import Recording
-from tests.local.engine.sample_program import CHANGED, FIRST, PASSPHRASE, Ran, Sample, exported, readable
+from tests.local.engine.recordings import PASSPHRASE, Recording
+from tests.local.engine.sample_program import CHANGED, FIRST, Ran, Sample, exported, readable
 
 pytestmark = pytest.mark.engine
 

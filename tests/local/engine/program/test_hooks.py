@@ -21,6 +21,7 @@ from pulumi import (
 from pulumi.runtime.settings import get_monitor
 
 from local.engine.program.hooks import MAX_TRIES
+from tests.local.engine.killable_stack import Killed
 
 pytestmark = pytest.mark.engine
 
@@ -489,10 +490,6 @@ def test_an_interrupted_deletion_leaves_what_was_not_begun(stack: Any, kit: Any)
     stack.up(program)
     assert not stack.up(hooks).ok
     assert list(stack.cloud.objects) == ["network-a"]
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside."""
 
 
 def test_a_create_that_was_killed_is_resumed_with_its_hooks(stack: Any, kit: Any) -> None:

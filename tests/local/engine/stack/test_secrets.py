@@ -3,14 +3,13 @@
 import pytest
 
 from local.engine.stack.secrets import SecretsError, derive_ahead, new_crypter, open_crypter
+from tests.local.engine.recordings import PASSPHRASE, SALT
 
-CLI_SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
-CLI_PASSPHRASE = "sample-passphrase"
 CLI_TOKEN = "v1:j539a96oGgFTQ7qC:mEccjC/iag3fFdGEZIn6ZUQMRfut"
 
 
 def test_a_ciphertext_of_the_cli_is_read() -> None:
-    assert open_crypter(CLI_PASSPHRASE, CLI_SALT).decrypt(CLI_TOKEN) == '"t0p"'
+    assert open_crypter(PASSPHRASE, SALT).decrypt(CLI_TOKEN) == '"t0p"'
 
 
 def test_what_is_encrypted_reads_back_by_a_crypter_of_the_same_salt_and_passphrase() -> None:
@@ -22,33 +21,33 @@ def test_what_is_encrypted_reads_back_by_a_crypter_of_the_same_salt_and_passphra
 
 
 def test_the_same_text_never_gives_the_same_ciphertext() -> None:
-    crypter = open_crypter(CLI_PASSPHRASE, CLI_SALT)
+    crypter = open_crypter(PASSPHRASE, SALT)
     assert crypter.encrypt("x") != crypter.encrypt("x")
 
 
 def test_a_wrong_passphrase_is_noticed_when_the_crypter_is_opened() -> None:
     with pytest.raises(SecretsError, match="passphrase does not fit"):
-        open_crypter("wrong", CLI_SALT)
+        open_crypter("wrong", SALT)
 
 
 @pytest.mark.parametrize("broken", ["", "v2:a:b", "v1:AAAA:AAAA", CLI_TOKEN[:-4] + "AAAA", "v1:%%%:AAAA"])
 def test_a_damaged_ciphertext_is_an_error_and_not_garbage(broken: str) -> None:
     with pytest.raises(SecretsError):
-        open_crypter(CLI_PASSPHRASE, CLI_SALT).decrypt(broken)
+        open_crypter(PASSPHRASE, SALT).decrypt(broken)
 
 
 @pytest.mark.parametrize("broken", ["", "v1:", "v1:%%%:v1:a:b", "v3:a:v1:b:c"])
 def test_a_damaged_salt_is_an_error(broken: str) -> None:
     with pytest.raises(SecretsError):
-        open_crypter(CLI_PASSPHRASE, broken)
+        open_crypter(PASSPHRASE, broken)
 
 
 def test_a_key_that_was_begun_ahead_is_the_same() -> None:
-    derive_ahead(CLI_PASSPHRASE, CLI_SALT)
+    derive_ahead(PASSPHRASE, SALT)
 
-    assert open_crypter(CLI_PASSPHRASE, CLI_SALT).decrypt(CLI_TOKEN) == '"t0p"'
+    assert open_crypter(PASSPHRASE, SALT).decrypt(CLI_TOKEN) == '"t0p"'
 
 
 def test_a_passphrase_that_has_no_bytes_fails_who_asks_for_its_key() -> None:
     with pytest.raises(UnicodeEncodeError):
-        open_crypter("\udcff", CLI_SALT)
+        open_crypter("\udcff", SALT)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Alias, ResourceOptions
 
@@ -18,14 +18,12 @@ from local.engine.stack.journal import Journal
 from local.engine.stack.references import following
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.aliases import former_urns
+from tests.local.engine.killable_stack import Killed
+from tests.local.engine.random_programs import tried
 
 pytestmark = pytest.mark.engine
 
 URN = "urn:pulumi:dev::test::"
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside."""
 
 
 class Box(pulumi.ComponentResource):
@@ -263,7 +261,7 @@ def test_a_destroy_that_runs_the_program_knows_what_was_renamed(stack: Any, kit:
 node = st.tuples(st.integers(0, 5), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tried(0.15)
 @given(nodes=st.lists(node, min_size=1, max_size=6))
 def test_whatever_is_renamed_in_a_tree_nothing_is_made_or_deleted(stack: Any, kit: Any, nodes: list[Any]) -> None:
     def program(*, changed: bool) -> Any:

@@ -9,12 +9,9 @@ import pytest
 from pulumi import ResourceOptions
 
 from local.engine.stack.journal import Journal
+from tests.local.engine.killable_stack import Killed
 
 pytestmark = pytest.mark.engine
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside."""
 
 
 def importing(kit: Any, id: str, **properties: Any) -> Any:

@@ -9,26 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine.stack.resource import ResourceState
-from tests.local.engine.killable_stack import PASSPHRASE, Killed, Shop, Told
-from tests.local.engine.random_programs import HIDDEN, NODES, Program, names_of, programs
+from tests.local.engine.killable_stack import Killed, Shop, Told
+from tests.local.engine.random_programs import HIDDEN, NODES, Program, names_of, programs, tried
+from tests.local.engine.recordings import PASSPHRASE
 
 pytestmark = pytest.mark.engine
 
-# Of a profile's examples: each of them is several runs.
-HISTORIES = settings().max_examples
 UNCHANGED = {"same"}
-
-
-def tried(share: float) -> settings:
-    """Settings for so much of the profile's examples."""
-    checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    # A smaller example is found in minutes: only where there is time.
-    phases = [phase for phase in Phase if phase is not Phase.shrink or HISTORIES > 1000]
-    return settings(max_examples=int(HISTORIES * share), suppress_health_check=checks, phases=phases)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +36,7 @@ def shop() -> Iterator[Shop]:
 # A life
 
 
-@tried(0.3)
+@tried(0.2)
 @given(edits=st.lists(programs, min_size=1, max_size=3))
 def test_previews_are_true_up_settles_and_destroy_leaves_nothing(edits: list[Program]) -> None:
     with shop() as stack:
@@ -131,8 +122,9 @@ def assert_as_declared(stack: Shop, program: Program, left: set[str]) -> None:
 def assert_settled(stack: Shop, program: Program) -> None:
     stack.cloud.calls.clear()
     assert_nothing_done(stack.up(program))
+    before = stack.resources()
     assert_nothing_done(stack.refresh())
-    assert_nothing_done(stack.up(program))
+    assert stack.resources() == before
     assert stack.cloud.calls == []
 
 
@@ -169,7 +161,7 @@ def assert_no_secret(stack: Shop, tellings: list[Told]) -> None:
 # Kills
 
 
-@tried(0.4)
+@tried(0.3)
 @given(
     first=programs,
     second=programs | st.none(),
@@ -206,7 +198,7 @@ def run(stack: Shop, program: Program | None, kill_at: int | None = None, writte
 # Names and protection
 
 
-@tried(0.2)
+@tried(0.15)
 @given(program=programs, renamed=st.frozensets(st.integers(0, NODES - 1)), inside=st.none() | st.integers(0, 1))
 def test_what_has_its_former_name_and_parent_as_aliases_stays_the_same_resource(
     program: Program, renamed: frozenset[int], inside: int | None
@@ -224,7 +216,7 @@ def test_what_has_its_former_name_and_parent_as_aliases_stays_the_same_resource(
         assert_settled(stack, edit)
 
 
-@tried(0.2)
+@tried(0.15)
 @given(first=programs, second=programs, protected=st.frozensets(st.integers(0, NODES - 1), min_size=1))
 def test_nothing_that_is_protected_is_ever_deleted(first: Program, second: Program, protected: frozenset[int]) -> None:
     with shop() as stack:

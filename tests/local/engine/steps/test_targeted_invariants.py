@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import ResourceOptions
 
 from local.engine.steps.deletion import unprotected
 from local.engine.steps.targets import Targets, needed_by
+from tests.local.engine.killable_stack import Killed
+from tests.local.engine.random_programs import tried
 
 pytestmark = pytest.mark.engine
 
@@ -23,11 +25,6 @@ NAMES = [f"t{n}" for n in range(6)]
 node = st.tuples(st.integers(1, 2), st.sampled_from("xy"), st.sets(st.integers(0, 5)), st.booleans())
 programs = st.lists(node, min_size=6, max_size=6)
 chosen = st.sets(st.sampled_from(NAMES), min_size=1)
-relaxed = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-class Killed(BaseException):
-    """The run's end, at a moment that nobody chose."""
 
 
 def urn(name: str) -> str:
@@ -49,7 +46,7 @@ def things(stack: Any) -> dict[str, Any]:
     return {n: r for n, r in stack.resources().items() if n in NAMES}
 
 
-@relaxed
+@tried(0.15)
 @given(first=programs, second=programs, names=chosen, dependents=st.booleans())
 def test_whatever_is_no_target_stays_to_the_letter(
     stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], dependents: bool
@@ -78,7 +75,7 @@ def test_whatever_is_no_target_stays_to_the_letter(
         assert fresh.up(declare(kit, second)).ok and set(fresh.up(declare(kit, second)).counts) == {"same"}
 
 
-@relaxed
+@tried(0.15)
 @given(first=programs, second=programs, names=chosen, moment=st.integers(0, 8), late=st.booleans())
 def test_a_targeted_run_that_is_killed_is_finished_by_the_next(
     stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], moment: int, late: bool
@@ -109,7 +106,7 @@ def test_a_targeted_run_that_is_killed_is_finished_by_the_next(
         }
 
 
-@relaxed
+@tried(0.15)
 @given(nodes=programs, failing=st.sampled_from(NAMES))
 def test_going_on_after_an_error_does_all_that_does_not_need_what_failed(
     stack: Any, kit: Any, nodes: list[Any], failing: str
@@ -132,7 +129,7 @@ def test_going_on_after_an_error_does_all_that_does_not_need_what_failed(
         assert {urn(n) for n in things(fresh)} == {urn(failing)} | {u for u in needed if "memory:index" in u}
 
 
-@relaxed
+@tried(0.15)
 @given(nodes=programs, protected=st.frozensets(st.sampled_from(NAMES)))
 def test_what_is_protected_outlives_a_destroy_with_all_that_it_needs(
     stack: Any, kit: Any, nodes: list[Any], protected: frozenset[str]
