@@ -145,7 +145,7 @@ class Monitor:
 
     def _transformed(self, request: Any) -> Any:
         run = self._run
-        if run.stopping and not run.dry_run:
+        if run.closed:
             # Nothing new begins: it will be refused.
             return request
         urn = urns.make(run.stack, run.project, request.parent, request.type, request.name)

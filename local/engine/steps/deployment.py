@@ -40,7 +40,7 @@ class Deployment:
         self._interrupted = {} if run.dry_run else pending.interrupted_creates(run)
         self._replacement = Replacement(run)
         self._selection = Selection(run.targets)
-        self._renaming = Renaming(run, self._olds, self._interrupted, self._replacement.deleted)
+        self._renaming = Renaming(run, self._olds, self._interrupted, self._replacement)
         self._steps = Steps(run, policies, self._replacement, self._olds, self._interrupted)
         self._providers = ProviderInstances(run, self._steps, self._olds, self._renaming.claim)
         self._finished = False
@@ -59,7 +59,7 @@ class Deployment:
 
     def _mention(self, goal: Goal, step: Callable[[str], ResourceState]) -> ResourceState:
         run = self.run
-        if run.stopping and not run.dry_run:
+        if run.closed:
             raise StackError("the run has failed already")
         urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
         if goal.template is not None:
@@ -130,7 +130,7 @@ class Deployment:
             return
         if not run.failed:
             self.policies.check_stack(run, list(run.registered.values()))
-        if run.stopping and not run.dry_run:
+        if run.closed:
             return
         for interrupted in self._interrupted.values():
             # The program no longer wants it; to be deleted it must be known.

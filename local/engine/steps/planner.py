@@ -186,8 +186,8 @@ def dependents(urn: str, resources: Sequence[ResourceState]) -> list[ResourceSta
     found: set[str] = {urn}
     result: list[ResourceState] = []
     for resource in resources:
-        needs = resource.requires() - {resource.parent}
-        if not resource.delete and resource.urn != urn and needs & found:
+        # What it needs of its parent beside being its child does count.
+        if not resource.delete and resource.urn != urn and replace(resource, parent="").requires() & found:
             found.add(resource.urn)
             result.append(resource)
     return result

@@ -64,7 +64,9 @@ class Steps:
             step = StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal)
             return self._create(goal, step, old if old is not None and old.external else None)
         kept = keep_old(raw, old.inputs, goal.ignore_changes)
-        goal = self.police(replace(goal, inputs=self._check(provider, goal, old.inputs, kept)))
+        checked = self._check(provider, goal, old.inputs, kept)
+        goal = self.police(replace(goal, inputs=checked))
+        remediated = goal.inputs != checked
         decision = self._decide(provider, old, goal)
         if decision.op is not Op.REPLACE:
             goal = replace(goal, import_id=old.import_id)
@@ -86,7 +88,8 @@ class Steps:
             self._refuse_to_replace_imported(goal.urn)
         # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's, and the
         # program's value of what it ignores the changes of.
-        return self._replace(old, replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}), decision)
+        anew = replace(goal, inputs=self._check(provider, goal, {}, raw), unused={})
+        return self._replace(old, self.police(anew) if remediated else anew, decision)
 
     def _import(
         self, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, MutableSet
+from collections.abc import MutableMapping
 from dataclasses import replace
 
 from local.engine.program.goal import Goal
@@ -10,6 +10,7 @@ from local.engine.stack.references import following
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending
 from local.engine.steps.aliases import former_urns
+from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Run, StackError
 
 
@@ -21,13 +22,13 @@ class Renaming:
         run: Run,
         olds: MutableMapping[str, ResourceState],
         interrupted: MutableMapping[str, ResourceState],
-        deleted: MutableSet[str],
+        replacement: Replacement,
     ) -> None:
         """What the state had by URN, what was being created, and what is deleted before its turn: these follow."""
         self._run = run
         self._olds = olds
         self._interrupted = interrupted
-        self._deleted = deleted
+        self._replacement = replacement
         self.claimed: set[str] = set()
         """The URNs that the program has registered."""
         self._taken: dict[str, str] = {}
@@ -36,13 +37,14 @@ class Renaming:
         """By present URN, those under which its children may stand in the state."""
 
     def claim(self, urn: str) -> None:
-        """Note that the program registers this URN. Raises StackError if it does so twice."""
+        """Note that the program registers this URN; may have to wait. Raises StackError if it does so twice."""
         with self._run.lock:
             if urn in self.claimed:
                 raise StackError("two resources have this URN: give one another name or parent", urn)
             if urn in self._taken:
                 raise StackError(f"{urn} is an alias of {self._taken[urn]}, which was taken for what that was", urn)
             self.claimed.add(urn)
+            self._replacement.spare(urn)
 
     def recognise(self, urn: str, goal: Goal) -> None:
         """Rename what stands in the state under an alias of the resource. Raises StackError if another has that URN.
@@ -78,6 +80,7 @@ class Renaming:
             old = next((u for u in former if self._is_known(u)), None)
             if old is None:
                 return None
+            self._replacement.spare(old)
             if old in self.claimed or old in self._taken:
                 other = self._taken.get(old, old)
                 raise StackError(f"its alias {old} is the URN of {other}: only one of them can be what that was", urn)
@@ -90,9 +93,10 @@ class Renaming:
 
     def _rename(self, old: str, renamed: ResourceState) -> None:
         store = self._run.store
-        if old in self._deleted:
-            self._deleted.remove(old)
-            self._deleted.add(renamed.urn)
+        deleted = self._replacement.deleted
+        if old in deleted:
+            deleted.remove(old)
+            deleted.add(renamed.urn)
         elif self._run.dry_run:
             store.snapshot.rename(old, renamed)
         else:

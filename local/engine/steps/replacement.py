@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from functools import partial
 
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, unasked_deletion
@@ -12,7 +14,7 @@ from local.engine.values import UNKNOWN, Value
 
 
 class Replacement:
-    """The deletions of one run that come before their turn."""
+    """The deletions of one run that come before their turn. Safe from several threads."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -20,6 +22,19 @@ class Replacement:
         """The URNs that were deleted because of another; the program makes them again."""
         self.replaced: set[str] = set()
         """The URNs that were replaced: `replaceWith` asks for them."""
+        self._spared: set[str] = set()
+        self._condemned: set[str] = set()
+        """The URNs that are being deleted now, or are about to be."""
+        self._settled = threading.Condition(run.lock)
+
+    def spare(self, urn: str) -> None:
+        """From now on it is the program's own registration that decides about it; what is being deleted is waited for.
+
+        What is registered already needs nothing that is still to be replaced, whatever it needed in the last run.
+        """
+        with self._settled:
+            self._settled.wait_for(lambda: urn not in self._condemned)
+            self._spared.add(urn)
 
     def delete_first(self, old: ResourceState) -> None:
         """Delete what is replaced, and before it what cannot stay without it. Raises StackError, ProtectedError."""
@@ -29,24 +44,47 @@ class Replacement:
 
     def _delete_dependents(self, old: ResourceState) -> None:
         """Delete first whatever would have to be replaced itself once this is gone; the program makes it again."""
+        doomed = self._condemn(old)
+        try:
+            for resource in reversed(doomed):
+                if not delete_one(self._run, resource, op=Op.DELETE_REPLACED):
+                    raise Reported(f"{resource.urn} could not be deleted")
+                self.deleted.add(resource.urn)
+        finally:
+            with self._settled:
+                self._condemned -= {r.urn for r in doomed}
+                self._settled.notify_all()
+
+    def _condemn(self, old: ResourceState) -> list[ResourceState]:
+        """What is to be deleted before the old one. Until then nobody else begins anything with it."""
+        while True:
+            doomed = self._followers(old)
+            urns = {r.urn for r in doomed}
+            with self._settled:
+                if urns & self._spared:
+                    # Registered meanwhile: it may be another's reason to go.
+                    continue
+                if urns & self._condemned:
+                    self._settled.wait_for(partial(self._condemned.isdisjoint, urns))
+                    continue
+                self._condemned |= urns
+                return doomed
+
+    def _followers(self, old: ResourceState) -> list[ResourceState]:
+        """What would have to be replaced itself, each after what it depends on. Raises if one of it may not go."""
         run = self._run
-        found = dependents(old.urn, run.store.snapshot.ordered())
         replaced = {old.urn}
         doomed: list[ResourceState] = []
-        for resource in found:
-            if not resource.custom or resource.urn in run.registered:
+        for resource in dependents(old.urn, run.store.snapshot.ordered()):
+            if not resource.custom or resource.urn in self._spared or not self._must_follow(resource, replaced):
                 continue
-            if self._must_follow(resource, replaced):
-                if run.targets is not None and not (run.targets.dependents or run.targets.names(resource.urn)):
-                    raise StackError(unasked_deletion(resource.urn), resource.urn)
-                replaced.add(resource.urn)
-                doomed.append(resource)
-        for resource in reversed(doomed):
+            if run.targets is not None and not (run.targets.dependents or run.targets.names(resource.urn)):
+                raise StackError(unasked_deletion(resource.urn), resource.urn)
             if resource.protect:
                 raise ProtectedError(f"{resource.urn} must be replaced with {old.urn} but is protected")
-            if not delete_one(run, resource, op=Op.DELETE_REPLACED):
-                raise Reported(f"{resource.urn} could not be deleted")
-            self.deleted.add(resource.urn)
+            replaced.add(resource.urn)
+            doomed.append(resource)
+        return doomed
 
     def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
         if resource.external or resource.pending_replacement:

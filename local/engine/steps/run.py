@@ -107,6 +107,11 @@ class Run:
         """Whether nothing new may begin."""
         return self.interrupted or (self.failed and not self.continue_on_error)
 
+    @property
+    def closed(self) -> bool:
+        """Whether the program gets nothing more; a preview goes on after a failure, to tell all that is wrong."""
+        return self.interrupted or (self.stopping and not self.dry_run)
+
     def fail(self, message: str, urn: str = "") -> None:
         """Report an error. Without `--continue-on-error` nothing new is begun after the first."""
         with self.lock:
@@ -172,10 +177,14 @@ class Run:
     def step(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:
         """Tell that a step begins and how it ended; call what is given with the step as it came out.
 
-        A step that a provider carries out waits for its turn first.
+        A step that a provider carries out waits for its turn first. Raises Reported if it may no longer begin then.
         """
-        with self._slots if _is_work(step) else nullcontext(), self._told(step) as finish:
-            yield finish
+        with self._slots if _is_work(step) else nullcontext():
+            # What cannot be read is no reason not to look at the others.
+            if self.interrupted or (self.closed and step.op is not Op.REFRESH):
+                raise Reported("the run has failed already", step.urn)
+            with self._told(step) as finish:
+                yield finish
 
     @contextmanager
     def _told(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+from pulumi.runtime.settings import get_monitor
 
 from local.engine.steps.targets import Targets
 
@@ -310,6 +312,41 @@ def test_one_at_a_time_is_the_order_of_the_program(stack: Any, kit: Any) -> None
     names = [type(e).__name__ for e in work]
     assert names == ["StepStarted", "StepDone"] * 8 and starts
     assert stack.destroy(parallel=1).ok and len(stack.cloud.asked("delete")) == 8
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_what_waits_for_its_turn_when_another_fails_does_not_begin(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, parallel: int
+) -> None:
+    note, changed = stack.cloud.note, threading.Condition()
+
+    def noting(verb: str, urn: str, timeout: float = 0) -> None:
+        note(verb, urn, timeout)
+        with changed:
+            changed.notify_all()
+            if verb == "create":
+                assert changed.wait_for(lambda: len(stack.cloud.asked("check")) == 12, 20)
+                raise kit.ProviderError("quota exceeded")
+
+    monkeypatch.setattr(stack.cloud, "note", noting)
+
+    assert not stack.up(lambda: [kit.Thing(f"t{n}") for n in range(12)], parallel=parallel).ok
+    assert 1 <= len(stack.cloud.asked("create")) <= parallel
+
+
+def test_an_interrupted_preview_looks_at_nothing_more(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        monitor: Any = get_monitor()
+        first = kit.Thing("first")
+        kit.Thing("second", net=first.address.apply(lambda _: monitor.interrupt()))
+
+    stack.up(lambda: kit.Thing("first"))
+    stack.cloud.calls.clear()
+
+    outcome = stack.preview(program)
+
+    assert not outcome.ok and outcome.errors[0].startswith("interrupted")
+    assert stack.cloud.asked("check") == ["check first"]
 
 
 # --refresh.

@@ -1,0 +1,191 @@
+"""Deleting before replacing: what has to go with the old one, what may not, and what is registered at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import Alias, ResourceOptions
+
+from local.engine.policies.host import PolicyHost
+from local.engine.policies.resources import AnalyzedResource
+
+pytestmark = pytest.mark.engine
+
+FIRST = ResourceOptions(delete_before_replace=True)
+CHANGES = ("create", "update", "delete")
+SOON = 20.0
+
+
+def test_a_child_that_also_needs_its_parents_outputs_goes_before_it(stack: Any, kit: Any) -> None:
+    def program(kind: str) -> Any:
+        def run() -> None:
+            parent = kit.Thing("parent", FIRST, kind=kind)
+            kit.Thing("child", ResourceOptions(parent=parent), kind=parent.address)
+
+        return run
+
+    stack.up(program("a"))
+    stack.cloud.calls.clear()
+
+    assert stack.up(program("b")).ok
+    assert stack.cloud.asked(*CHANGES) == ["delete child", "delete parent", "create parent", "create child"]
+
+
+def test_nothing_goes_where_something_protected_would_have_to(stack: Any, kit: Any) -> None:
+    def program(kind: str) -> Any:
+        def run() -> None:
+            a = kit.Thing("a", FIRST, kind=kind)
+            b = kit.Thing("b", ResourceOptions(protect=True), kind=a.address)
+            kit.Thing("c", kind=b.address)
+
+        return run
+
+    stack.up(program("a"))
+    stack.cloud.calls.clear()
+
+    outcome = stack.up(program("b"))
+
+    assert not outcome.ok and "::b must be replaced" in outcome.errors[0] and "protected" in outcome.errors[0]
+    assert stack.cloud.asked(*CHANGES) == []
+
+
+def before(kit: Any, **user: Any) -> Any:
+    """`user` needs `base` in a way that has it replaced too."""
+
+    def run() -> None:
+        base = kit.Thing("base", FIRST, kind="a")
+        kit.Thing("user", ResourceOptions(replace_on_changes=["net"]), net=base.address, **user)
+
+    return run
+
+
+class Meeting:
+    """Has a call to the cloud wait for another one."""
+
+    def __init__(self, stack: Any, monkeypatch: pytest.MonkeyPatch, waits: dict[str, str], seconds: float) -> None:
+        self._begun: dict[str, threading.Event] = {}
+        note = stack.cloud.note
+
+        def noting(verb: str, urn: str, timeout: float = 0) -> None:
+            note(verb, urn, timeout)
+            call = f"{verb} {urn.rpartition('::')[2]}"
+            self._event(call).set()
+            if call in waits:
+                self._event(waits[call]).wait(seconds)
+
+        monkeypatch.setattr(stack.cloud, "note", noting)
+
+    def _event(self, call: str) -> threading.Event:
+        return self._begun.setdefault(call, threading.Event())
+
+
+@pytest.mark.parametrize("name", ["user", "renamed"])
+def test_what_no_longer_needs_it_and_is_registered_already_stays(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    stack.up(before(kit))
+    stack.cloud.calls.clear()
+    # The base is looked at while the other one is being updated, which ends when the base is deleted.
+    waits = {"diff base": f"update {name}", f"update {name}": "delete base"}
+    Meeting(stack, monkeypatch, waits, SOON)
+
+    def after() -> None:
+        kit.Thing("base", FIRST, kind="b")
+        kit.Thing(name, ResourceOptions(aliases=[Alias(name="user")]), size=2)
+
+    assert stack.up(after).ok
+    assert stack.cloud.asked(*CHANGES) == [f"update {name}", "delete base", "create base"]
+
+
+@pytest.mark.parametrize("name", ["user", "renamed"])
+def test_what_is_being_deleted_with_it_is_made_again_when_it_is_gone(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    stack.up(before(kit))
+    stack.cloud.calls.clear()
+    deleting, checked = threading.Event(), threading.Event()
+    note = stack.cloud.note
+
+    def noting(verb: str, urn: str, timeout: float = 0) -> None:
+        note(verb, urn, timeout)
+        if (verb, urn.rpartition("::")[2]) == ("delete", "user"):
+            deleting.set()
+            # Registered meanwhile it must not be looked at: that it waits can only be seen by waiting a little.
+            assert not checked.wait(0.3)
+        if verb == "check" and urn.endswith(f"::{name}"):
+            checked.set()
+
+    monkeypatch.setattr(stack.cloud, "note", noting)
+
+    def program() -> None:
+        kit.Thing("base", FIRST, kind="b")
+
+        async def later() -> None:
+            await asyncio.to_thread(deleting.wait, SOON)
+            kit.Thing(name, ResourceOptions(aliases=[Alias(name="user")]), size=2)
+
+        pulumi.export("later", pulumi.Output.from_input(later()))
+
+    outcome = stack.up(program)
+
+    assert outcome.ok, outcome.errors
+    changes = stack.cloud.asked(*CHANGES)
+    assert changes[0] == "delete user" and sorted(changes[1:]) == ["create base", f"create {name}", "delete base"]
+    assert set(stack.resources()) == {"test-dev", "base", name}
+
+
+def test_what_must_go_with_either_of_two_goes_once(stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(kind: str) -> Any:
+        def run() -> None:
+            one, two = kit.Thing("one", FIRST, kind=kind), kit.Thing("two", FIRST, kind=kind)
+            opts = ResourceOptions(replace_on_changes=["net", "disk"])
+            kit.Thing("user", opts, net=one.address, disk=two.address)
+
+        return run
+
+    stack.up(program("a"))
+    stack.cloud.calls.clear()
+    Meeting(stack, monkeypatch, {"diff one": "diff two", "diff two": "diff one", "delete user": "delete user"}, SOON)
+
+    assert stack.up(program("b")).ok
+
+    deletions = stack.cloud.asked("delete")
+    assert deletions[0] == "delete user" and sorted(deletions[1:]) == ["delete one", "delete two"]
+
+
+class Pinning:
+    """A policy pack that pins every image."""
+
+    name, version = "pinning", "1.0.0"
+
+    def remediate(self, resource: AnalyzedResource) -> tuple[dict[str, Any], list[Any]]:
+        image = resource.properties.get("image")
+        return {**resource.properties, **({"image": "pinned"} if image else {})}, []
+
+    def analyze(self, resource: AnalyzedResource) -> list[Any]:
+        del resource
+        return []
+
+    def analyze_stack(self, resources: list[AnalyzedResource]) -> list[Any]:
+        del resources
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_a_policy_mends_is_mended_in_a_replacement_too(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PolicyHost, "start", lambda *_args, **_options: Pinning())
+    packs = [(stack.directory, None)]
+    stack.up(lambda: kit.Thing("a", kind="a", image="latest"), policy_packs=packs)
+
+    outcome = stack.up(lambda: kit.Thing("a", kind="b", image="latest"), policy_packs=packs)
+
+    assert outcome.counts == {"replace": 1, "same": 1}
+    assert stack.cloud.objects == {"a-b": {"kind": "b", "image": "pinned"}}
