@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from local.engine.cli import main
@@ -142,7 +141,7 @@ def test_every_command_speaks_pulumis_engine_events(project: Project) -> None:
         code, shown = project.run(command, "--json")
         events = [json.loads(line) for line in shown.splitlines()]
         for event in events:
-            jsonschema.validate(event, ENGINE_EVENT)
+            ENGINE_EVENT.validate(event)
         told = {kind for event in events for kind in event} - {"sequence", "timestamp", "diagnosticEvent"}
         assert (code, told) == (0, kinds)
         assert "hunter2" not in shown
@@ -152,7 +151,7 @@ def test_an_error_before_the_run_is_an_event_too(project: Project, capsys: pytes
     (project.directory / "Pulumi.dev.yaml").write_text("config: [no mapping")
     code, shown = project.run("up", "--json")
     told, ended = [json.loads(line) for line in shown.splitlines()]
-    jsonschema.validate(told, ENGINE_EVENT)
+    ENGINE_EVENT.validate(told)
     assert code == 1 and "Pulumi.dev.yaml" in told["diagnosticEvent"]["message"] and "cancelEvent" in ended
     assert capsys.readouterr().err == ""
 

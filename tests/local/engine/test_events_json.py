@@ -6,8 +6,8 @@ import io
 import json
 from typing import Any
 
-import jsonschema
 import pytest
+from jsonschema import ValidationError
 
 from local.engine.display.text import Output
 from local.engine.events import (
@@ -64,7 +64,7 @@ EVERY: tuple[Event, ...] = (
 @pytest.mark.parametrize("event", EVERY, ids=lambda event: type(event).__name__)
 def test_every_event_is_one_that_pulumis_own_programs_read(event: Event) -> None:
     for line in written(event):
-        jsonschema.validate(line, ENGINE_EVENT)
+        ENGINE_EVENT.validate(line)
 
 
 def test_events_are_numbered_from_nought_and_the_last_says_that_no_more_come() -> None:
@@ -117,5 +117,5 @@ def test_why_there_was_no_run_is_an_event_too() -> None:
 def test_the_schema_refuses_what_pulumi_does_not_know() -> None:
     [good, _] = written(EVERY[0])
     for wrong in (good | {"cancelEvent": {}}, good | {"stray": 1}, {k: v for k, v in good.items() if k != "sequence"}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, ENGINE_EVENT)
+        with pytest.raises(ValidationError):
+            ENGINE_EVENT.validate(wrong)
