@@ -22,6 +22,7 @@ from typing import Final
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine import termination
+from local.engine.cli_request import stack_name
 from local.engine.stack.secrets import SecretsError
 from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
@@ -272,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("command", choices=list(_COMMANDS), metavar="COMMAND", help=", ".join(_COMMANDS))
-    parser.add_argument("--stack", "-s", default="local", help="the stack's name (default: local)")
+    parser.add_argument("--stack", "-s", type=stack_name, default="local", help="the stack's name (default: local)")
     parser.add_argument(
         "--state", metavar="DIR", help=f"the site's state folder (default: ${STATE_VARIABLE}, else .state)"
     )

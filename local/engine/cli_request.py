@@ -6,17 +6,27 @@ It imports little: what takes long at a run's start, the key of the passphrase, 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from local.engine.stack.session import Request, default_state_dir, open_ahead
 
 
+def stack_name(text: str) -> str:
+    """The name, if a stack may have it: the CLI's rule. Anything else could lead out of the state folder."""
+    if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", text) or text in (".", ".."):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no stack's name: up to 100 letters, digits, hyphens, underscores and periods"
+        )
+    return text
+
+
 def which_stack(*, required: bool = True) -> argparse.ArgumentParser:
     """The options that every command has."""
     parser = argparse.ArgumentParser(add_help=False)
     where = parser.add_argument_group("which stack")
-    where.add_argument("--stack", "-s", metavar="NAME", required=required, help="the stack's name")
+    where.add_argument("--stack", "-s", metavar="NAME", type=stack_name, required=required, help="the stack's name")
     where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
     where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
     where.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")

@@ -259,7 +259,14 @@ def test_what_is_the_engines_is_handed_on_to_it(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["status", "--target", "x"], ["up", "--targt", "x"], ["down", "--replace", "x"], ["up", "-p", "0"]]
+    "arguments",
+    [
+        ["status", "--target", "x"],
+        ["up", "--targt", "x"],
+        ["down", "--replace", "x"],
+        ["up", "-p", "0"],
+        ["up", "-s", "../x"],
+    ],
 )
 def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
     fakes: Fakes, capsys: pytest.CaptureFixture[str], arguments: list[str]

@@ -162,6 +162,9 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
         path = Path(named)
         if not path.exists():
             raise SecretsError(f"{PASSPHRASE_VARIABLE}_FILE names {path}, which does not exist")
+    elif path.exists() and not path.read_text().strip():
+        # An empty passphrase is one that somebody set, and never what a full disk left of one.
+        raise SecretsError(f"{path} is empty: put the passphrase into it, or set {PASSPHRASE_VARIABLE}")
     if path.exists():
         return path.read_text().strip()
     if needed:
@@ -172,8 +175,10 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
     value = randomness.token_urlsafe(24)
     if create:
         directory.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        temporary = path.with_name(f"{path.name}.new")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(value + "\n")
+        temporary.replace(path)
     return value
 
 

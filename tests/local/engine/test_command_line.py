@@ -294,6 +294,13 @@ def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixt
     assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["../prod", "..", "a/b", "", "two words", "x" * 101, "umlaut-ä"])
+def test_a_stacks_name_does_not_lead_out_of_the_state_folder(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["up", "--stack", name])
+    assert ended.value.code == 2 and "is no stack's name" in capsys.readouterr().err
+
+
 def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     code, _ = project.run("up", "--policy-pack", "a", "--policy-pack", "b", "--policy-pack-config", "x.json")
     assert code == 1 and "must match" in capsys.readouterr().err
