@@ -100,7 +100,9 @@ def _up(run: Run) -> int:
     answering = run.site.wait_answering(ANSWER_SECONDS)
     proxied = any(os.environ.get(name) for name in ("http_proxy", "all_proxy", "ALL_PROXY"))
     if not run.json and (commands := addresses(run.site.status()["load_balancers"], proxied=proxied)):
-        print("\n".join(["", "Try it:", *(f"  {command}" for command in commands)]))
+        print("\nTry it:")
+        for name, shown in commands.items():
+            print("\n".join([f"  {name}", *(f"    {command}" for command in shown)]))
     if not answering:
         _tell("not every load balancer has a healthy backend yet; `status` shows which")
     return OK

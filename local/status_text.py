@@ -29,18 +29,22 @@ def render(status: Json, outputs: Json) -> str:
     return "\n".join(lines)
 
 
-def addresses(balancers: Sequence[Json], *, proxied: bool = False) -> list[str]:
-    """A command for each listener that shows it at work. `proxied`: curl would take a proxy of the environment's."""
+def addresses(balancers: Sequence[Json], *, proxied: bool = False) -> dict[str, list[str]]:
+    """By load balancer's name a command for each of its listeners that shows it at work.
+
+    `proxied`: curl would take a proxy of the environment's.
+    """
     curl = "curl --noproxy '*'" if proxied else "curl"
-    commands = []
+    commands = {}
     for balancer in balancers:
-        for listener in balancer["listeners"]:
-            address, port = balancer["address"], listener["port"]
-            if listener["protocol"] == "UDP":
-                commands.append(_UDP.format(address=address, port=port))
-            else:
-                commands.append(f"{curl} http://{address}:{port}/")
-    return commands
+        address = balancer["address"]
+        commands[balancer["name"]] = [
+            _UDP.format(address=address, port=listener["port"])
+            if listener["protocol"] == "UDP"
+            else f"{curl} http://{address}:{listener['port']}/"
+            for listener in balancer["listeners"]
+        ]
+    return {name: shown for name, shown in commands.items() if shown}
 
 
 def _cluster(cluster: Json) -> list[str]:

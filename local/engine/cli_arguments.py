@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -45,9 +47,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
     )
     cli_stack.add_parser(commands, common)
-    parsed = parser.parse_args(arguments)
-    if parsed.command in operations and (wrong := _contradiction(parsed)):
-        operations[parsed.command].error(wrong)
+    parsed, unknown = parser.parse_known_args(arguments)
+    command = operations.get(parsed.command, parser)
+    if unknown:
+        command.error(_unrecognized(unknown, command.format_usage()))
+    if command is not parser and (wrong := _contradiction(parsed)):
+        command.error(wrong)
     return parsed
 
 
@@ -134,6 +139,16 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> arg
 
 def _many(group: Any, *names: str, **more: Any) -> None:
     group.add_argument(*names, action="append", default=[], **more)
+
+
+def _unrecognized(unknown: Sequence[str], usage: str) -> str:
+    """What a command does not know, each with the option of its usage that was perhaps meant."""
+    known = re.findall(r"--[a-z-]+", usage)
+    told = []
+    for word in unknown:
+        close = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.75)
+        told.append(f"{word} (did you mean {close[0]}?)" if close else word)
+    return f"unrecognized arguments: {' '.join(told)}"
 
 
 def _contradiction(parsed: argparse.Namespace) -> str:

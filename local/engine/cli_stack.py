@@ -23,9 +23,8 @@ OK, FAILED = 0, 1
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     """Add `stack` and its views to the command line; `common` holds the options that say which stack."""
-    views = commands.add_parser("stack", help="look at the state, or replace it").add_subparsers(
-        dest="view", required=True
-    )
+    command = commands.add_parser("stack", help="look at the state, or replace it")
+    views = command.add_subparsers(dest="view", required=True, metavar="VIEW", title="views")
     export = views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
     export.add_argument("--file", metavar="FILE", help="write it there (default: standard output)")
     export.add_argument("--show-secrets", action="store_true", help="secrets in plain text")

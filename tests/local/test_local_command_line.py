@@ -130,7 +130,7 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
         *("--cwd", str(tmp_path), "--policy-pack", str(tmp_path / "policy")),
     ]
     out = capsys.readouterr().out
-    assert "curl http://127.35.0.10:8080/" in out
+    assert "Try it:\n  web\n    curl http://127.35.0.10:8080/\n" in out
     assert '"127.35.0.10", 53' in out
 
 
@@ -530,7 +530,7 @@ def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
 
 
 def test_every_listener_has_a_command_that_shows_it() -> None:
-    tcp, udp = addresses(STATUS["load_balancers"])
+    tcp, udp = addresses(STATUS["load_balancers"])["web"]
 
     assert tcp == "curl http://127.35.0.10:8080/"
     assert udp.startswith("python3 -c ")
@@ -538,7 +538,7 @@ def test_every_listener_has_a_command_that_shows_it() -> None:
 
 
 def test_no_command_goes_through_a_proxy() -> None:
-    assert addresses(STATUS["load_balancers"], proxied=True)[0] == "curl --noproxy '*' http://127.35.0.10:8080/"
+    assert addresses(STATUS["load_balancers"], proxied=True)["web"][0] == "curl --noproxy '*' http://127.35.0.10:8080/"
 
 
 def test_the_command_for_udp_shows_the_answer() -> None:
@@ -546,7 +546,7 @@ def test_the_command_for_udp_shows_the_answer() -> None:
         server.bind(("127.0.0.1", 0))
         server.settimeout(20)
         listeners = [{"protocol": "UDP", "port": server.getsockname()[1]}]
-        (command,) = addresses([{"address": "127.0.0.1", "listeners": listeners}])
+        (command,) = addresses([{"name": "echo", "address": "127.0.0.1", "listeners": listeners}])["echo"]
         shown = pool.submit(subprocess.check_output, command, shell=True, text=True)
         packet, client = server.recvfrom(100)
         server.sendto(packet.upper(), client)

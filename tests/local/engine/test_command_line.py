@@ -355,7 +355,7 @@ def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, caps
         (["refresh", "--preview-only", "--clear-pending-creates"], "changes the state"),
         (["refresh", "--replace", "x"], "unrecognized arguments"),
         (["destroy", "--expect-no-changes"], "unrecognized arguments"),
-        (["up", "--targ", "x"], "unrecognized arguments"),
+        (["up", "--targ", "x"], "unrecognized arguments: --targ (did you mean --target?) x"),
     ],
 )
 def test_options_that_make_no_sense_together_are_code_2(
