@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import configparser
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -26,6 +27,8 @@ from policy.checklist.workloads import Container, check_workload, containers, fl
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _FLAG = "--cloud-config"
+# `${PASSWORD}`, `$(PASSWORD)`, `{{ .password }}`: where the credential is put in later, and elsewhere.
+_PLACEHOLDER = re.compile(r"\$\{.*\}|\$\(.*\)|\{\{.*\}\}")
 _CLOUD_NAME = re.compile(r"cloud[-_.]?(conf|provider)|^(azure|gce|vsphere|aws|openstack)\.(json|conf|ya?ml)$", re.I)
 # Compared without case and separators: `access-key-secret`, `accessKeySecret` and `AccessKeySecret` are one.
 _CREDENTIALS = frozenset(
@@ -120,18 +123,22 @@ def _in_container(container: Container, sources: Mapping[str, str]) -> str | Non
 
 
 def _config_map_of(volume: Mapping[str, Any]) -> str:
-    """The ConfigMap that a volume shows, also among a projected volume's sources; empty if none."""
-    name = dig(volume, "configMap", "name")
-    for source in items(dig(volume, "projected", "sources")):
-        name = name or dig(source, "configMap", "name")
-    return str(name or "")
+    """The ConfigMap that a volume shows, also by projection; empty if none, or if a Secret is projected beside it."""
+    sources = [*items(dig(volume, "projected", "sources"))]
+    if any(dig(source, "secret") for source in sources):
+        return ""
+    names = [dig(source, "configMap", "name") for source in (volume, *sources)]
+    return str(next(filter(None, names), ""))
 
 
 def _credentials(key: str, text: str) -> list[str]:
     """The names of the credentials in a text that is a cloud config; nothing for any other text."""
-    settings = dict(_settings(text))
-    found = [name for name, value in settings.items() if _plain(name) in _CREDENTIALS and str(value).strip()]
-    of_a_cloud = bool(_CLOUD_NAME.search(key)) or any(_plain(name) in _PLACES for name in settings)
+    if not any(word in _plain(text) for word in _CREDENTIALS):
+        return []
+    settings = [*_settings(text)]
+    filled = (name for name, value in settings if _plain(name) in _CREDENTIALS and _is_filled(str(value)))
+    found = [*dict.fromkeys(filled)]
+    of_a_cloud = bool(_CLOUD_NAME.search(key)) or any(_plain(name) in _PLACES for name, _ in settings)
     return found if of_a_cloud else []
 
 
@@ -141,26 +148,37 @@ def _settings(text: str) -> Iterator[tuple[str, Any]]:
     try:
         parser.read_string(text)
     except configparser.Error:
-        # JSON is YAML; an INI text is neither.
-        try:
-            yield from _leaves(yaml.safe_load(text))
-        except yaml.YAMLError:
-            return
+        yield from _leaves(_structure(text), set())
         return
     for section in parser.sections():
         yield from parser[section].items()
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if isinstance(inner, dict | list):
-                yield from _leaves(inner)
-            elif inner is not None:
-                yield str(name), inner
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner)
+def _structure(text: str) -> Any:
+    """What a JSON or YAML text holds; None where it is neither, or such as no program reads (`2024-99-99`, `[[[[…`)."""
+    # JSON is YAML, but a megabyte of it takes seconds as such.
+    for load in (json.loads, yaml.safe_load):
+        try:
+            return load(text)
+        except (ValueError, yaml.YAMLError, RecursionError):
+            continue
+    return None
+
+
+def _leaves(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    # An anchor may stand for a thousand copies, or for what it is a part of: once is enough.
+    if not isinstance(value, dict | list) or id(value) in seen:
+        return
+    seen.add(id(value))
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, dict | list):
+            yield from _leaves(inner, seen)
+        elif inner is not None:
+            yield str(name), inner
+
+
+def _is_filled(value: str) -> bool:
+    return bool(value.strip()) and not _PLACEHOLDER.fullmatch(value.strip())
 
 
 def _plain(name: str) -> str:

@@ -34,6 +34,8 @@ class Mark:
 
     name: str
     values: tuple[str, ...] = ()
+    beside: Mark | None = None
+    """Another annotation without which this one says nothing."""
 
     def is_said(self, value: str) -> bool:
         """Whether the annotation says it with this value."""
@@ -57,13 +59,16 @@ INTERNAL = (
     Mark("networking.gke.io/load-balancer-type", ("internal",)),
     Mark("cloud.google.com/load-balancer-type", ("internal",)),
     Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),
+    Mark("service.beta.kubernetes.io/tencentcloud-loadbalancer-type", ("private",)),
+    Mark("service.kubernetes.io/qcloud-loadbalancer-internal-subnetid"),
 )
 """The load balancer's address is for the network alone. In all of these clouds the default is a public one."""
 
 LIMITED_ELSEWHERE = (
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     Mark(_mycloud("id")),
-    *(Mark(f"{prefix}acl-type", ("white",)) for prefix in _ALIBABA),
+    # An access list is off until it is switched on.
+    *(Mark(f"{prefix}acl-type", ("white",), Mark(f"{prefix}acl-status", ("on",))) for prefix in _ALIBABA),
     *(Mark(f"{prefix}security-group-ids") for prefix in _ALIBABA),
     Mark(f"{_AWS}security-groups"),
     Mark(f"{_AZURE}allowed-service-tags"),
@@ -98,7 +103,7 @@ def said(props: Mapping[str, Any], marks: Iterable[Mark]) -> str | None:
     """The first annotation that says what the marks stand for, as NAME: VALUE. Raises UnknownValueError."""
     annotations = dig(props, "metadata", "annotations") or {}
     return first_known(
-        partial(_said, annotations, name, mark)
+        partial(_said, props, annotations, name, mark)
         for mark in marks
         for name in annotations
         if fnmatchcase(name, mark.name)
@@ -120,9 +125,11 @@ def marks_of(setting: Mapping[str, Any] | None) -> list[Mark]:
     return [Mark(name, (str(value).strip().lower(),)) for name, value in (setting or {}).items()]
 
 
-def _said(annotations: Mapping[str, Any], name: str, mark: Mark) -> str | None:
+def _said(props: Mapping[str, Any], annotations: Mapping[str, Any], name: str, mark: Mark) -> str | None:
     value = str(annotations[name])
-    return f"{name}: {value}" if mark.is_said(value) else None
+    if not mark.is_said(value) or (mark.beside and said(props, [mark.beside]) is None):
+        return None
+    return f"{name}: {value}"
 
 
 def _is_balanced(props: Mapping[str, Any]) -> bool:

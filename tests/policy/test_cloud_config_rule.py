@@ -22,7 +22,10 @@ def config_map(data: Any, name: str = "settings") -> AnalyzedResource:
     )
 
 
-@pytest.mark.parametrize("text", [INI, JSON, YAML])
+TWICE = "region: eu\nfirst: {token: hush}\nsecond: {token: ''}\n"
+
+
+@pytest.mark.parametrize("text", [INI, JSON, YAML, TWICE])
 def test_a_cloud_config_with_credentials_in_a_config_map_is_refused(pack: PolicyHost, text: str) -> None:
     [finding] = pack.analyze(config_map({"file": text}))
 
@@ -37,11 +40,25 @@ def test_a_cloud_config_with_credentials_in_a_config_map_is_refused(pack: Policy
         "[Global]\nendpoint = http://127.16.0.1:7070\ntoken =\n",
         "password: none of a cloud\n",
         "just a text: [",
+        "region: eu\npassword: ${PASSWORD}\ntoken: '{{ .token }}'\n",
+        "token: x\nregion: eu\nsince: 2024-99-99\n",
+        "token: " + "[" * 5000,
         "",
     ],
 )
 def test_other_texts_may_stand_in_a_config_map(pack: PolicyHost, text: str) -> None:
     assert pack.analyze(config_map({"settings.txt": text})) == []
+
+
+def test_a_text_that_holds_itself_is_read_once(pack: PolicyHost) -> None:
+    """YAML's anchors: endless where followed, and a few lines stand for millions."""
+    endless = "region: eu\nall: &all\n  token: hush\n  again: *all\n"
+    many = "region: eu\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)).replace(
+        "*a0", "token"
+    )
+
+    assert of(pack.analyze(config_map({"file": endless})), RULE) == ["mandatory"]
+    assert pack.analyze(config_map({"file": many})) == []
 
 
 def test_credentials_under_a_cloud_configs_name_are_refused_whatever_else_they_say(pack: PolicyHost) -> None:
@@ -89,6 +106,7 @@ def test_a_ccm_that_reads_its_cloud_config_from_a_config_map_is_refused(
     "workload",
     [
         mounting({"secret": {"secretName": "cloud-config"}}),
+        mounting({"projected": {"sources": [{"secret": {"name": "cloud"}}, {"configMap": {"name": "ca"}}]}}),
         mounting({"configMap": {"name": "certificates"}}, path="/etc/ssl"),
         mounting({"configMap": {"name": "certificates"}}, path="/", flag="--v=2"),
     ],

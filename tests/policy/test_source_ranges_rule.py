@@ -85,6 +85,8 @@ def test_an_empty_annotation_is_no_limit(pack: PolicyHost) -> None:
         ("networking.gke.io/load-balancer-type", "Internal"),
         ("cloud.google.com/load-balancer-type", "Internal"),
         ("service.beta.kubernetes.io/openstack-internal-load-balancer", "true"),
+        ("service.beta.kubernetes.io/tencentcloud-loadbalancer-type", "private"),
+        ("service.kubernetes.io/qcloud-loadbalancer-internal-subnetid", "subnet-1"),
         ("example.com/scheme", "private"),
     ],
 )
@@ -99,6 +101,7 @@ def test_an_internal_load_balancer_needs_none(pack: PolicyHost, name: str, value
         ("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type", "internet"),
         (f"{AWS}-internal", "false"),
         (f"{AWS}-scheme", "internet-facing"),
+        ("service.beta.kubernetes.io/tencentcloud-loadbalancer-type", "public"),
         ("service.beta.kubernetes.io/azure-load-balancer-internal", "false"),
         ("networking.gke.io/load-balancer-type", "External"),
         ("example.com/scheme", "public"),
@@ -117,7 +120,6 @@ def test_a_class_that_the_settings_call_internal_needs_none(pack: PolicyHost) ->
     ("name", "value"),
     [
         ("service.beta.kubernetes.io/dlb-id", "lb-0123"),
-        ("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-acl-type", "white"),
         (f"{AWS}-security-groups", "sg-1"),
         ("service.beta.kubernetes.io/azure-allowed-service-tags", "AzureFrontDoor"),
         ("example.com/access-list", "acl-1"),
@@ -125,6 +127,16 @@ def test_a_class_that_the_settings_call_internal_needs_none(pack: PolicyHost) ->
 )
 def test_who_may_connect_can_be_said_in_another_way(pack: PolicyHost, name: str, value: str) -> None:
     assert pack.analyze(balancer(annotations={name: value})) == []
+
+
+def test_an_access_list_counts_once_it_is_switched_on(pack: PolicyHost) -> None:
+    prefix = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-acl"
+    listed = {f"{prefix}-type": "white", f"{prefix}-id": "acl-1"}
+
+    assert of(pack.analyze(balancer(annotations=listed)), RULE) == ["advisory"]
+    assert of(pack.analyze(balancer(annotations={**listed, f"{prefix}-status": "off"})), RULE) == ["advisory"]
+    assert pack.analyze(balancer(annotations={**listed, f"{prefix}-status": "on"})) == []
+    assert of(pack.analyze(balancer(annotations={**listed, f"{prefix}-status": UNKNOWN})), RULE) == ["not-evaluated"]
 
 
 def test_services_without_a_load_balancer_and_exempt_ones_are_left_alone(pack: PolicyHost) -> None:
