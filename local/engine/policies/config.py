@@ -101,6 +101,7 @@ def _validate(rule: Rule, properties: Mapping[str, Any]) -> None:
         "required": list(rule.required),
         "additionalProperties": False,
     }
-    for error in jsonschema.Draft202012Validator(schema).iter_errors(dict(properties)):
+    kind = jsonschema.Draft202012Validator
+    for error in kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(dict(properties)):
         where = "".join(f".{part}" for part in error.absolute_path)
         raise PolicyConfigError(f'"{rule.name}"{where}: {error.message}')
