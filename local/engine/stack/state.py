@@ -100,7 +100,10 @@ class Store:
         """
         with self._lock:
             entry: Json = {"op": "put", "resource": to_json(resource, self._crypter), "ends": ends}
-            doomed = replace(condemns, delete=True) if condemns is not None else None
+            doomed = None
+            if condemns is not None:
+                # What it refers to may have been renamed since it was looked up.
+                doomed = replace(self.snapshot.resources.get(condemns.key, condemns), delete=True)
             if doomed is not None:
                 entry["condemned"] = to_json(doomed, self._crypter)
             self._note(entry)

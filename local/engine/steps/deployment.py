@@ -168,7 +168,7 @@ class Deployment:
     def _read(self, urn: str, goal: Goal, id: Value) -> ResourceState:
         state = replace(self._state_of(urn, goal), id=id, deleted_with="")
         self._check_needs(state)
-        old = None if urn in self._replacement.deleted else self._olds.get(urn)
+        old = self._steps.left(urn)
         if old is not None and not old.external and old.id != id:
             self._replacement.replaced.add(urn)
         return reading.read(self.run, old, state)

@@ -84,12 +84,12 @@ class ProviderInstances:
         run = self._run
         goal = self._steps.police(goal)
         public = {k: v for k, v in goal.inputs.items() if k != INTERNAL}
-        old = self._olds.get(goal.urn)
+        old = self._steps.left(goal.urn)
         if old is None:
             now = run.store.now()
             made = replace(goal, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=now, modified=now)
             made = replace(made, outputs=public)
-            with run.step(info_of(Op.CREATE, new=made)):
+            with run.step(info_of(Op.REPLACE if goal.urn in self._olds else Op.CREATE, new=made)):
                 carry_out(run.hooks, "create", None, made, lambda: self._steps.keep(made))
             return made
         decision = decide(old, goal, DiffResult(None, replaces=self._other_place(old, goal)))

@@ -38,6 +38,10 @@ class Steps:
         self.begun: dict[str, tuple[Operation, ResourceState | None]] = {}
         """Components whose hooks after their step are still to come, with the step's operation and old state."""
 
+    def left(self, urn: str) -> ResourceState | None:
+        """What is there of the last run under this URN; nothing, where it was deleted before its turn."""
+        return None if urn in self._replacement.deleted else self._olds.get(urn)
+
     def resource(self, goal: ResourceState, import_id: str = "") -> ResourceState:
         """Bring a custom resource or a component about; `import_id` names an object that is there and to be taken over.
 

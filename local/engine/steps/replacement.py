@@ -6,11 +6,13 @@ import threading
 from dataclasses import replace
 from functools import partial
 
+from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, unasked_deletion
 from local.engine.steps.planner import Op, ProtectedError, decide, dependents
 from local.engine.steps.run import Reported, Run, StackError
-from local.engine.values import UNKNOWN, Value
+from local.engine.urn import is_provider
+from local.engine.values import UNKNOWN, PropertyMap
 
 
 class Replacement:
@@ -94,7 +96,12 @@ class Replacement:
         touched = [k for k, needs in resource.property_dependencies.items() if replaced & set(needs)]
         if not touched:
             return False
-        inputs: dict[str, Value] = {k: UNKNOWN if k in touched else v for k, v in resource.inputs.items()}
-        provider = self._run.provider_of(resource)
-        diff = provider.diff(resource.urn, str(resource.id), resource.inputs, resource.outputs, inputs, ())
+        inputs: PropertyMap = {k: UNKNOWN if k in touched else v for k, v in resource.inputs.items()}
+        diff = self._difference(resource, inputs)
         return decide(replace(resource, protect=False), replace(resource, inputs=inputs), diff).op is Op.REPLACE
+
+    def _difference(self, resource: ResourceState, inputs: PropertyMap) -> DiffResult:
+        if is_provider(resource.type):
+            return DiffResult(None, replaces=self._run.providers.get(resource).replaced_by(inputs))
+        provider = self._run.provider_of(resource)
+        return provider.diff(resource.urn, str(resource.id), resource.inputs, resource.outputs, inputs, ())

@@ -73,13 +73,13 @@ class Meeting:
         def noting(verb: str, urn: str, timeout: float = 0) -> None:
             note(verb, urn, timeout)
             call = f"{verb} {urn.rpartition('::')[2]}"
-            self._event(call).set()
+            self.event(call).set()
             if call in waits:
-                self._event(waits[call]).wait(seconds)
+                self.event(waits[call]).wait(seconds)
 
         monkeypatch.setattr(stack.cloud, "note", noting)
 
-    def _event(self, call: str) -> threading.Event:
+    def event(self, call: str) -> threading.Event:
         return self._begun.setdefault(call, threading.Event())
 
 
@@ -155,6 +155,60 @@ def test_what_must_go_with_either_of_two_goes_once(stack: Any, kit: Any, monkeyp
 
     deletions = stack.cloud.asked("delete")
     assert deletions[0] == "delete user" and sorted(deletions[1:]) == ["delete one", "delete two"]
+
+
+class Place(pulumi.ProviderResource):
+    """A provider of the in-memory cloud that manages one place of it."""
+
+    def __init__(self, name: str, place: pulumi.Input[str]) -> None:
+        super().__init__("memory", name, {"place": place})
+
+
+@pytest.mark.parametrize("output", ["address", "size"], ids=["another place", "the same place again"])
+def test_a_provider_that_would_be_of_another_place_goes_with_whatever_it_manages(
+    stack: Any, kit: Any, output: str
+) -> None:
+    def program(kind: str) -> Any:
+        def run() -> None:
+            cluster = kit.Thing("cluster", FIRST, kind=kind, size="big")
+            provider = Place("place", getattr(cluster, output))
+            kit.Thing("inside", ResourceOptions(provider=provider))
+
+        return run
+
+    stack.up(program("a"))
+    stack.cloud.calls.clear()
+    foreseen = stack.preview(program("b")).counts
+
+    assert stack.up(program("b")).counts == foreseen == {"replace": 3, "same": 1}
+    assert stack.cloud.asked(*CHANGES) == ["delete inside", "delete cluster", "create cluster", "create inside"]
+    assert stack.up(program("b")).counts == {"same": 4}
+    assert stack.destroy().ok and stack.cloud.objects == {}
+
+
+def test_what_is_replaced_remembers_what_it_needs_by_the_name_that_has_now(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first() -> None:
+        kit.Thing("user", kind="a", net=kit.Thing("base").address)
+
+    def second() -> None:
+        kit.Thing("user", kind="b", net="none")
+
+        async def later() -> None:
+            await asyncio.to_thread(creating.wait, SOON)
+            kit.Thing("renamed", ResourceOptions(aliases=[Alias(name="base")]), size=1)
+
+        pulumi.export("later", pulumi.Output.from_input(later()))
+
+    stack.up(first)
+    meeting = Meeting(stack, monkeypatch, {"create user": "update renamed"}, SOON)
+    creating = meeting.event("create user")
+    stack.cloud.faults["delete user"] = kit.ProviderError("busy")
+
+    assert not stack.up(second).ok
+    (old,) = [r for r in stack.open().store.snapshot.all() if r.delete]
+    assert [urn.rpartition("::")[2] for urn in old.dependencies] == ["renamed"]
 
 
 class Pinning:
