@@ -54,7 +54,7 @@ def test_settings_of_a_disabled_rule_need_not_fit() -> None:
         ({"ports": "strict"}, "advisory, mandatory"),
         ({"ports": {"enforcementLevel": 1}}, "1 is no level"),
         ({"ports": {"most": "many"}}, "'many' is not of type 'integer'"),
-        ({"ports": {"name": "("}}, "'(' is not a 'regex'"),
+        ({"ports": {"name": "("}}, "is not a 'regex'"),
         ({"ports": {"least": 1}}, "'least'"),
         ({"ports": None}, '"ports" must be a level'),
         ({"all": {"most": 1}}, "belong to single rules"),
