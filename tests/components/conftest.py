@@ -16,6 +16,10 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
+from local.engine.program.goal import goal_of
+from local.engine.steps.aliases import former_urns
+
+PROJECT, STACK = "cloud-controller", "local"
 STACK_TYPE = "pulumi:pulumi:Stack"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"
 SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -44,6 +48,14 @@ class Recording:
     @property
     def urns(self) -> list[str]:
         return [r.urn for r in self.registrations]
+
+    def known_as(self) -> set[str]:
+        """Every URN under which an engine finds one of the resources in a state: the present ones, and by alias."""
+        former: dict[str, tuple[str, ...]] = {}
+        for each in self.registrations:
+            goal = goal_of(each.request, "")
+            former[each.urn] = tuple(former_urns(goal, each.urn, STACK, PROJECT, former))
+        return {*former, *(urn for urns in former.values() for urn in urns)}
 
     def one(self, type_: str, name: str) -> Registration:
         """The resource of this type token and name."""
@@ -87,7 +99,7 @@ class RecordingMonitor:
         with self._lock:
             parent = self._types.get(request.parent, "")
             qualified = f"{parent}${request.type}" if parent and parent != STACK_TYPE else request.type
-            urn = f"urn:pulumi:local::cloud-controller::{qualified}::{request.name}"
+            urn = f"urn:pulumi:{STACK}::{PROJECT}::{qualified}::{request.name}"
             self._types[urn] = qualified
             recorded = resource_pb2.RegisterResourceRequest()
             recorded.CopyFrom(request)
@@ -139,8 +151,8 @@ def run_program() -> RunProgram:
             pulumi.runtime.settings.ROOT.set(None)
             configure(
                 Settings(
-                    project="cloud-controller",
-                    stack="local",
+                    project=PROJECT,
+                    stack=STACK,
                     monitor=monitor,
                     engine=SilentEngine(),
                     dry_run=outputs is None,
