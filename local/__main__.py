@@ -28,7 +28,7 @@ from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site, SiteError
-from local.stack_copy import StackFileError, read_stack_file, write_stack_copy
+from local.stack_copy import StackFileError, check_stack_file, write_stack_copy
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 from local.status_text import addresses, render
 
@@ -90,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _up(run: Run) -> int:
-    read_stack_file(run.stack_file)  # before minutes of building: a mistyped name builds nothing
+    check_stack_file(run.stack_file, PROJECT)  # before minutes of building: a mistyped name builds nothing
     _require_engine(run)
     ensure_binaries(_tell)
     _engine_ready(run)
@@ -202,7 +202,7 @@ _PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview
 
 def _engine_ready(run: Run) -> None:
     """The site is up, its clusters run, and the stack's copy says where it is."""
-    read_stack_file(run.stack_file)  # before anything is started: a mistyped name starts nothing
+    check_stack_file(run.stack_file, PROJECT)  # before anything is started: a mistyped name starts nothing
     _require_engine(run)
     run.site.up()
     _tell(f"mycloud answers at {run.site.endpoint}")

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from local.engine.stack.project import ProjectError, StackFile, load_project, resolve
 from local.engine.stack.secrets import PASSPHRASE_VARIABLE, PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.mycloud.state_folder import write_private
 
@@ -39,15 +40,23 @@ def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -
     with _lock(stack_dir):
         crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
         stack["encryptionsalt"] = crypter.salt
-        stack["config"] = {
-            **stack["config"],
-            f"{NAMESPACE}:mycloud": {"endpoint": endpoint},
-            f"{NAMESPACE}:mycloudToken": {"secure": crypter.encrypt(token)},
-        }
+        stack["config"] = _completed(stack["config"], endpoint, crypter.encrypt(token))
         write_private(
             copy, f"# Made from {source.name} for the site of this folder, before every run.\n" + yaml.dump(stack)
         )
     return copy
+
+
+def check_stack_file(source: Path, project_dir: Path) -> None:
+    """Check the file that people write, before anything is started: no error shall send them to the copy.
+
+    Raises StackFileError.
+    """
+    config = _completed(read_stack_file(source)["config"], endpoint="", token="")
+    try:
+        resolve(load_project(project_dir), StackFile(source, config), crypter=None)
+    except ProjectError as error:
+        raise StackFileError(str(error)) from error
 
 
 def read_stack_file(source: Path) -> dict[str, Any]:
@@ -70,6 +79,12 @@ def read_stack_file(source: Path) -> dict[str, Any]:
             f"run the stack with `python -m local.engine` or `pulumi`"
         )
     return dict(stack)
+
+
+def _completed(config: dict[str, Any], endpoint: str, token: str) -> dict[str, Any]:
+    """The config with what only the site knows; the token is encrypted."""
+    site = {f"{NAMESPACE}:mycloud": {"endpoint": endpoint}, f"{NAMESPACE}:mycloudToken": {"secure": token}}
+    return {**config, **site}
 
 
 @contextmanager

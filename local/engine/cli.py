@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             failure = f"no changes were expected but changes {'were proposed' if planned else 'occurred'}"
             return FAILED
         return OK if ok else FAILED
-    except (ProjectError, SecretsError, StateError, LockedError, OSError, ValueError) as error:
+    except OSError as error:
+        failure = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return FAILED
+    except (ProjectError, SecretsError, StateError, LockedError, ValueError) as error:
         failure = str(error)
         return FAILED
     except KeyboardInterrupt:

@@ -39,6 +39,9 @@ class Fakes:
         self.engine_code = 0
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
+        schema = {"cloud": {}, "clusterName": {"default": "x"}, "mycloud": {"type": "object"}, "mycloudToken": {}}
+        project = {"name": "cloud-controller", "runtime": "python", "config": schema}
+        (directory / "Pulumi.yaml").write_text(yaml.safe_dump(project))
         self.stack_file = directory / "stacks" / "Pulumi.local.yaml"
         self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", directory)
@@ -375,6 +378,19 @@ def test_an_unknown_stack_is_named_with_those_that_there_are_and_nothing_is_star
     assert fakes.run("up", "--stack", "lokal") == 2
 
     assert "'lokal'" in capsys.readouterr().err
+    assert fakes.calls == []
+
+
+@pytest.mark.parametrize("command", ["up", "preview"])
+def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothing_is_started(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    fakes.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n  cloud-controller:clout: mycloud\n")
+
+    assert fakes.run(command) == 2
+
+    known = "unknown config key 'cloud-controller:clout'; did you mean 'cloud-controller:cloud'?"
+    assert capsys.readouterr().err == f"error: {fakes.stack_file}: {known}\n"
     assert fakes.calls == []
 
 
