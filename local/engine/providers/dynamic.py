@@ -42,9 +42,13 @@ _IMPLEMENTATION: Final = "__provider"
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
     ("grpc.max_send_message_length", 400 * 1024 * 1024),
+    # An error's message travels as metadata: one that were refused for its length would look like a lost server.
+    ("grpc.max_metadata_size", 400 * 1024 * 1024),
+    ("grpc.absolute_max_metadata_size", 400 * 1024 * 1024),
     # Only loopback is ever dialled, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
 ]
+_LONGEST_MESSAGE: Final = 10_000
 _QUALIFIED_ERROR: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)(?=:|$)")
 
 
@@ -157,6 +161,8 @@ class DynamicProvider:
             urn=urn, properties=_plain(bounded), timeout=timeout, name=name_of(urn), type=type_of(urn)
         )
         response = self._call("Create", request)
+        if not response.id:
+            raise ProviderError("its provider made it without an id: nobody could read, change or delete it")
         return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
@@ -231,7 +237,7 @@ class DynamicProvider:
             message = last_line(error.details() or str(error.code()))
             if error.code() is grpc.StatusCode.UNKNOWN:
                 # The server ran the provider's code, which raised.
-                raise ProviderError(message) from None
+                raise ProviderError(_shortened(_explained(message, error.details() or ""))) from None
             raise OutcomeUnknown(f"the dynamic provider's server was lost: {message}") from None
 
     def _configure(self, stub: Any) -> None:
@@ -247,6 +253,17 @@ class DynamicProvider:
                 **self._identity,
             )
         )
+
+
+def _explained(message: str, traceback: str) -> str:
+    """The message; with advice where the class that manages the resource is not where it was pickled from."""
+    if "in deserialize" not in traceback or not message.startswith(("ModuleNotFoundError", "AttributeError")):
+        return message
+    return f"{message}; the program's folder no longer has the class that manages it: bring it back until it is deleted"
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}… (cut)"
 
 
 def last_line(traceback: str) -> str:

@@ -30,6 +30,10 @@ class Boxes(ResourceProvider):
         return DiffResult(changes=bool(changed), replaces=[k for k in changed if k == "kind"])
 
     def create(self, props):
+        if props.get("kind") == "wordy":
+            raise ValueError("x" * 1_000_000)
+        if props.get("kind") == "nameless":
+            return CreateResult(None, props)
         id = f"{props['name']}-{props.get('kind')}"
         (OBJECTS / id).write_text(json.dumps({k: v for k, v in props.items() if not k.startswith("__")}))
         return CreateResult(id, {**props, "address": f"address of {id}"})
@@ -61,6 +65,17 @@ class Boxes:
         self.Box = make
         self.folder: Path = stack.directory / "objects"
         self.folder.mkdir()
+        self.server = self._start()
+
+    def restart(self) -> None:
+        """Another server, as for another run."""
+        self.server.close()
+        self.server = self._start()
+
+    def _start(self) -> DynamicServer:
+        server = DynamicServer(self.stack.directory, "test", lambda _line: None)
+        self.stack.factories[PACKAGE] = lambda r: DynamicProvider(server, r.inputs, r.urn, str(r.id))
+        return server
 
     @property
     def objects(self) -> dict[str, Any]:
@@ -73,10 +88,9 @@ def boxes(stack: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Boxes]:
     module = f"{MODULE}_{abs(hash(stack.directory))}"
     (stack.directory / f"{module}.py").write_text(PROVIDER)
     monkeypatch.syspath_prepend(str(stack.directory))
-    server = DynamicServer(stack.directory, "test", lambda _line: None)
-    stack.factories[PACKAGE] = lambda r: DynamicProvider(server, r.inputs, r.urn, str(r.id))
-    yield Boxes(stack, importlib.import_module(module).Box)
-    server.close()
+    boxes = Boxes(stack, importlib.import_module(module).Box)
+    yield boxes
+    boxes.server.close()
 
 
 def test_a_renamed_dynamic_resource_is_the_same(boxes: Boxes) -> None:
@@ -95,6 +109,34 @@ def test_a_dynamic_resource_cannot_be_imported_and_that_is_said(boxes: Boxes) ->
         outcome = run(lambda: boxes.Box("box", ResourceOptions(import_="there")))
         assert not outcome.ok and "a dynamic resource cannot be imported" in outcome.errors[0]
     assert boxes.objects == {}
+
+
+def test_an_error_may_be_long(boxes: Boxes) -> None:
+    outcome = boxes.stack.up(lambda: boxes.Box("box", kind="wordy"))
+
+    assert outcome.errors[0].startswith("ValueError: xxx") and len(outcome.errors[0]) < 11_000
+    assert boxes.stack.up(lambda: None).ok, "and nothing is left undecided"
+
+
+def test_what_is_made_without_an_id_is_an_error(boxes: Boxes) -> None:
+    outcome = boxes.stack.up(lambda: boxes.Box("box", kind="nameless"))
+
+    assert not outcome.ok and "without an id" in outcome.errors[0]
+    assert "box" not in boxes.stack.resources()
+
+
+def test_without_the_class_that_manages_it_nothing_is_deleted_and_that_is_said(boxes: Boxes) -> None:
+    boxes.stack.up(lambda: boxes.Box("box", size=1))
+    (module,) = boxes.stack.directory.glob(f"{MODULE}*.py")
+    away = module.rename(module.with_suffix(".away"))
+    boxes.restart()
+
+    outcome = boxes.stack.destroy()
+    assert not outcome.ok and "no longer has the class that manages it" in outcome.errors[0]
+
+    away.rename(module)
+    boxes.restart()
+    assert boxes.stack.destroy().ok and boxes.objects == {}
 
 
 def test_a_dynamic_resource_can_be_read(boxes: Boxes) -> None:
