@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final
 from local.engine import cli_stack
 from local.engine.cli_request import which_stack
 from local.engine.display.choice import add_choices
-from local.engine.operations import default_parallel, load_policy_config
+from local.engine.operations import default_parallel
 from local.engine.steps.targets import Targets
 
 _HELP: Final = {
@@ -75,8 +76,15 @@ def packs_of(parsed: argparse.Namespace) -> list[tuple[Path, Mapping[str, Any] |
     if files and len(files) != len(packs):
         raise ValueError(f"{len(files)} --policy-pack-config for {len(packs)} --policy-pack: the numbers must match")
     configs: list[Mapping[str, Any] | None]
-    configs = [load_policy_config(f) for f in files] if files else [None for _ in packs]
+    configs = [_pack_config(f) for f in files] if files else [None for _ in packs]
     return list(zip(packs, configs, strict=True))
+
+
+def _pack_config(path: Path) -> dict[str, Any]:
+    data = json.loads(path.read_text())
+    if not isinstance(data, dict):
+        raise ValueError(f"{path} must hold a JSON object")
+    return data
 
 
 def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:

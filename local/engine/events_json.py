@@ -48,8 +48,9 @@ class JsonLines:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        self._write(_body(event, self._steps))
-        self._steps += isinstance(event, StepDone)
+        with self._lock:
+            self._write(_body(event, self._steps))
+            self._steps += isinstance(event, StepDone)
 
     def checking(self, event: Event) -> None:
         """Take an event of the preview that makes sure before an `up`: nothing is told of it."""
@@ -58,13 +59,13 @@ class JsonLines:
         """Nothing more comes."""
         if failure:
             self(Diagnostic("error", failure))
-        self._write({"cancelEvent": {}})
+        with self._lock:
+            self._write({"cancelEvent": {}})
 
     def _write(self, body: Json) -> None:
-        with self._lock:
-            event = {"sequence": self._sequence, "timestamp": int(time.time())} | body
-            self._sequence += 1
-            self._out.write(json.dumps(event) + "\n")
+        event = {"sequence": self._sequence, "timestamp": int(time.time())} | body
+        self._sequence += 1
+        self._out.write(json.dumps(event) + "\n")
 
 
 def _body(event: Event, steps: int) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -260,11 +259,3 @@ def _starts(
 
 def _line(emit: Sink, line: str) -> None:
     emit(Diagnostic("info", line))
-
-
-def load_policy_config(path: Path) -> dict[str, Any]:
-    """A --policy-pack-config file. Raises ValueError."""
-    data = json.loads(path.read_text())
-    if not isinstance(data, dict):
-        raise ValueError(f"{path} must hold a JSON object")
-    return data
