@@ -62,7 +62,8 @@ class LoadBalancerService(pulumi.ComponentResource):
     """A Service named as the component, ready once its load balancer has an address.
 
     Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
-    For the same reason it never has a `deleted_with`: that would skip its deletion and leak the load balancer.
+    For the same reason it never has a `deleted_with`, nor may its parent have one, which it would inherit: that would
+    skip its deletion and leak the load balancer.
     `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
     Beside `address` it has `ports`, where the load balancer listens.
     """

@@ -28,6 +28,16 @@ def test_every_module_of_the_components_is_in_the_wheel(library: Path) -> None:
     assert modules(library / "pulumi_cloud_controller") == modules(ROOT / "components")
 
 
+def test_the_two_wheels_ask_for_each_other_in_the_version_that_they_were_built_in(library: Path) -> None:
+    def metadata(package: str) -> str:
+        [folder] = library.glob(f"{package}-*.dist-info")
+        return (folder / "METADATA").read_text()
+
+    [version] = [line.split()[1] for line in metadata("cloud_controller").splitlines() if line.startswith("Version:")]
+    assert f"Requires-Dist: cloud-controller[components]=={version}\n" in metadata("pulumi_cloud_controller")
+    assert f"\nVersion: {version}\n" in metadata("pulumi_cloud_controller")
+
+
 def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:
     told = run_example(
         library, tmp_path / "state", {"secure": "v1:of:nobody"}, "preview", "--placeholder-secrets", "--json"
