@@ -51,8 +51,10 @@ class PulumiCli:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DIY_BACKEND_GZIP": "false",  # stack_state.py reads what it writes
         }
-        if not {PASSPHRASE_VARIABLE, f"{PASSPHRASE_VARIABLE}_FILE"} & set(inherited):
-            own[f"{PASSPHRASE_VARIABLE}_FILE"] = str(self.stack_dir / PASSPHRASE_FILE)
+        if PASSPHRASE_VARIABLE not in inherited:
+            named = inherited.get(f"{PASSPHRASE_VARIABLE}_FILE")
+            # Absolute: the CLI looks for it from `--cwd`.
+            own[f"{PASSPHRASE_VARIABLE}_FILE"] = str(Path(named or self.stack_dir / PASSPHRASE_FILE).absolute())
         return {**inherited, **own}
 
     def init(self) -> list[str]:

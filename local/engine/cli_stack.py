@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -54,6 +55,9 @@ def _export(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
         out.write(text)
     else:
         with os.fdopen(os.open(parsed.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            if parsed.show_secrets and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                # What was there before may have been for everybody to read.
+                os.fchmod(file.fileno(), 0o600)
             file.write(text)
     return OK
 

@@ -92,10 +92,16 @@ def test_backend_and_passphrase_are_the_stacks_and_this_python_comes_first(cli: 
     assert environment["KEPT"] == "yes"
 
 
-@pytest.mark.parametrize("given", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"])
-def test_a_passphrase_that_the_user_gives_is_the_one(cli: PulumiCli, given: str) -> None:
-    environment = cli.environment({given: "mine"})
-    assert {name: value for name, value in environment.items() if "PASSPHRASE" in name} == {given: "mine"}
+def test_a_passphrase_that_the_user_gives_is_the_one(cli: PulumiCli, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def given(**variables: str) -> dict[str, str]:
+        environment = cli.environment(variables)
+        return {name: value for name, value in environment.items() if "PASSPHRASE" in name}
+
+    assert given(PULUMI_CONFIG_PASSPHRASE="") == {"PULUMI_CONFIG_PASSPHRASE": ""}
+    # The CLI works in another folder than the user stands in.
+    assert given(PULUMI_CONFIG_PASSPHRASE_FILE="mine") == {"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "mine")}
 
 
 def test_a_run_makes_the_stack_then_does_what_is_asked(cli: PulumiCli, stand_in: StandIn) -> None:

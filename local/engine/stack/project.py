@@ -94,8 +94,11 @@ def load_project(directory: Path) -> Project:
     runtime_name = runtime.get("name") if isinstance(runtime, dict) else runtime
     if runtime_name != "python":
         raise ProjectError(f"{path}: runtime is {runtime_name!r}; this engine runs `python` programs only")
+    config = data.get("config") or {}
+    if not isinstance(config, dict):
+        raise ProjectError(f"{path}: `config` must be a map of keys to their types")
     schema = {}
-    for key, entry in (data.get("config") or {}).items():
+    for key, entry in config.items():
         full = _qualify(key, name)
         schema[full] = _schema_key(path, full, entry)
     main = directory / str(data.get("main") or ".")
@@ -131,7 +134,7 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
         value, secret = _decrypt(raw, crypter)
         schema = project.schema.get(key)
         if schema is not None and value != PLACEHOLDER:
-            value = _typed(path, schema, value, secret=secret)
+            value = _typed(path, schema, value, secret=secret or schema.secret)
         values[key] = _text(value)
         if secret or (schema is not None and schema.secret):
             secret_keys.add(key)
@@ -146,9 +149,18 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
     return Config(values, frozenset(secret_keys))
 
 
+class _Loader(yaml.SafeLoader):
+    """Dates are texts: config goes to the program as text or JSON, which has no dates."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the base class's own attribute
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text())
+        data = yaml.load(path.read_text(), _Loader)
     except FileNotFoundError as error:
         raise ProjectError(f"{path} does not exist") from error
     except yaml.YAMLError as error:
@@ -171,9 +183,12 @@ def _schema_key(path: Path, key: str, entry: Any) -> ConfigKey:
     if type_name not in _TYPES:
         raise ProjectError(f"{path}: config {key} has type {type_name!r}; allowed: {', '.join(_TYPES)}")
     items = entry.get("items") or {}
-    schema = ConfigKey(key, type_name, default, bool(entry.get("secret")), str(items.get("type", "")))
+    item_type = str(items.get("type", "")) if isinstance(items, dict) else str(items)
+    if item_type and item_type not in _TYPES:
+        raise ProjectError(f"{path}: config {key} has items of type {item_type!r}; allowed: {', '.join(_TYPES)}")
+    schema = ConfigKey(key, type_name, default, bool(entry.get("secret")), item_type)
     if default is not None:
-        _typed(path, schema, default, secret=False)
+        _typed(path, schema, default, secret=schema.secret)
     return schema
 
 

@@ -62,9 +62,9 @@ def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
     try:
         proof = _decrypt(AESGCM(key), salt.split(":", 2)[2])
     except SecretsError as error:
-        raise SecretsError("the passphrase does not fit the stack's encryptionsalt") from error
+        raise SecretsError("the passphrase does not fit the salt") from error
     if proof != PROOF:
-        raise SecretsError("the passphrase does not fit the stack's encryptionsalt")
+        raise SecretsError("the passphrase does not fit the salt")
     return PassphraseCrypter(key, salt)
 
 

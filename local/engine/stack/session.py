@@ -103,7 +103,13 @@ def open_session(request: Request, *, writable: bool) -> Session:
     for each in salts:
         # Where the stack file and the state have salts of their own, both keys at once.
         derive_ahead(passphrase, each)
-    opened: dict[str, Crypter] = {each: open_crypter(passphrase, each) for each in salts}
+    opened: dict[str, Crypter] = {}
+    for each in salts:
+        try:
+            opened[each] = open_crypter(passphrase, each)
+        except SecretsError as error:
+            place = directory / STATE_FILE if each == state_salt else stack_file.path
+            raise SecretsError(f"{place}: {error}") from error
     salt = state_salt or stack_file.salt
     unsalted = _Unsalted(stack_file.path)
     if not salt and writable:

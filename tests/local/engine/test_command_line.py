@@ -254,7 +254,7 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
     assert project.run("preview")[0] == 1
-    assert "does not fit" in capsys.readouterr().err
+    assert "Pulumi.dev.yaml: the passphrase does not fit" in capsys.readouterr().err
 
 
 @pytest.mark.engine

@@ -49,6 +49,19 @@ def test_secure_values_and_those_the_schema_calls_secret_are_secret(tmp_path: Pa
     assert config.as_properties("shop")["cloud"] == Secret("hunter2")
 
 
+def test_an_error_about_a_secret_key_does_not_show_what_stands_there_in_plain(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=r"shop:token is \[secret\], but must be of type string"):
+        config_of(tmp_path, {"shop:cloud": "c", "shop:token": ["hunter2"]})
+
+
+def test_a_date_is_the_text_that_stands_there(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {shop:day: 2026-01-02, shop:deep: {day: 2026-01-02}}\n")
+    project = load_project(tmp_path)
+    values = resolve(project, load_stack_file(project, "dev"), None).values
+    assert values == {"shop:day": "2026-01-02", "shop:deep": '{"day":"2026-01-02"}'}
+
+
 def test_without_a_passphrase_secrets_are_placeholders(tmp_path: Path) -> None:
     config = config_of(tmp_path, {"shop:cloud": "c", "shop:token": {"secure": "v1:not:readable"}}, secrets=False)
     assert config.values["shop:token"] == PLACEHOLDER and "shop:token" in config.secret_keys
@@ -102,6 +115,8 @@ def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:
         ("name: x\nruntime: nodejs\n", "'nodejs'"),
         ("name: [\n", "not YAML"),
         ("name: x\nruntime: python\nconfig: {a: {type: float}}\n", "'float'"),
+        ("name: x\nruntime: python\nconfig: {a: {type: array, items: {type: float}}}\n", "items of type 'float'"),
+        ("name: x\nruntime: python\nconfig: [a]\n", "`config` must be a map"),
     ],
 )
 def test_a_broken_project_file_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -337,6 +337,17 @@ def call(stack: Any, *arguments: str) -> tuple[int, str]:
     return main(["stack", *arguments, *where], out), out.getvalue()
 
 
+def test_an_export_with_its_secrets_is_for_its_user_alone_whatever_was_there_before(stack: Any, kit: Any) -> None:
+    stack.up(program(kit))
+    file = stack.directory / "export.json"
+    file.write_text("")
+    file.chmod(0o644)
+
+    assert call(stack, "export", "--file", str(file), "--show-secrets")[0] == 0
+
+    assert "hidden-size" in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_command_line_exports_to_a_file_or_standard_output_and_imports_from_either(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
