@@ -11,10 +11,8 @@ light. The cloud's credentials come from the stack's config (`configure`), the c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import pulumi
@@ -31,6 +29,7 @@ from pulumi.dynamic import (
 )
 from pulumi.output import UNKNOWN, Unknown
 
+from .inputs import is_cidr
 from .placeholder import PlaceholderSecrets
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
         return failures
     if news["cloud"] not in _ACCESS:
         refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(sorted(_ACCESS))}")
-    if not _has_unknown(news["cluster_cidr"]) and not _is_cidr(news["cluster_cidr"]):
+    if not _has_unknown(news["cluster_cidr"]) and not is_cidr(news["cluster_cidr"]):
         refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
     if not news["deadline"] > 0:
         refuse("deadline", f"{news['deadline']!r}; allowed: seconds, more than 0")
@@ -241,13 +240,6 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
         if name in names[:index]:
             refuse(f"machines[{index}].name", f"{name!r} is declared twice; allowed: unique names")
     return failures
-
-
-def _is_cidr(value: Any) -> bool:
-    try:
-        return bool(re.fullmatch(r"[0-9.]+/[0-9]+", str(value))) and bool(IPv4Network(value))
-    except ValueError:
-        return False
 
 
 def _target(news: Properties, olds: Properties) -> Target:
