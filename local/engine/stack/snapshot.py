@@ -80,16 +80,23 @@ def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
         by_urn.setdefault(item.urn, []).append(item)
     done: dict[tuple[str, str], ResourceState] = {}
     visiting: set[tuple[str, str]] = set()
-
-    def visit(item: ResourceState) -> None:
-        if item.key in done or item.key in visiting:
-            return
-        visiting.add(item.key)
-        for urn in sorted(item.requires()):
-            for needed in by_urn.get(urn, ()):
-                visit(needed)
-        done[item.key] = item
-
     for item in items:
-        visit(item)
+        if item.key in visiting:
+            continue
+        # Not recursive: what needs what may be a longer chain than Python's stack is deep.
+        path = [(item, iter(_needed(item, by_urn)))]
+        visiting.add(item.key)
+        while path:
+            current, needed = path[-1]
+            first = next((n for n in needed if n.key not in done and n.key not in visiting), None)
+            if first is not None:
+                visiting.add(first.key)
+                path.append((first, iter(_needed(first, by_urn))))
+            else:
+                path.pop()
+                done[current.key] = current
     return list(done.values())
+
+
+def _needed(item: ResourceState, by_urn: dict[str, list[ResourceState]]) -> list[ResourceState]:
+    return [needed for urn in sorted(item.requires()) for needed in by_urn.get(urn, ())]

@@ -140,3 +140,13 @@ def test_the_state_before_stands_beside_it(tmp_path: Path) -> None:
 
     assert (tmp_path / BACKUP_FILE).read_bytes() == before
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_each_stands_after_what_it_needs_however_long_the_chain_is(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    names = [f"{n:04}" for n in range(3000)]
+    for name, needed in zip(names, [*names[1:], ""], strict=True):
+        store.put(thing(name, dependencies=(thing(needed).urn,) if needed else ()))
+    store.compact()
+
+    assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == names[::-1]
