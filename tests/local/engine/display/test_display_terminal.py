@@ -28,6 +28,7 @@ from local.engine.display.terminal import Terminal, width_of
 from local.engine.display.text import line
 from local.engine.events import Diagnostic, Prelude, StepDone, StepStarted
 from tests.local.engine.shown_events import creating, summary
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[4]
 
@@ -220,7 +221,7 @@ def test_drawing_does_not_keep_a_large_run_waiting(wide: Emulated) -> None:
     assert shown.count("node-") == 1000 and frames < 500, "many events are one drawing"
 
 
-class NoTerminal(io.StringIO):
+class SaysItIsATerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -237,7 +238,7 @@ class NoTerminal(io.StringIO):
     ],
 )
 def test_a_terminal_that_can_be_drawn_on_gets_the_tree(environment: dict[str, str], expected: type) -> None:
-    assert isinstance(open_display(Choice(ROOT), NoTerminal(), environment), expected)
+    assert isinstance(open_display(Choice(ROOT), SaysItIsATerminal(), environment), expected)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +268,10 @@ class Group(pulumi.ComponentResource):
 for number in range(12):
     Group(f"member-{number}", pulumi.ResourceOptions(parent=Group(f"group-{number}")))
 pulumi.export("token", pulumi.Output.secret("hunter2"))
+"""
+ASLEEP = """
+open("asleep", "w").close()
+time.sleep(600)
 """
 
 
@@ -319,8 +324,9 @@ def test_a_real_preview_on_a_terminal_of_any_size(project: Path, columns: int, l
 
 @pytest.mark.engine
 def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> None:
-    (project / "__main__.py").write_text(PROGRAM + "\ntime.sleep(600)\n")
+    (project / "__main__.py").write_text(PROGRAM + ASLEEP)
     process = on_a_terminal(wide, engine(project, "preview"))
+    eventually((project / "asleep").exists, "the program runs")
     wide.wait_for("Resources: none yet")
     assert wide.screen.cursor.hidden
     # The first lets what runs finish, and this program never does.
@@ -334,8 +340,9 @@ def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> No
 
 @pytest.mark.engine
 def test_sigterm_is_a_first_ctrl_c_however_often_it_comes(project: Path, wide: Emulated) -> None:
-    (project / "__main__.py").write_text(PROGRAM + "\ntime.sleep(600)\n")
+    (project / "__main__.py").write_text(PROGRAM + ASLEEP)
     process = on_a_terminal(wide, engine(project, "preview"))
+    eventually((project / "asleep").exists, "the program runs")
     wide.wait_for("Resources: none yet")
     process.send_signal(signal.SIGTERM)
     wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
@@ -351,8 +358,9 @@ def test_sigterm_is_a_first_ctrl_c_however_often_it_comes(project: Path, wide: E
 def test_a_suspended_run_lends_the_terminal_to_the_shell_and_goes_on_below_what_that_wrote(
     project: Path, wide: Emulated
 ) -> None:
-    (project / "__main__.py").write_text(PROGRAM + "\ntime.sleep(600)\n")
+    (project / "__main__.py").write_text(PROGRAM + ASLEEP)
     process = on_a_terminal(wide, engine(project, "preview"))
+    eventually((project / "asleep").exists, "the program runs")
     wide.wait_for("Resources: none yet")
     process.send_signal(signal.SIGTSTP)
     _, status = os.waitpid(process.pid, os.WUNTRACED)

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from local.engine.program.runner import run_in_subprocess
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
 
@@ -174,20 +174,11 @@ File("two", ResourceOptions(depends_on=[one]))
     output = project.directory / "output"
     with output.open("wb") as file:
         process = subprocess.Popen(project.command, stdout=file, stderr=file, start_new_session=True)
-    until(lambda: project.log == ["waiting"])
+    eventually(lambda: project.log == ["waiting"], "the hook waits")
     process.send_signal(signal.SIGINT)
-    until(lambda: "interrupted" in output.read_text())
+    eventually(lambda: "interrupted" in output.read_text(), "it says that it was interrupted")
     (project.directory / "go").touch()
 
     assert process.wait(60) == 1
     assert project.log == ["waiting", "create one"]
     assert [r["id"] for r in project.resources()] == ["one"]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("did not happen within 60 s")

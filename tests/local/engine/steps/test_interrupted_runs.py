@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from pulumi import ResourceOptions
 
 from local.engine.stack.lock import LockedError, StackLock
 from tests.local.engine.killable_stack import Killed
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
 
@@ -300,8 +300,9 @@ class Files:
         """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
         with self.events.open("wb") as events:
             process = subprocess.Popen([*self.command, "--json"], stdout=events, start_new_session=True)
-        until(lambda: {p.name for p in (self.directory / "objects").iterdir()} == {"quick", "slow"})
-        until(lambda: '"id":"quick"' in self.journal.read_text())
+        objects = self.directory / "objects"
+        eventually(lambda: {p.name for p in objects.glob("*")} == {"quick", "slow"}, "both are being made")
+        eventually(lambda: self.journal.exists() and '"id":"quick"' in self.journal.read_text(), "one is written down")
         return process
 
 
@@ -313,7 +314,7 @@ def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> 
     )
     process = files.start()
     process.send_signal(signal.SIGINT)
-    until(lambda: "interrupted" in files.events.read_text())
+    eventually(lambda: "interrupted" in files.events.read_text(), "it says that it was interrupted")
     (tmp_path / "go").touch()
 
     assert process.wait(60) == 1
@@ -328,7 +329,10 @@ def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -
     servers = psutil.Process(first.pid).children(recursive=True)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    until(lambda: not any(s.is_running() and s.status() != psutil.STATUS_ZOMBIE for s in servers))
+    eventually(
+        lambda: not any(s.is_running() and s.status() != psutil.STATUS_ZOMBIE for s in servers),
+        "its servers end with it",
+    )
 
     (tmp_path / "go").touch()
     second = subprocess.run(files.command, capture_output=True, text=True, check=False)
@@ -339,18 +343,6 @@ def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -
     deployment = files.deployment()
     assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
     assert "pending_operations" not in deployment and not files.journal.exists()
-
-
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            if condition():
-                return
-        except FileNotFoundError:
-            pass
-        time.sleep(0.02)
-    raise AssertionError("did not happen within 60 s")
 
 
 def test_what_a_run_resolved_stays_resolved_when_that_run_is_killed_too(stack: Any, kit: Any) -> None:
