@@ -65,8 +65,7 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     if not detailed and diff.changed is not False:
         detailed = differences(old.inputs, new.inputs)
         if diff.diffs:
-            wanted = [paths.parse(p) for p in diff.diffs]
-            detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
+            detailed = limited_to(detailed, diff.diffs)
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
     wished = _forced(detailed if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
@@ -133,6 +132,12 @@ def differences(old: Value, new: Value) -> dict[str, PropertyDiff]:
     found: dict[str, PropertyDiff] = {}
     _compare(_public(old), _public(new), (), found)
     return found
+
+
+def limited_to(detailed: Mapping[str, PropertyDiff], patterns: Iterable[str]) -> dict[str, PropertyDiff]:
+    """The differences at or under one of these paths, and of what holds one."""
+    wanted = [paths.parse(p) for p in patterns]
+    return {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
 
 
 def _public(values: Value) -> Value:

@@ -6,12 +6,11 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import replace
 
-from local.engine import paths
 from local.engine.events import StepInfo
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
 from local.engine.steps.parallel import Work, run_all
-from local.engine.steps.planner import Op, differences, is_hidden
+from local.engine.steps.planner import Op, differences, is_hidden, limited_to
 from local.engine.steps.run import Reported, Run, info_of
 from local.engine.urn import is_provider
 from local.engine.values import PropertyMap
@@ -119,9 +118,8 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
     detailed = differences(old.outputs, new.outputs)
     if diff.changed is False or (diff.changed is None and new.inputs == old.inputs and not detailed):
         return info_of(Op.SAME, old=old, new=new)
-    wanted = [paths.parse(p) for p in diff.detailed]
-    if wanted:
-        detailed = {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
+    if diff.detailed:
+        detailed = limited_to(detailed, diff.detailed)
     return StepInfo(Op.UPDATE, old.urn, old.type, old, new, detailed=detailed, hidden=is_hidden(old))
 
 

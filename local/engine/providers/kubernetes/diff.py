@@ -70,7 +70,7 @@ def diff_inputs(
     replaces = []
     for text, change in differences(olds, news).items():
         path = paths.parse(text)
-        if any(len(skip) <= len(path) and paths.covers(skip, path) for skip in skipped):
+        if any(paths.holds(skip, path) for skip in skipped):
             continue
         if _hits(forced, path) and not _hits(in_place, path):
             replaces.append(text)
