@@ -174,30 +174,24 @@ def _load(directory: Path, crypter: Crypter) -> tuple[Snapshot, str]:
     path = journal = directory / JOURNAL_FILE
     try:
         # The journal first: a run that ends meanwhile folds it into the state, which by its digest is seen then.
-        continued, *told = [*entries(journal)] or [{"op": "continues", "state": None}]
+        first, *told = [*entries(journal)] or [None]
         path = directory / STATE_FILE
         text = _bytes(path)
         snapshot = snapshot_of(deployment_of(json.loads(text)), crypter) if text else Snapshot()
         path = journal
-        if continued["op"] != "continues":
+        if first is not None and first["op"] != "continues":
             raise ValueError("it does not say which state it continues")
-        if told and _continues(continued["state"], text, directory):
+        if told and first["state"] == _digest(text):
             for entry in told:
                 _replay(snapshot, entry, crypter)
+        elif told and first["state"] != _digest(_bytes(directory / BACKUP_FILE)):
+            if next(entries(journal), None) != first:
+                # Whole runs went by between the two reads.
+                return _load(directory, crypter)
+            raise ValueError(f"it continues another state than {STATE_FILE}; put that one back, or `stack import` one")
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StateError(f"{path} is not a state that this engine can read: {type(error).__name__}: {error}") from error
     return snapshot, _digest(text)
-
-
-def _continues(digest: Json, text: bytes, directory: Path) -> bool:
-    """Whether a journal goes on from the state of that text; False if the state tells what it tells already."""
-    if digest == _digest(text):
-        return True
-    if digest == _digest(_bytes(directory / BACKUP_FILE)):
-        return False
-    raise ValueError(
-        f"it continues another state than the {STATE_FILE} beside it; put that one back, or `stack import` one"
-    )
 
 
 def _bytes(path: Path) -> bytes:

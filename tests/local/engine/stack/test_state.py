@@ -73,23 +73,26 @@ def test_what_comes_after_such_a_journal_counts(tmp_path: Path, monkeypatch: pyt
     assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == ["a", "b"]
 
 
-def test_a_run_that_folds_its_journal_while_another_reads_is_seen_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("runs", [1, 3])
+def test_runs_that_fold_their_journals_while_another_reads_are_seen_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
 ) -> None:
     writer = opened(tmp_path)
     writer.compact()
-    writer.put(thing("a", id="1"))
+    writer.put(thing("a", id="0"))
     read, paths = Path.read_bytes, []
 
     def reading(path: Path) -> bytes:
         data = read(path)
         paths.append(path.name)
         if len(paths) == 1:
-            writer.compact()
+            for run in range(runs):
+                writer.put(thing("a", id=str(run)))
+                writer.compact()
         return data
 
     monkeypatch.setattr(Path, "read_bytes", reading)
-    assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == ["a"]
+    assert [r.id for r in opened(tmp_path, writable=False).snapshot.all()] == [str(runs - 1)]
     assert len(paths) > 1
 
 
