@@ -17,10 +17,7 @@ from local.engine.providers.provider import ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending, reading
 from local.engine.steps.deletion import delete_all, targeted
-from local.engine.steps.planner import (
-    Op,
-    ProtectedError,
-)
+from local.engine.steps.planner import Op, ProtectedError
 from local.engine.steps.provider_instances import ProviderInstances
 from local.engine.steps.registration import Steps
 from local.engine.steps.renaming import Renaming

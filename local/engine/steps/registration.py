@@ -12,7 +12,7 @@ from local.engine.program.hooks import Operation
 from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import apply, importing, pending
-from local.engine.steps.planner import Decision, Op, decide, is_hidden
+from local.engine.steps.planner import Decision, Op, ProtectedError, decide, is_hidden
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Reported, Run, StackError, info_of
 from local.engine.values import PropertyMap
@@ -183,7 +183,14 @@ class Steps:
             forced.append("id")
         if self._replacement.replaced & {*goal.replace_with}:
             forced.append("replaceWith")
-        return decide(old, goal, diff, forced)
+        try:
+            return decide(old, goal, diff, forced)
+        except ProtectedError as error:
+            if not self._run.dry_run:
+                raise
+            # A preview shows what it is that would replace it, and what else there would be to do.
+            self._run.fail(str(error), goal.urn)
+            return decide(replace(old, protect=False), goal, diff, forced)
 
     def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
         old = self._olds[goal.urn]

@@ -150,6 +150,22 @@ def test_protected_resources_are_neither_deleted_nor_replaced(stack: Any, kit: A
     assert stack.cloud.asked("delete") == []
 
 
+def test_a_preview_shows_what_would_replace_a_protected_resource_and_goes_on(stack: Any, kit: Any) -> None:
+    def program(kind: str) -> Callable[[], None]:
+        def run() -> None:
+            kept = kit.Thing("kept", ResourceOptions(protect=True), kind=kind)
+            kit.Thing("user", net=kept.address)
+
+        return run
+
+    stack.up(program("a"))
+
+    outcome = stack.preview(program("b"))
+
+    assert not outcome.ok and len(outcome.errors) == 1 and "(because of kind) but is protected" in outcome.errors[0]
+    assert outcome.counts == {"same": 1, "replace": 1, "update": 1}
+
+
 def test_deleted_with_spares_the_call_only_if_the_other_goes_too(stack: Any, kit: Any) -> None:
     def program() -> None:
         cluster = kit.Thing("cluster")
