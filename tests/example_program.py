@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from local.engine.stack.secrets import new_crypter
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "load-balancer-service"
 
@@ -23,15 +25,22 @@ def unpack_wheels(directory: Path) -> Path:
     return directory / "library"
 
 
-def run_example(library: Path, state: Path, kubeconfig: object, *command: str) -> str:
+PASSPHRASE = "of-the-example"
+
+
+def run_example(library: Path, state: Path, kubeconfig: str, *command: str) -> str:
     """Run the example's stack `dev` in a state folder of its own; what the engine prints. Fails where that fails."""
     state.mkdir(exist_ok=True)
     stack_file = state / "Pulumi.dev.yaml"
-    stack_file.write_text(yaml.safe_dump({"config": {"load-balancer-service:kubeconfig": kubeconfig}}))
+    if not stack_file.exists():
+        crypter = new_crypter(PASSPHRASE)
+        secret = {"secure": crypter.encrypt(kubeconfig)}
+        config = {"load-balancer-service:kubeconfig": secret}
+        stack_file.write_text(yaml.safe_dump({"encryptionsalt": crypter.salt, "config": config}))
     where = ["--cwd", str(EXAMPLE), "--stack", "dev", "--state", str(state), "--config-file", str(stack_file)]
     done = subprocess.run(
         [sys.executable, "-m", "local.engine", *command, *where],
-        env={**os.environ, "PYTHONPATH": f"{library}:{ROOT}"},
+        env={**os.environ, "PYTHONPATH": f"{library}:{ROOT}", "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE},
         cwd=state,
         capture_output=True,
         text=True,

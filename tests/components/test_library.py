@@ -39,9 +39,7 @@ def test_the_two_wheels_ask_for_each_other_in_the_version_that_they_were_built_i
 
 
 def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:
-    told = run_example(
-        library, tmp_path / "state", {"secure": "v1:of:nobody"}, "preview", "--placeholder-secrets", "--json"
-    )
+    told = run_example(library, tmp_path / "state", "nobody's", "preview", "--placeholder-secrets", "--json")
 
     events = [json.loads(line) for line in told.splitlines()]
     steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from local.engine.stack.secrets import open_crypter
 from tests.e2e.local_stack import ROOT, LocalStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -27,10 +28,17 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
 
 
 def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
-    """`up` with the stack's copy changed by `edit`; the exit code and all that was printed."""
+    """`up` with the stack's copy changed by `edit`; the exit code and all that was printed.
+
+    What it says of mycloudToken is encrypted as `pulumi config set --secret` does it: `{"encrypt": TEXT}`.
+    """
     folder = stack.state / "stacks" / "local"
     settings = yaml.safe_load((folder / "Pulumi.local.yaml").read_text())
     edit(settings["config"])
+    token = settings["config"]["cloud-controller:mycloudToken"]
+    if "encrypt" in token:
+        crypter = open_crypter((folder / "passphrase").read_text().strip(), settings["encryptionsalt"])
+        settings["config"]["cloud-controller:mycloudToken"] = {"secure": crypter.encrypt(token["encrypt"])}
     changed = tmp_path / "Pulumi.local.yaml"
     changed.write_text(yaml.safe_dump(settings))
     done = subprocess.run(
@@ -73,7 +81,8 @@ def unknown_zone(config: Settings) -> None:
         pytest.param(misspelt_key_of_a_pool, ["zoness", "zones"], id="a misspelt key of a pool"),
         pytest.param(count_of_workers_is_text, ["count", "many"], id="a count that is no number"),
         pytest.param(unknown_zone, ["zone-x", "zone-a"], id="a zone that the cloud has not"),
-        pytest.param(set_key("mycloudToken", "wrong"), ["token"], id="a wrong token"),
+        pytest.param(set_key("mycloudToken", "plain"), ["mycloudToken must be encrypted"], id="a token in plain text"),
+        pytest.param(set_key("mycloudToken", {"encrypt": "wrong"}), ["token"], id="a wrong token"),
         pytest.param(
             set_key("mycloud", {"endpoint": "http://127.0.0.1:9"}),
             ["http://127.0.0.1:9"],

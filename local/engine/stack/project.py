@@ -133,10 +133,12 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
     for key, raw in stack_file.config.items():
         value, secret = _decrypt(raw, crypter)
         schema = project.schema.get(key)
+        if schema is not None and schema.secret and not secret:
+            raise ProjectError(f"{path}: {key} must be encrypted, for it is secret: pulumi config set --secret {key}")
         if schema is not None and value != PLACEHOLDER:
             value = _typed(path, schema, value, secret=secret or schema.secret)
         values[key] = _text(value)
-        if secret or (schema is not None and schema.secret):
+        if secret:
             secret_keys.add(key)
     for key, schema in project.schema.items():
         if key in values:
