@@ -2,8 +2,8 @@
 
 The providers' creates are idempotent (a token, a name or server-side apply tells a repeated one), so an interrupted
 create is done again with the very inputs it was begun with: it finds what it made, or makes it. An interrupted delete
-is done again too: gone already is a success. After an interrupted update the old state still stands, and the next
-comparison finds what is to be done.
+is done again too: gone already is a success. After an interrupted update the old state still stands, but nobody knows
+how much of it is still true: so the next `up` updates it, whatever the program wants by then.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from local.engine.steps.deletion import delete_one
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError, info_of
 
+HALF_DONE = "an update of it was interrupted"
+"""Why a resource is not as its state says."""
 ADOPT_SECONDS = 5.0
 """How long an object that is only looked for, to be read or deleted, may take to become ready: it need not be."""
 
@@ -50,6 +52,8 @@ def resolve(run: Run, *, creates: bool) -> None:
                 run.emit(Diagnostic("warning", warning, resource.urn))
             if delete_one(run, resource):
                 run.store.end(number)
+        elif operation.operation is Operation.UPDATING and _is_known(run, resource):
+            run.store.put(_doubtful(run, resource), ends=number)
         else:
             run.store.end(number)
 
@@ -58,6 +62,11 @@ def _is_known(run: Run, resource: ResourceState) -> bool:
     """Whether this very object is in the state still, and not another that has taken its place."""
     known = run.store.snapshot.resources.get(resource.key)
     return known is not None and known.id == resource.id
+
+
+def _doubtful(run: Run, resource: ResourceState) -> ResourceState:
+    """What the state has of a resource whose update was interrupted, so that the next comparison is not trusted."""
+    return replace(run.store.snapshot.resources[resource.key], init_errors=(HALF_DONE,))
 
 
 def _foresee(run: Run, pending: list[PendingOperation]) -> None:
@@ -75,6 +84,8 @@ def _foresee(run: Run, pending: list[PendingOperation]) -> None:
             run.emit(Diagnostic("warning", message, resource.urn))
         if operation.operation is Operation.DELETING:
             run.store.snapshot.resources.pop(resource.key, None)
+        elif operation.operation is Operation.UPDATING and _is_known(run, resource):
+            run.store.snapshot.resources[resource.key] = _doubtful(run, resource)
 
 
 def interrupted_creates(run: Run) -> dict[str, ResourceState]:

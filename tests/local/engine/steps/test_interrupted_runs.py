@@ -114,6 +114,18 @@ def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, mome
     assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
 
 
+def test_an_interrupted_update_is_undone_if_the_program_wants_what_was_before(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("a", size=1))
+    stack.cloud.after["update a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=2))
+
+    assert stack.preview(lambda: kit.Thing("a", size=1)).counts == {"same": 1, "update": 1}
+    assert stack.up(lambda: kit.Thing("a", size=1)).counts == {"same": 1, "update": 1}
+    assert stack.cloud.objects == {"a-a": {"size": 1}}
+    assert stack.up(lambda: kit.Thing("a", size=1)).counts == {"same": 2}
+
+
 @pytest.mark.parametrize("moment", ["faults", "after"])
 def test_an_interrupted_delete_is_finished(stack: Any, kit: Any, moment: str) -> None:
     stack.up(lambda: kit.Thing("a"))
