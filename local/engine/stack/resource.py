@@ -180,8 +180,9 @@ def decode(value: Json, crypter: Crypter) -> Value:
     signature = value.get(SIGNATURE)
     if signature == SECRET:
         # An export with --show-secrets has the text itself.
-        text = value["plaintext"] if "plaintext" in value else crypter.decrypt(str(value["ciphertext"]))
-        return Secret(decode(json.loads(text), crypter))
+        text = str(value["plaintext"]) if "plaintext" in value else crypter.decrypt(str(value["ciphertext"]))
+        # The CLI may have secrets within a secret: all of it is one here.
+        return Secret(without_secrets(decode(json.loads(text), crypter)))
     if signature == RESOURCE:
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
     if signature in (ASSET, ARCHIVE):

@@ -207,6 +207,18 @@ def test_a_damaged_state_can_be_replaced(stack: Any, kit: Any) -> None:
     assert set(stack.preview(program(kit)).counts) == {"same"}
 
 
+def test_a_secret_within_a_secret_is_taken_as_one(stack: Any) -> None:
+    within = WIRE_SECRET | {"plaintext": json.dumps("hidden")}
+    outer = WIRE_SECRET | {"plaintext": json.dumps({"deep": [within], "size": 1})}
+    state = a_state(a_provider(), a_thing(provider=f"{PROVIDER}::p-1", outputs={"whole": outer}))
+
+    import_state(stack.request, {"version": 3, "deployment": state})
+
+    thing = stack.open().store.export(show_secrets=True)["deployment"]["resources"][-1]
+    assert json.loads(thing["outputs"]["whole"]["plaintext"]) == {"deep": ["hidden"], "size": 1}
+    assert "hidden" not in (stack.stack_dir / STATE_FILE).read_text()
+
+
 def test_nothing_is_imported_while_a_run_is_alive(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)
