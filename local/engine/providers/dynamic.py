@@ -8,7 +8,6 @@ config, from which a provider's `configure` takes its credentials.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Final
 import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
+from local.engine.providers.dynamic_errors import told
 from local.engine.providers.plugin_process import PluginError, PluginProcess
 from local.engine.providers.provider import (
     CheckFailure,
@@ -48,8 +48,6 @@ _OPTIONS: Final = [
     # Only loopback is ever dialled, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
 ]
-_LONGEST_MESSAGE: Final = 10_000
-_QUALIFIED_ERROR: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)(?=:|$)")
 
 
 class DynamicServer:
@@ -234,10 +232,10 @@ class DynamicProvider:
                     self._configured = True
             return getattr(stub, method)(request)
         except grpc.RpcError as error:
-            message = last_line(error.details() or str(error.code()))
+            message = told(error.details() or str(error.code()))
             if error.code() is grpc.StatusCode.UNKNOWN:
                 # The server ran the provider's code, which raised.
-                raise ProviderError(_shortened(_explained(message, error.details() or ""))) from None
+                raise ProviderError(message) from None
             raise OutcomeUnknown(f"the dynamic provider's server was lost: {message}") from None
 
     def _configure(self, stub: Any) -> None:
@@ -253,29 +251,6 @@ class DynamicProvider:
                 **self._identity,
             )
         )
-
-
-def _explained(message: str, traceback: str) -> str:
-    """The message; with advice where the class that manages the resource is not where it was pickled from."""
-    if "in deserialize" not in traceback or not message.startswith(("ModuleNotFoundError", "AttributeError")):
-        return message
-    return f"{message}; the program's folder no longer has the class that manages it: bring it back until it is deleted"
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}… (cut)"
-
-
-def last_line(traceback: str) -> str:
-    """What a Python traceback says at its end, the error's type without its module: that is what a person needs."""
-    lines = traceback.rstrip().splitlines()
-    frames = [i for i, line in enumerate(lines) if line.startswith("  ")]
-    if not lines or not lines[0].startswith("Traceback") or not frames:
-        return traceback.strip()
-    # Frames are indented; the message stands after the last frame and may itself be indented only from its second line.
-    start = max(i for i, line in enumerate(lines) if line.startswith('  File "'))
-    message = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith(" ")), len(lines) - 1)
-    return _QUALIFIED_ERROR.sub(r"\1", "\n".join(lines[message:]))
 
 
 def _bounded(values: PropertyMap, timeout: float) -> PropertyMap:

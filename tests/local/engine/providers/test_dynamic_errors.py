@@ -2,7 +2,7 @@
 
 import traceback
 
-from local.engine.providers.dynamic import last_line
+from local.engine.providers.dynamic_errors import last_line, told
 
 
 class TypedError(Exception):
@@ -36,3 +36,14 @@ def test_a_message_of_several_lines_is_kept() -> None:
 def test_an_error_without_message_and_a_text_that_is_no_traceback_stay() -> None:
     assert last_line(raised(TypedError())) == "TypedError"
     assert last_line("socket closed") == "socket closed"
+
+
+def test_a_message_is_cut_where_nobody_would_read_on() -> None:
+    assert told(raised(ValueError("x" * 1_000_000))).startswith("ValueError: xxx")
+    assert len(told(raised(ValueError("x" * 1_000_000)))) < 11_000
+
+
+def test_a_missing_module_is_explained_only_where_the_class_itself_is_missing() -> None:
+    missing = ModuleNotFoundError("No module named 'boxes'")
+    assert "no longer has the class" not in told(raised(missing))
+    assert "no longer has the class" in told(raised(missing).replace("in raised", "in deserialize"))
