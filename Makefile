@@ -51,7 +51,8 @@ crash-test: set-up binaries ## Kill the manager after each call that changes som
 
 properties: set-up ## Try the stateful properties of controllers and engine with many more sequences than the tests do (minutes)
 	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_any_*.py \
-		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_invariants.py
+		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
+		tests/local/engine/steps/test_aliases.py
 
 check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
 	@.venv/bin/ruff check
