@@ -82,7 +82,7 @@ class CloudControllerProvider(ResourceProvider):
         except PlaceholderSecrets as error:
             return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
         except _expected() as error:
-            return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}")])
+            return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}{_advice(error)}")])
         advice = "is gone from the cloud: run `refresh`, then `up` makes it anew"
         return CheckResult(
             {**news, "plan": plan}, [CheckFailure("machines", f"{m.name} ({m.provider_id}) {advice}") for m in gone]
@@ -258,6 +258,12 @@ def _target(news: Properties, olds: Properties) -> Target:
 
 def _has_unknown(*values: Any) -> bool:
     return any(isinstance(value, Unknown) for value in values)
+
+
+def _advice(error: Exception) -> str:
+    from cloud_controller.cloud import NotFound
+
+    return "; if it was deleted by hand, run `refresh`, then `up` makes it anew" if isinstance(error, NotFound) else ""
 
 
 def _expected() -> tuple[type[Exception], ...]:

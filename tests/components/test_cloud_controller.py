@@ -146,6 +146,14 @@ def test_real_credentials_without_an_answer_fail_the_check_in_one_line(cluster: 
     assert TOKEN not in reason
 
 
+def test_a_cluster_that_was_deleted_by_hand_fails_the_check_and_says_what_to_do(cluster: Cluster) -> None:
+    cluster.error = NotFound("cluster c-1 does not exist")
+
+    [(_, reason)] = failures(provider().check({}, inputs()))
+
+    assert "cluster c-1 does not exist" in reason and "run `refresh`" in reason
+
+
 def test_a_declared_machine_that_is_gone_fails_the_check_and_tells_what_to_run(cluster: Cluster) -> None:
     cluster.gone = ["b"]
 
