@@ -10,11 +10,11 @@ from typing import Final
 from local.engine import urn as urns
 from local.engine.program.goal import Goal
 from local.engine.program.hooks import Operation, carry_out
-from local.engine.providers.provider import DiffResult
+from local.engine.providers.provider import DiffResult, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op, decide, default_provider_name
 from local.engine.steps.registration import Steps, step_of
-from local.engine.steps.run import Run, info_of
+from local.engine.steps.run import Reported, Run, StackError, info_of
 from local.engine.values import UNKNOWN, PropertyMap, Value
 from local.engine.wire import UNKNOWN_TEXT
 
@@ -69,13 +69,19 @@ class ProviderInstances:
         urn = urns.make(run.stack, run.project, "", provider_type, default_provider_name(package, goal.version))
         with run.lock:
             instance = run.registered.get(urn)
+            if urn in run.errored:
+                raise Reported(f"{urn} could not be registered", urn)
             if instance is None:
                 dynamic = package == "pulumi-python"
                 inputs = run.config.as_properties("" if dynamic else package)
                 if goal.version and not dynamic:
                     inputs["version"] = goal.version
                 self._claim(urn)
-                instance = self.register(ResourceState(urn, provider_type, custom=True, inputs=inputs))
+                try:
+                    instance = self.register(ResourceState(urn, provider_type, custom=True, inputs=inputs))
+                except (StackError, ProviderError):
+                    run.errored.add(urn)
+                    raise
                 run.registered[urn] = instance
         return f"{instance.urn}::{_id_text(instance.id)}"
 
