@@ -18,7 +18,7 @@ from local.engine import urn as urns
 from local.engine.events import Diagnostic
 from local.engine.paths import PathError
 from local.engine.program.callbacks import CallbackError, Callbacks
-from local.engine.program.goal import goal_of, read_goal_of
+from local.engine.program.goal import Goal, goal_of, read_goal_of
 from local.engine.program.hooks import Hooks
 from local.engine.program.transforms import Transforms
 from local.engine.steps.deployment import Deployment
@@ -130,8 +130,9 @@ class Monitor:
         with self._answering():
             request = self._transformed(request)
             self._refuse_unknown_options(request)
+            goal = self._goal(request)
             try:
-                state = self._deployment.register(goal_of(request, self._run.project_root))
+                state = self._deployment.register(goal)
             except Absent as absent:
                 return self._without(request, absent)
             # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
@@ -142,6 +143,15 @@ class Monitor:
                 id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
                 object=to_struct(outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
+
+    def _goal(self, request: Any) -> Goal:
+        run = self._run
+        try:
+            return goal_of(request, run.project_root)
+        except (ValueError, WireError) as error:
+            urn = urns.make(run.stack, run.project, request.parent, request.type, request.name)
+            run.fail(str(error), urn)
+            raise Reported(str(error), urn) from error
 
     def _transformed(self, request: Any) -> Any:
         run = self._run

@@ -104,6 +104,22 @@ def test_outputs_of_what_is_not_registered_are_an_error(stack: Any) -> None:
     assert "not registered" in details
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"custom_timeouts": pulumi.CustomTimeouts(create="5x")}, "'5x' is not a duration"),
+        ({"aliases": ["old"]}, "'old' is not a URN"),
+    ],
+)
+def test_an_option_that_cannot_be_read_is_told_with_its_resource(
+    stack: Any, kit: Any, options: dict[str, Any], words: str
+) -> None:
+    outcome = stack.preview(lambda: kit.Thing("machine", pulumi.ResourceOptions(**options)))
+
+    (error,) = [e for e in outcome.events if isinstance(e, Diagnostic) and e.severity == "error"]
+    assert not outcome.ok and words in error.message and error.urn.endswith("memory:index:Thing::machine")
+
+
 def test_a_version_of_the_cli_may_be_required(stack: Any) -> None:
     request = engine_pb2.RequirePulumiVersionRequest(pulumi_version_range=">=3.0.0")
     answer = asked(stack, lambda monitor: monitor.RequirePulumiVersion(request))
