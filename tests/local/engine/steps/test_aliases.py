@@ -236,7 +236,7 @@ def test_killed_at_any_record_of_the_journal_a_renaming_loses_and_makes_nothing(
         except Killed:
             pass  # The next up goes on from there.
         else:
-            assert survivors == 3, "which state it continues; component and parts are renamed; who refers to them follows"
+            assert survivors == 3, "which state it continues; component and parts renamed; who refers to them follows"
             break
         monkeypatch.setattr(Journal, "append", append)
         fresh.cloud.calls.clear()
