@@ -8,8 +8,6 @@ two first ones would each make a passphrase, and the salt of one with the passph
 from __future__ import annotations
 
 import fcntl
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,8 @@ from typing import Any
 import yaml
 
 from local.engine.stack.project import ProjectError, StackFile, load_project, resolve
-from local.engine.stack.secrets import PASSPHRASE_VARIABLE, PassphraseCrypter, SecretsError, new_crypter, open_crypter
+from local.engine.stack.secrets import PassphraseCrypter, new_crypter, open_crypter
+from local.engine.stack.session import passphrase_of
 from local.mycloud.state_folder import write_private
 
 NAMESPACE = "cloud-controller"
@@ -96,26 +95,15 @@ def _lock(stack_dir: Path) -> Iterator[None]:
 
 
 def _crypter(salt: str | None, stack_dir: Path) -> PassphraseCrypter:
-    passphrase = _passphrase(stack_dir, may_make=salt is None)
+    passphrase = passphrase_of(stack_dir, needed=salt is not None, create=True)
     return new_crypter(passphrase) if salt is None else open_crypter(passphrase, salt)
 
 
-def _passphrase(stack_dir: Path, *, may_make: bool) -> str:
-    """From the environment, as Pulumi has it, or from the stack's folder, where the first run makes one."""
-    value = os.environ.get(PASSPHRASE_VARIABLE)
-    if value is not None:
-        return value
-    file = Path(os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE") or stack_dir / "passphrase")
-    if file.exists():
-        return file.read_text().strip()
-    if not may_make:
-        raise SecretsError(f"the stack's passphrase is not known: set {PASSPHRASE_VARIABLE}, or put it into {file}")
-    write_private(file, secrets.token_urlsafe(24) + "\n")
-    return file.read_text().strip()
-
-
 def _salt_of(copy: Path) -> str | None:
-    if not copy.exists():
+    """The copy's; None without one, or if somebody spoilt it: it is written anew, and the state has its own."""
+    try:
+        stack = yaml.safe_load(copy.read_text())
+    except (FileNotFoundError, yaml.YAMLError):
         return None
-    stack = yaml.safe_load(copy.read_text())
-    return str(stack["encryptionsalt"])
+    salt = stack.get("encryptionsalt") if isinstance(stack, dict) else None
+    return str(salt) if salt else None

@@ -478,6 +478,18 @@ def test_a_lost_passphrase_is_an_error_that_says_where_it_belongs(fakes: Fakes, 
         write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
 
 
+@pytest.mark.parametrize("text", ["config: [", "config: {}", ""])
+def test_a_copy_that_somebody_spoilt_is_written_anew(fakes: Fakes, tmp_path: Path, text: str) -> None:
+    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    copy.write_text(text)
+
+    stack = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a").read_text())
+
+    passphrase = (tmp_path / "dir" / "passphrase").read_text().strip()
+    secure = stack["config"]["cloud-controller:mycloudToken"]["secure"]
+    assert open_crypter(passphrase, stack["encryptionsalt"]).decrypt(secure) == "a"
+
+
 @pytest.mark.parametrize("text", ["config: [", "config: 3", "other: {}", ""])
 def test_a_stack_file_that_is_none_is_refused_by_name(tmp_path: Path, text: str) -> None:
     source = tmp_path / "Pulumi.local.yaml"
