@@ -2,8 +2,8 @@
 
 Only routes inside the cluster's pod ranges are looked at. One that is not the cluster's own is left alone and reported,
 unless `delete_foreign`: upstream deletes it. Where the cloud's routes carry no mark, a route is the cluster's own if it
-lies inside a pod range and leads to one of the cluster's machines, terminated ones included, or to none any more, such
-as those that a cluster deleted by hand has left. What does not fit into the table is not tried.
+lies inside a pod range and leads to one of the cluster's machines, terminated ones included. What does not fit into the
+table is not tried.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ class RouteObservation:
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
         """Whether the route is the cluster's own."""
         if route.owned is None:
-            leads_to_own = route.blackhole or route.target_instance in self.machines
-            return leads_to_own and _within(route.destination_cidr, cluster_cidrs)
+            return route.target_instance in self.machines and _within(route.destination_cidr, cluster_cidrs)
         return route.owned
 
 

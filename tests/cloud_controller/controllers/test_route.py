@@ -166,15 +166,6 @@ def judged(routes: Iterable[Route], *machines: str, nodes: Iterable[Object] = ()
     return replace(observed(nodes, routes), machines=frozenset(machines))
 
 
-def test_an_unmarked_route_to_a_machine_that_is_gone_makes_room_for_the_nodes() -> None:
-    dead = [unmarked(cidr, "i-dead", blackhole=True) for cidr in ("10.1.0.0/24", "10.1.7.0/24")]
-
-    assert lines(plan(judged(dead, nodes=[node("a", "10.1.0.0/24")]), CLUSTER)) == [
-        ("delete", "route/10.1.7.0/24"),
-        ("replace", "route/10.1.0.0/24"),
-    ]
-
-
 def test_an_unmarked_route_to_a_machine_of_the_cluster_is_its_own() -> None:
     found = plan(judged([unmarked("10.1.7.0/24", "i-terminated", blackhole=True)], "i-terminated"), CLUSTER)
 
