@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import ValidationError
 
+from local.engine.differences import differences
 from local.engine.display.text import Output
 from local.engine.events import (
     Diagnostic,
@@ -24,7 +25,7 @@ from local.engine.events import (
 )
 from local.engine.events_json import JsonLines
 from local.engine.policies.host import Finding
-from local.engine.steps.planner import Op, differences
+from local.engine.steps.planner import Op
 from local.engine.values import UNKNOWN, Secret
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 from tests.local.engine.shown_events import STACK, creating, resource, step, summary

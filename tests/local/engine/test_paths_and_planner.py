@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine import paths
+from local.engine.differences import differences
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import (
@@ -17,7 +18,6 @@ from local.engine.steps.planner import (
     check_protection,
     decide,
     default_provider_name,
-    differences,
     goes_with,
 )
 from local.engine.values import UNKNOWN, Secret

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from local.engine import paths
+from local.engine.differences import differences
 from local.engine.providers.kubernetes.api_types import ApiType
 from local.engine.providers.kubernetes.check import REPLACE_UNREADY, annotation, is_autonamed
 from local.engine.providers.kubernetes.conditions import judge_of
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
-from local.engine.steps.planner import differences
 from local.engine.values import PropertyMap
 
 # Fields that the API server does not let change, and the data of ConfigMaps and Secrets, which Pulumi's provider

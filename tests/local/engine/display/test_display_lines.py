@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from typing import Any
 
+from local.engine.differences import differences
 from local.engine.display.ci import PlainLog
 from local.engine.display.lines import Lines, Wanted
 from local.engine.display.text import Output
@@ -20,7 +21,7 @@ from local.engine.events import (
     without_texts,
 )
 from local.engine.policies.host import Finding
-from local.engine.steps.planner import Op, differences
+from local.engine.steps.planner import Op
 from local.engine.values import UNKNOWN, Secret
 from tests.local.engine.shown_events import STACK, creating, resource, step, summary
 
