@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import signal
 from types import FrameType
+from typing import Final
+
+SIGNALS_SEEN_EVERY: Final = 0.5
+"""Seconds that the main thread may wait for others in one go.
+
+Python runs the handler of a signal when a wait is interrupted, and goes on waiting after it: a second signal that comes
+during the handler is seen only at the end of that wait.
+"""
 
 
 class Terminated(KeyboardInterrupt):

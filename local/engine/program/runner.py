@@ -18,13 +18,14 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from local.engine.stack.project import Config
+from local.engine.termination import SIGNALS_SEEN_EVERY
 
 EXECUTOR_THREADS: Final = 64
 """Each registration waits in a thread of the SDK's executor until its step is done."""
@@ -60,13 +61,19 @@ def run_in_process(
     # A thread of its own: the SDK wants one without a running loop, and signals stay the main thread's.
     threading.Thread(target=target, name="program", daemon=True).start()
     try:
-        return ended.result()
+        return _result(ended)
     except KeyboardInterrupt:
         if ended.done():
             raise
         # What runs is let finish, and nothing new begins; a second Ctrl-C goes through.
         monitor.interrupt()
-        return ended.result()
+        return _result(ended)
+
+
+def _result(ended: Future[str | None]) -> str | None:
+    while not ended.done():
+        wait([ended], timeout=SIGNALS_SEEN_EVERY)
+    return ended.result()
 
 
 def _run(

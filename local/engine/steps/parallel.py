@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Protocol, TypeVar
 
+from local.engine.termination import SIGNALS_SEEN_EVERY
+
 Item = TypeVar("Item")
 
 
@@ -43,7 +45,7 @@ def run_all(
             if not running:
                 return
             try:
-                ended = wait(running, return_when=FIRST_COMPLETED).done
+                ended = wait(running, timeout=SIGNALS_SEEN_EVERY, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt:
                 if interrupted:
                     raise

@@ -43,6 +43,8 @@ class Emulated:
         self.resize(columns, lines)
         self.stream = open(self.slave, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         self.received = b""
+        self.processes: list[subprocess.Popen[bytes]] = []
+        """What has it as its terminal, and ends with it."""
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -85,6 +87,9 @@ class Emulated:
             assert shows, (self.text(), self.screen.cursor.hidden)
 
     def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
         self.stream.close()
         os.close(self.slave)
         self._reader.join(5)
@@ -292,7 +297,7 @@ ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "
 
 
 def on_a_terminal(emulated: Emulated, arguments: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    process = subprocess.Popen(
         arguments,
         cwd=ROOT,
         stdin=emulated.slave,
@@ -301,6 +306,8 @@ def on_a_terminal(emulated: Emulated, arguments: list[str]) -> subprocess.Popen[
         env={**ENVIRONMENT, "TERM": "xterm-256color"},
         start_new_session=True,
     )
+    emulated.processes.append(process)
+    return process
 
 
 @pytest.mark.engine
@@ -373,8 +380,6 @@ def test_a_suspended_run_lends_the_terminal_to_the_shell_and_goes_on_below_what_
     process.send_signal(signal.SIGCONT)
     shown = wide.wait_for("$ fg\nResources: none yet")
     assert shown.count("Resources: none yet") == 2 and wide.screen.cursor.hidden
-    process.kill()
-    process.wait(60)
 
 
 @pytest.mark.engine
