@@ -82,9 +82,9 @@ def test_a_resumed_create_may_wait_for_what_the_program_makes_beside_it(stack: A
         kit.Thing("service")
         kit.Thing("workload")
 
-    stack.cloud.faults = {"create service": Killed(), "create workload": kit.ProviderError("not now")}
+    stack.cloud.faults = {"create service": Killed()}
     with pytest.raises(Killed):
-        stack.up(run)
+        stack.up(lambda: kit.Thing("service"))
     stack.cloud.faults.clear()
     stack.cloud.waits_for["service"] = "workload-a"
 
