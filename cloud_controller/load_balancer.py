@@ -146,12 +146,17 @@ class LoadBalancerModel:
 
 
 class LoadBalancerState(StrEnum):
-    """The life of a load balancer in its cloud, as far as a controller must know it."""
+    """The life of a load balancer in its cloud, as far as a controller must know it.
+
+    `PARTIAL`: parts of it without itself, in a cloud where it takes several calls: a creation broke off before it, or
+    a deletion is not through. They serve nobody; a creation with the same token takes them over.
+    """
 
     PENDING = "pending"
     READY = "ready"
     FAILED = "failed"
     DELETING = "deleting"
+    PARTIAL = "partial"
 
 
 @dataclass(frozen=True, slots=True)

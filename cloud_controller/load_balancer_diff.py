@@ -42,6 +42,7 @@ from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 MOST_NAMED = 20
 """The most members, or listeners, that a line for a person names (as upstream limits node names)."""
 
+# Those of other states can't become the wanted one.
 _PREFERENCE = {LoadBalancerState.READY: 0, LoadBalancerState.PENDING: 1, LoadBalancerState.FAILED: 2}
 
 
@@ -63,7 +64,8 @@ def diff(
         return Plan.of(_delete(lb, target, "the Service wants no load balancer") for lb in _by_age(observed))
     keeper = kept(desired, observed, catalogue)
     if keeper is None:
-        return Plan.of([_create(desired, _by_age(observed), catalogue, target, client_token)])
+        whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
+        return Plan.of([_create(desired, whole, catalogue, target, client_token)])
     if keeper.state is LoadBalancerState.PENDING:
         # The others, if there are any, serve until this one does.
         waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
@@ -79,11 +81,7 @@ def kept(
     desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
 ) -> ObservedLoadBalancer | None:
     """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
-    usable = [
-        lb
-        for lb in _by_age(observed)
-        if lb.state is not LoadBalancerState.DELETING and not _forced(desired, lb, catalogue)
-    ]
+    usable = [lb for lb in _by_age(observed) if lb.state in _PREFERENCE and not _forced(desired, lb, catalogue)]
     # A failed one is kept too if there is no better: a change may mend it, and its address must not be lost.
     return min(usable, key=lambda lb: _PREFERENCE[lb.state], default=None)
 
@@ -144,10 +142,11 @@ def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
 def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
     if lb.state is LoadBalancerState.DELETING:
         return Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is being deleted already")
+    left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
     return Action(
         ActionKind.DELETE,
         target,
-        f"delete load balancer {lb.id} ({lb.model.name})",
+        f"delete {left}load balancer {lb.id} ({lb.model.name})",
         reason=why,
         operation=DeleteLoadBalancer(lb.id),
     )

@@ -312,7 +312,7 @@ def _followed(
     for lb in observed:
         whole = owner.owns(lb.model.tags)
         pools = {pool.name: pool for pool in lb.model.pools if whole or owner.owns(pool.tags)}
-        if lb.state is LoadBalancerState.DELETING:
+        if lb.state in (LoadBalancerState.DELETING, LoadBalancerState.PARTIAL):
             continue
         for listener in lb.model.listeners:
             if listener.key in wanted and (whole or owner.owns(listener.tags)):
@@ -342,8 +342,9 @@ def _clean_up(
         except InvalidConfiguration as fault:
             return ServicePlan(Plan(), fault=fault)
         if stays:
-            # One that was to take another's place and does not serve yet is no use to anybody.
-            serving = [lb for lb in own if _told(service, lb)] or own
+            # One that was to take another's place and does not serve yet is no use to anybody, nor are mere parts.
+            whole = [lb for lb in own if lb.state is not LoadBalancerState.PARTIAL]
+            serving = [lb for lb in whole if _told(service, lb)] or whole
             spare = [lb for lb in own if lb not in serving]
             preserved = _preserve(serving, shared, owner, target)
             # First, for what serves tells which one is spare.

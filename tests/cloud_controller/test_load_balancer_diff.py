@@ -208,6 +208,37 @@ def test_where_none_is_wanted_all_are_deleted_once() -> None:
     assert [action.kind for action in plan] == [ActionKind.DELETE, ActionKind.IGNORE]
 
 
+def test_what_a_broken_off_creation_left_is_taken_over_by_the_same_token() -> None:
+    plan = changed(model(80), observed(model(), state=LoadBalancerState.PARTIAL))
+
+    assert operations(plan) == [CreateLoadBalancer(model(80), "c-uid")]
+    assert [action.kind for action in plan] == [ActionKind.CREATE]
+
+
+def test_what_the_creation_of_a_successor_left_is_taken_over_by_the_successors_token() -> None:
+    old = observed(model(80, scheme="internet-facing"), "lb-1")
+    left = observed(model(), "lb-2", LoadBalancerState.PARTIAL, created_at="2")
+
+    assert operations(changed(model(80), old, left)) == [CreateLoadBalancer(model(80), "c-uid-after-lb-1")]
+
+
+def test_what_is_left_of_another_is_deleted_once_there_is_one_that_serves() -> None:
+    left = observed(model(), "lb-0", LoadBalancerState.PARTIAL)
+    wanted = observed(model(80), "lb-1", LoadBalancerState.PENDING)
+
+    assert operations(changed(model(80), left, wanted)) == []
+    assert operations(changed(model(80), left, replace(wanted, state=LoadBalancerState.READY))) == [
+        DeleteLoadBalancer("lb-0")
+    ]
+
+
+def test_what_a_deletion_left_is_deleted_at_every_look() -> None:
+    plan = changed(None, observed(model(), state=LoadBalancerState.PARTIAL))
+
+    assert operations(plan) == [DeleteLoadBalancer("lb-1")]
+    assert "what is left of" in str(plan)
+
+
 # ------------------------------------------------------------------------------------------------------------ parts
 
 

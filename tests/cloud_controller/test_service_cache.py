@@ -13,6 +13,8 @@ from cloud_controller.load_balancer import (
     ObservedLoadBalancer,
     Owner,
 )
+from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_operations import DeleteLoadBalancer
 
 
 class Reads:
@@ -137,6 +139,18 @@ def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
     known.load({})
 
     reads.present = []
+    known.refresh((), ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+
+
+def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> None:
+    left = replace(load_balancer("a", "1", settled=False), state=LoadBalancerState.PARTIAL)
+    reads = Reads(left)
+    known = cache(reads)
+    known.load({})
+    known.put("default/a", "1", after(left, DeleteLoadBalancer("lb-1")))
+
     known.refresh((), ["lb-1"])
 
     assert known.take_moved() == {"default/a"}

@@ -305,6 +305,15 @@ def test_one_that_was_to_take_the_place_of_the_preserved_is_deleted_first() -> N
     assert found.preserves == "lb-1"
 
 
+def test_mere_parts_are_not_preserved() -> None:
+    service = web(deleted=True, annotations={"example.com/preserve": "true"}, ingress=INGRESS)
+    left = existing(service, "lb-2", LoadBalancerState.PARTIAL)
+
+    found = plan_service(service, [left], backends(node()), PreservingBuilder(), RULES)
+
+    assert [action.operation for action in found.plan.changes] == [DeleteLoadBalancer("lb-2")]
+
+
 def test_while_it_is_not_clear_whether_to_preserve_nothing_is_deleted() -> None:
     service = web(deleted=True, annotations={"example.com/preserve": "yes"})
 
