@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cloud_controller.load_balancer import (
     Listener,
@@ -164,6 +164,23 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
 
     def delete(self, operation: DeleteLoadBalancer) -> None:
         """Begin to delete it with all its parts."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """Load balancers of a cloud that tells details one by one: what was read of them once can be kept for a restart.
+
+    What is remembered must be true as long as nobody but this controller changes the cloud; what a list shows to have
+    changed is read again all the same.
+    """
+
+    def dump(self, limit: int) -> bytes:
+        """All that is remembered, or as much of it as `limit` bytes hold; equal where nothing has changed."""
+        ...
+
+    def restore(self, memory: bytes) -> None:
+        """Remember what a `dump` was made of. Raises ValueError for what is none, with nothing remembered."""
         ...
 
 

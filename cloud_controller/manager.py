@@ -20,6 +20,7 @@ from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
 from cloud_controller.controllers.route import RouteController
 from cloud_controller.controllers.service import ServiceController
+from cloud_controller.controllers.service_checkpoint import checkpoint_of
 from cloud_controller.controllers.volume import VolumeController, VolumeInformers
 from cloud_controller.dry_run import DryRun
 from cloud_controller.events import EventRecorder
@@ -174,6 +175,7 @@ class Manager:
                     self._service_events,
                     self._metrics,
                     options.service,
+                    checkpoint_of(self._kube, self._cloud),
                 )
             case "volume":
                 if self._cloud.volumes is None:

@@ -15,6 +15,11 @@ from cloud_controller.controllers import ALIASES, NAMES
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "cloud-controller-manager"
 """The Lease by which one of several instances leads (upstream's name)."""
+CHECKPOINT_NAME = "cloud-controller-checkpoint"
+"""The ConfigMap, beside the Lease, in which the service controller keeps what it remembers of some clouds."""
+
+_REMEMBERING = frozenset({"aws"})
+"""The clouds that tell details of load balancers one by one."""
 
 _CORE = ""
 _DISCOVERY = "discovery.k8s.io"
@@ -77,11 +82,11 @@ class Rules:
     namespaced: tuple[PolicyRule, ...]
 
 
-def rules(controllers: Collection[str], *, protected: bool = False) -> Rules:
+def rules(controllers: Collection[str], *, protected: bool = False, cloud: str = "") -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
-    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. Raises `InvalidConfiguration`
-    for a name that is no controller.
+    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `cloud`: its name, as far as
+    the rights depend on it. Raises `InvalidConfiguration` for a name that is no controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
@@ -94,8 +99,11 @@ def rules(controllers: Collection[str], *, protected: bool = False) -> Rules:
     )
     # RBAC can't restrict a create by name: the object's name is not part of the request's path.
     leases = ("coordination.k8s.io",), ("leases",)
-    namespaced = (PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (LEASE_NAME,)))
-    return Rules(cluster, namespaced)
+    namespaced = [PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (LEASE_NAME,))]
+    if "service" in chosen and cloud in _REMEMBERING:
+        maps = (_CORE,), ("configmaps",)
+        namespaced += [PolicyRule(*maps, ("create",)), PolicyRule(*maps, ("get", "update"), (CHECKPOINT_NAME,))]
+    return Rules(cluster, tuple(namespaced))
 
 
 def canonical(controller: str) -> str:

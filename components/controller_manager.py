@@ -82,7 +82,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 1", lambda v: v >= 1)
-        cluster_rules, namespace_rules = _rules(args["controllers"])
+        cluster_rules, namespace_rules = _rules(args["controllers"], args["cloud"])
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
@@ -160,13 +160,13 @@ class CloudControllerManager(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def _rules(controllers: Sequence[str]) -> tuple[list[PolicyRuleArgsDict], list[PolicyRuleArgsDict]]:
+def _rules(controllers: Sequence[str], cloud: str) -> tuple[list[PolicyRuleArgsDict], list[PolicyRuleArgsDict]]:
     """The rules of the ClusterRole and of the Role in the daemon's namespace."""
     if not controllers:
         raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
         # It is bound to the pod's address, where not everybody may read its metrics.
-        rules = rbac.rules(controllers, protected=True)
+        rules = rbac.rules(controllers, protected=True, cloud=cloud)
     except InvalidConfiguration as error:
         raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
     return [_rule(rule) for rule in rules.cluster], [_rule(rule) for rule in rules.namespaced]

@@ -17,6 +17,7 @@ from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers import service_plan, service_rules
 from cloud_controller.controllers.service_apply import load_balancers_of
 from cloud_controller.controllers.service_cache import LoadBalancerCache
+from cloud_controller.controllers.service_checkpoint import Checkpoint
 from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_service
 from cloud_controller.controllers.service_rules import Rules, node_backend
 from cloud_controller.controllers.service_timing import (
@@ -51,6 +52,7 @@ NAME = CONTROLLER
 RESYNC = "*resync"
 NODES_CHANGED = "*nodes"
 POLL = "*poll"
+CHECKPOINT = "*checkpoint"
 """Keys of the queue that are no Service: NAMESPACE/NAME never begins with an asterisk."""
 
 _RESYNC_RETRY = 15.0
@@ -59,6 +61,9 @@ _RESYNC_RETRY = 15.0
 _SECOND_LOOK = 30.0
 """Seconds after which everything is read once more where something may have been made that no list shows yet: by the
 process before this one, or by a call whose answer was lost. If its Service is gone by then, nothing else finds it."""
+
+_REST = 10.0
+"""Seconds between two looks whether there is rest, in which what is remembered can be kept for a restart."""
 
 _ENDPOINT_DELAY = 0.5
 """Seconds for which changes of a Service's pods are gathered: a roll-out is a few changes of members, not many."""
@@ -145,6 +150,7 @@ class ServiceController:
         events: Events,
         metrics: Metrics,
         options: ServiceOptions,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
         self._load_balancers = load_balancers_of(cloud)
@@ -153,6 +159,7 @@ class ServiceController:
         self._events = events
         self._metrics = metrics
         self._options = options
+        self._checkpoint = checkpoint
         self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes)
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
@@ -174,6 +181,7 @@ class ServiceController:
             come_back=lambda key, seconds: self._queue.add_after(key, seconds),
             port_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
+            checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
         services.add_handler(self._service_changed)
@@ -201,7 +209,10 @@ class ServiceController:
         end = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        ended = not any(thread.is_alive() for thread in self._threads)
+        if ended and self._checkpoint and self._cache.loaded:
+            self._checkpoint.keep()
+        return ended
 
     def ended(self) -> str | None:
         """See `Controller.ended`."""
@@ -249,6 +260,8 @@ class ServiceController:
                 self._take_nodes()
             elif key == POLL:
                 self._poll()
+            elif key == CHECKPOINT:
+                self._keep()
             elif self._cache.loaded:  # Else the first resync brings every Service back.
                 self._sync(key)
 
@@ -260,6 +273,8 @@ class ServiceController:
         first = not self._cache.loaded
         if self._backends is None:
             self._backends = self._node_backends()
+        if first and self._checkpoint and self._trouble is None:
+            self._checkpoint.take_up()
         try:
             uids = {service["metadata"]["uid"]: key(service) for service in services}
             self._cache.load(uids, _named(services, self._load_balancers))
@@ -276,6 +291,7 @@ class ServiceController:
             self._queue.add_after(RESYNC, self._options.resync)
         if first:
             self._queue.add_after(RESYNC, _SECOND_LOOK)
+        self._keep_later()
 
     def _take_nodes(self) -> None:
         wait = self._storm.wait()
@@ -315,6 +331,16 @@ class ServiceController:
         if waiting:
             self._queue.add_after(POLL, self._polling.pause(waiting.keys()))
 
+    def _keep_later(self) -> None:
+        if self._checkpoint:
+            self._queue.add_after(CHECKPOINT, _REST)
+
+    def _keep(self) -> None:
+        """Write the checkpoint, if there is rest."""
+        at_rest = not self._queue.depth() and not self._cache.unsettled()
+        if self._checkpoint and not (at_rest and self._checkpoint.keep()):
+            self._keep_later()
+
     # ------------------------------------------------------------------------------------------------- one Service
 
     def _sync(self, key: str) -> None:
@@ -328,6 +354,7 @@ class ServiceController:
             if (seconds := self._node_sync.seen(key)) is not None:
                 self._metrics.node_sync_seconds.observe(seconds)
             self._poll_later()
+            self._keep_later()
 
     def _wake_those_on(self, id: str) -> None:
         """A port of a shared load balancer is free now, for which another Service may wait."""

@@ -9,6 +9,7 @@ from typing import assert_never, get_args
 from cloud_controller import apply
 from cloud_controller.apply import Postponed
 from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration
+from cloud_controller.controllers.service_checkpoint import forget
 from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress
 from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
@@ -17,6 +18,7 @@ from cloud_controller.load_balancer_operations import (
     CreateLoadBalancer,
     LoadBalancers,
     Operation,
+    Remembering,
     RemoveMembers,
     carry_out,
 )
@@ -38,7 +40,10 @@ def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
     if isinstance(operation, KubeOperation):
         change_service(run.kube, operation)
     else:
-        change_load_balancer(load_balancers_of(run.cloud), operation)
+        load_balancers = load_balancers_of(run.cloud)
+        if isinstance(load_balancers, Remembering):
+            forget(run.kube)
+        change_load_balancer(load_balancers, operation)
 
 
 def change_service(kube: Kube, operation: KubeOperation) -> Object:

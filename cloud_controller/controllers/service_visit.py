@@ -18,6 +18,7 @@ from cloud_controller.controllers.service_apply import (
     change_service,
 )
 from cloud_controller.controllers.service_cache import LoadBalancerCache
+from cloud_controller.controllers.service_checkpoint import Checkpoint
 from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import ServicePlan
 from cloud_controller.controllers.service_rules import Rules
@@ -70,6 +71,7 @@ class ServiceVisits:
         come_back: Callable[[str, float], None],
         port_freed: Callable[[str], None],
         creation_lost: Callable[[], None],
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
         self._load_balancers = load_balancers
@@ -80,6 +82,7 @@ class ServiceVisits:
         self._come_back = come_back
         self._port_freed = port_freed
         self._creation_lost = creation_lost
+        self._checkpoint = checkpoint
         self._handovers = Polling()
         self._arrivals = Polling()
         self._locks = Locks()
@@ -232,7 +235,8 @@ class ServiceVisits:
                 changed = change_service(self._kube, operation)
             elif isinstance(operation, Operation):
                 handing_over = self._handovers.waits_for(key)
-                made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
+                with self._checkpoint.writing() if self._checkpoint else nullcontext():
+                    made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
                 self._remember(key, uid, operation, made)
             else:
                 raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")

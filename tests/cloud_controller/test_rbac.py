@@ -55,6 +55,17 @@ def test_only_the_one_lease_may_be_read_and_written() -> None:
     )
 
 
+def test_only_where_the_cloud_is_remembered_one_config_map_may_be_read_and_written() -> None:
+    added = [each for each in rules(["service"], cloud="aws").namespaced if each not in rules(["service"]).namespaced]
+
+    assert added == [
+        PolicyRule(("",), ("configmaps",), ("create",)),
+        PolicyRule(("",), ("configmaps",), ("get", "update"), ("cloud-controller-checkpoint",)),
+    ]
+    assert rules(["service"], cloud="mycloud") == rules(["service"])
+    assert rules(["node"], cloud="aws") == rules(["node"])
+
+
 def test_only_a_daemon_that_serves_beyond_loopback_may_ask_who_may_read_its_metrics() -> None:
     added = {*rules(["node"], protected=True).cluster} - {*rules(["node"]).cluster}
 
