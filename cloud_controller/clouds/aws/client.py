@@ -1,0 +1,178 @@
+"""How AWS's APIs are called: boto3 underneath, with this project's retries, errors and observer.
+
+boto3's own retries are off: what is repeated, and when, is decided in one place (`cloud_controller.retries`). An `Api`
+may be shared by threads.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+from botocore import xform_name
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config as ClientConfig
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cloud_controller import retries
+from cloud_controller.cloud import CallObserver, CloudError, NotFound, Throttled
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.errors import error_code, translated
+from cloud_controller.clouds.aws.pace import Pace
+from cloud_controller.clouds.aws.sessions import session_of
+from cloud_controller.retries import RetryPolicy
+
+__all__ = ["Api", "error_code"]
+
+_CALL_DEADLINE = 20.0
+"""Seconds that one call may take with its retries: a controller has other objects to see to."""
+_CONNECT_TIMEOUT, _READ_TIMEOUT = 5.0, 30.0
+_CONNECTIONS = 64
+_TOKENS = {"NextToken": "NextToken", "NextMarker": "Marker", "nextToken": "nextToken"}
+"""How an answer says where its next page begins, and how that is asked for."""
+
+_REPEATABLE = re.compile(
+    r"(Describe|Get|List|Lookup|Delete|Deregister|Register|Modify|Set|Replace|AddTags|RemoveTags|CreateTags|Configure"
+    r"|ApplySecurityGroups|AttachLoadBalancer|DetachLoadBalancer|EnableAvailability|DisableAvailability).*"
+)
+"""Operations that, done twice, come to what they come to when done once."""
+_REMOVAL = re.compile(r"(Delete|Deregister|Revoke).*")
+
+
+class Api:
+    """One account of AWS in one region, as the cloud config says.
+
+    Raises the errors of `cloud_controller.cloud`; AWS's own code of one is `error_code(error)`. What was throttled, or
+    never reached AWS, is tried again; what may have been done already only where a repetition does no harm. Where one
+    call of an operation is throttled, all callers of that operation slow down.
+    """
+
+    def __init__(
+        self, config: Config, *, deadline: float = _CALL_DEADLINE, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """`deadline`: seconds for a call with all its retries."""
+        self.config = config
+        self.observer: CallObserver | None = None
+        """Told of every attempt; see `Cloud.observe_calls`."""
+        self._policy = RetryPolicy(deadline=deadline)
+        self._sleep = sleep
+        self._making = threading.Lock()
+        self._session: boto3.Session | None = None
+        self._clients: dict[str, Any] = {}
+        self._paces: defaultdict[tuple[str, str], Pace] = defaultdict(Pace)
+
+    def __repr__(self) -> str:
+        return f"Api(cluster_id={self.config.cluster_id!r}, region={self.config.region!r})"
+
+    @property
+    def region(self) -> str:
+        """The region of the config, the environment or this machine. Raises InvalidConfiguration where none tells."""
+        return str(self._boto_session().region_name)
+
+    def call(self, service: str, operation: str, /, *, idempotent: bool | None = None, **params: Any) -> dict[str, Any]:
+        """The answer of `operation` (`DescribeInstances`) of `service` (boto3's name: `ec2`, `elbv2`, …).
+
+        `idempotent`: whether it may be repeated where the first try may have been done; None: as the operation's name
+        says. What a repeated deletion finds gone was deleted by the try before: the answer is empty.
+        """
+        safe = bool(_REPEATABLE.fullmatch(operation)) if idempotent is None else idempotent
+        client = self.client(service)
+        method = getattr(client, xform_name(operation))
+        pace = self._paces[service, operation]
+        end = time.monotonic() + self._policy.deadline
+
+        def attempt(number: int) -> dict[str, Any]:
+            wait = pace.turn(end - time.monotonic())
+            if wait is None:
+                raise Throttled(f"AWS: {service} {operation} is throttled for longer than this call may wait", 5.0)
+            if wait:
+                self._sleep(wait)
+            try:
+                return self._observed(service, operation, method, params, pace)
+            except NotFound:
+                if number > 0 and _REMOVAL.fullmatch(operation):
+                    return {}
+                raise
+
+        return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
+
+    def pages(self, service: str, operation: str, key: str, /, **params: Any) -> Iterator[dict[str, Any]]:
+        """The objects under `key` of every page of an operation that lists, each page a call of its own."""
+        while True:
+            answer = self.call(service, operation, **params)
+            yield from answer.get(key) or ()
+            further = {asked: answer[told] for told, asked in _TOKENS.items() if answer.get(told)}
+            if not further:
+                return
+            params |= further
+
+    def client(self, service: str) -> Any:
+        """boto3's client of a service, for what is not a call (signing); made once."""
+        if service not in self._clients:
+            session = self._boto_session()
+            with self._making:
+                if service not in self._clients:
+                    self._clients[service] = self._made(session, service)
+        return self._clients[service]
+
+    def _boto_session(self) -> boto3.Session:
+        with self._making:
+            if self._session is None:
+                try:
+                    self._session = session_of(self.config)
+                except BotoCoreError as error:
+                    raise translated(error, "sts", "GetCallerIdentity") from error
+            return self._session
+
+    def _made(self, session: boto3.Session, service: str) -> Any:
+        region = str(session.region_name)
+        override = self.config.override(service, region)
+        settings = ClientConfig(
+            connect_timeout=_CONNECT_TIMEOUT,
+            read_timeout=_READ_TIMEOUT,
+            max_pool_connections=_CONNECTIONS,
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            tcp_keepalive=True,
+            user_agent_extra="cloud-controller",
+        )
+        # boto3 knows the services by name alone; which one it is, only the caller does.
+        name: Any = service
+        client = session.client(
+            name, region_name=region, endpoint_url=None if override is None else override.url, config=settings
+        )
+        if override is not None:
+            signing = {"region": override.signing_region}
+            if override.signing_name is not None:
+                signing["signing_name"] = override.signing_name
+            client.meta.events.register("before-sign", _signed_as(signing))
+        return client
+
+    def _observed(
+        self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any], pace: Pace
+    ) -> dict[str, Any]:
+        started = time.monotonic()
+        failure: CloudError | None = None
+        try:
+            answer = method(**params)
+        except (BotoCoreError, ClientError, OSError) as error:
+            failure = translated(error, service, operation)
+            if isinstance(failure, Throttled):
+                pace.throttled(failure.retry_after)
+            raise failure from error
+        finally:
+            if self.observer is not None:
+                self.observer(f"{service} {operation}", time.monotonic() - started, failure)
+        pace.went_through()
+        return answer
+
+
+def _signed_as(signing: dict[str, str]) -> Callable[..., None]:
+    def handler(request: AWSRequest, **_: Any) -> None:
+        request.context["signing"] = {**request.context.get("signing", {}), **signing}
+
+    return handler

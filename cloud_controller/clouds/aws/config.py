@@ -1,0 +1,315 @@
+"""What AWS's cloud config holds: the file that upstream's AWS controller reads too, in gcfg's form of INI.
+
+[Global]
+KubernetesClusterID = prod-1       # required: what tags and an EKS cluster's name carry
+Region = eu-central-1              # default: the environment's, then the metadata service's
+VPC = vpc-0123456789abcdef0        # default: that of the subnets with the cluster's tag
+
+[ServiceOverride "ec2"]            # another endpoint for one service
+Service = ec2
+Region = eu-central-1
+URL = https://ec2.example.com
+SigningRegion = eu-central-1
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+from urllib.parse import urlsplit
+
+from cloud_controller.clouds.aws.gcfg import entries, quoted, wrong
+
+HealthProbeMode = Literal["ServiceNodePort", "Shared"]
+IpFamily = Literal["ipv4", "ipv6"]
+
+_GLOBAL = (
+    "Zone",
+    "Region",
+    "VPC",
+    "SubnetID",
+    "RouteTableID",
+    "RoleARN",
+    "SourceARN",
+    "KubernetesClusterTag",
+    "KubernetesClusterID",
+    "DisableSecurityGroupIngress",
+    "ElbSecurityGroup",
+    "NodeIPFamilies",
+    "ClusterServiceLoadBalancerHealthProbeMode",
+    "ClusterServiceSharedLoadBalancerHealthProbePort",
+    "ClusterServiceSharedLoadBalancerHealthProbePath",
+    "SupportedTopologyInstanceTypePattern",
+)
+_OVERRIDE = "ServiceOverride"
+_KEYS = {
+    "Global": _GLOBAL,
+    _OVERRIDE: ("Service", "Region", "URL", "SigningRegion", "SigningMethod", "SigningName"),
+}
+_REPEATABLE = "NodeIPFamilies"
+
+_SERVICES: Mapping[str, tuple[str, ...]] = {
+    # What one endpoint of AWS serves under one name, and the SDKs' own names of its parts.
+    "elasticloadbalancing": ("elb", "elbv2"),
+    "elastic load balancing": ("elb",),
+    "elastic load balancing v2": ("elbv2",),
+    "service quotas": ("service-quotas",),
+    "servicequotas": ("service-quotas",),
+}
+SERVICES = ("ec2", "elb", "elbv2", "eks", "sts", "service-quotas")
+"""The services that this cloud calls, by boto3's names."""
+# Upstream's controller has these too; a config that names them is not wrong.
+_NOT_CALLED = ("kms", "ec2imds", "imds", "autoscaling")
+
+_CLUSTER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
+_REGION_OF_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-\d+)[a-z-].*")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+TOPOLOGY_TYPES = r"(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?\..*"
+"""Instance types whose place in the network AWS tells (EC2's page "instance topology", prerequisites)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOverride:
+    """Where one service is reached instead of at AWS's own endpoint. `service`: boto3's name of it."""
+
+    service: str
+    url: str
+    region: str
+    signing_region: str
+    signing_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A cloud config, checked. None: found out when it is needed."""
+
+    cluster_id: str
+    region: str | None = None
+    vpc_id: str | None = None
+    subnet_id: str | None = None
+    """For load balancers, where nothing else says which."""
+    route_table_id: str | None = None
+    role_arn: str | None = None
+    source_arn: str | None = None
+    """On whose behalf the role is assumed, against confused deputies."""
+    disable_security_group_ingress: bool = False
+    """No rule on the nodes' security groups is ours: somebody else lets the load balancers' traffic in."""
+    elb_security_group: str | None = None
+    """The front security group of every load balancer, instead of one for each."""
+    node_ip_families: tuple[IpFamily, ...] = ("ipv4",)
+    """Which addresses a node gets, in this order."""
+    health_probe_mode: HealthProbeMode = "ServiceNodePort"
+    """`Shared`: where the Service does not say, kube-proxy's health is what is checked."""
+    health_probe_port: int = 10256
+    health_probe_path: str = "/healthz"
+    topology_types: str = TOPOLOGY_TYPES
+    """A regular expression of the instance types that AWS tells a place in the network of."""
+    overrides: tuple[ServiceOverride, ...] = field(default=())
+
+    @property
+    def cluster_tag(self) -> str:
+        """The key of the tag that all that is the cluster's carries (`owned` or `shared`)."""
+        return f"{_CLUSTER_TAG_PREFIX}{self.cluster_id}"
+
+    def override(self, service: str, region: str) -> ServiceOverride | None:
+        """The override of this service in this region."""
+        return next((each for each in self.overrides if (each.service, each.region) == (service, region)), None)
+
+
+def parse(text: str) -> Config:
+    """Read a cloud config. Raises InvalidConfiguration that names section and key."""
+    values: dict[str, list[str]] = {}
+    overrides: dict[str, dict[str, str]] = {}
+    for entry in entries(text, _KEYS, named={_OVERRIDE}):
+        of_override = overrides.setdefault(entry.name, {}) if entry.section == _OVERRIDE else None
+        if entry.key in (values if of_override is None else of_override) and entry.key != _REPEATABLE:
+            raise wrong(entry.shown, "given twice")
+        if of_override is None:
+            values.setdefault(entry.key, []).append(entry.value)
+        else:
+            of_override[entry.key] = entry.value
+    one = {key: given[0] for key, given in values.items() if given[0]}
+    mode = one.get("ClusterServiceLoadBalancerHealthProbeMode", "ServiceNodePort")
+    if mode not in ("ServiceNodePort", "Shared"):
+        field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
+        raise wrong(field_, f"{mode!r} is not a value of it", "ServiceNodePort, Shared")
+    return Config(
+        cluster_id=_cluster_id(one),
+        region=_region(one),
+        vpc_id=_id(one, "VPC", "vpc-"),
+        subnet_id=_id(one, "SubnetID", "subnet-"),
+        route_table_id=_id(one, "RouteTableID", "rtb-"),
+        role_arn=_arn(one, "RoleARN"),
+        source_arn=_arn(one, "SourceARN"),
+        disable_security_group_ingress=_bool(one, "DisableSecurityGroupIngress"),
+        elb_security_group=_id(one, "ElbSecurityGroup", "sg-"),
+        node_ip_families=_families(values.get(_REPEATABLE, [])),
+        health_probe_mode=cast(HealthProbeMode, mode),
+        health_probe_port=_port(one, "ClusterServiceSharedLoadBalancerHealthProbePort", 10256),
+        health_probe_path=_path(one, "ClusterServiceSharedLoadBalancerHealthProbePath", "/healthz"),
+        topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern", TOPOLOGY_TYPES),
+        overrides=tuple(_overrides(overrides)),
+    )
+
+
+def render(config: Config) -> str:
+    """The text that `parse` reads back as `config`."""
+    values = {
+        "KubernetesClusterID": config.cluster_id,
+        "Region": config.region,
+        "VPC": config.vpc_id,
+        "SubnetID": config.subnet_id,
+        "RouteTableID": config.route_table_id,
+        "RoleARN": config.role_arn,
+        "SourceARN": config.source_arn,
+        "DisableSecurityGroupIngress": "true" if config.disable_security_group_ingress else None,
+        "ElbSecurityGroup": config.elb_security_group,
+    }
+    lines = ["[Global]", *(f"{key} = {value}" for key, value in values.items() if value is not None)]
+    if config.node_ip_families != ("ipv4",):
+        lines += [f"NodeIPFamilies = {family}" for family in config.node_ip_families]
+    if config.health_probe_mode != "ServiceNodePort":
+        lines.append(f"ClusterServiceLoadBalancerHealthProbeMode = {config.health_probe_mode}")
+    if config.health_probe_port != 10256:
+        lines.append(f"ClusterServiceSharedLoadBalancerHealthProbePort = {config.health_probe_port}")
+    if config.health_probe_path != "/healthz":
+        lines.append(f"ClusterServiceSharedLoadBalancerHealthProbePath = {quoted(config.health_probe_path)}")
+    if config.topology_types != TOPOLOGY_TYPES:
+        lines.append(f"SupportedTopologyInstanceTypePattern = {quoted(config.topology_types)}")
+    for override in config.overrides:
+        lines += ["", f'[ServiceOverride "{override.service}-{override.region}"]', f"Service = {override.service}"]
+        lines += [f"Region = {override.region}", f"URL = {quoted(override.url)}"]
+        lines.append(f"SigningRegion = {override.signing_region}")
+        lines += [f"SigningName = {override.signing_name}"] if override.signing_name else []
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------------- values
+
+
+def _cluster_id(values: Mapping[str, str]) -> str:
+    """Upstream's older key for it, a tag, may stand beside the id or instead of it."""
+    tag = values.get("KubernetesClusterTag", "").removeprefix(_CLUSTER_TAG_PREFIX)
+    cluster = values.get("KubernetesClusterID") or tag
+    if not cluster:
+        raise wrong("[Global] KubernetesClusterID", "missing")
+    if tag and tag != cluster:
+        raise wrong("[Global] KubernetesClusterTag", f"{tag!r} is another cluster than KubernetesClusterID {cluster!r}")
+    if not _CLUSTER_ID.fullmatch(cluster):
+        allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
+        raise wrong("[Global] KubernetesClusterID", f"{cluster!r} can't be a cluster's id", allowed)
+    return cluster
+
+
+def _region(values: Mapping[str, str]) -> str | None:
+    region, zone = values.get("Region"), values.get("Zone")
+    if zone:
+        found = _REGION_OF_ZONE.fullmatch(zone)
+        if found is None:
+            raise wrong("[Global] Zone", f"{zone!r} is no availability zone", "such as eu-central-1a")
+        if region and found[1] != region:
+            raise wrong("[Global] Zone", f"{zone!r} is not in Region {region!r}")
+        region = found[1]
+    return region
+
+
+def _id(values: Mapping[str, str], key: str, prefix: str) -> str | None:
+    value = values.get(key)
+    if value is not None and not re.fullmatch(f"{prefix}[0-9a-f]+", value):
+        raise wrong(f"[Global] {key}", f"{value!r} is no id of it", f"{prefix}…")
+    return value
+
+
+def _arn(values: Mapping[str, str], key: str) -> str | None:
+    value = values.get(key)
+    if value is not None and not re.fullmatch(r"arn:[a-z-]+:[^:]+:[^:]*:\d*:.+", value):
+        raise wrong(f"[Global] {key}", f"{value!r} is no ARN", "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE")
+    return value
+
+
+def _bool(values: Mapping[str, str], key: str) -> bool:
+    value = values.get(key, "false").lower()
+    if value not in (*_TRUE, *_FALSE):
+        raise wrong(f"[Global] {key}", f"{value!r} is not a value of it", "true, false")
+    return value in _TRUE
+
+
+def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
+    families = [part.strip().lower() for value in given for part in value.split(",") if part.strip()]
+    for family in families:
+        if family not in ("ipv4", "ipv6"):
+            raise wrong("[Global] NodeIPFamilies", f"{family!r} is not a value of it", "ipv4, ipv6")
+    if len(set(families)) < len(families):
+        raise wrong("[Global] NodeIPFamilies", "a family is given twice")
+    return cast("tuple[IpFamily, ...]", tuple(families)) or ("ipv4",)
+
+
+def _port(values: Mapping[str, str], key: str, default: int) -> int:
+    value = values.get(key, str(default))
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 65535):
+        raise wrong(f"[Global] {key}", f"{value!r} is no port", "1 to 65535")
+    return int(value)
+
+
+def _path(values: Mapping[str, str], key: str, default: str) -> str:
+    value = values.get(key, default)
+    if not value.startswith("/"):
+        raise wrong(f"[Global] {key}", f"{value!r} is no path", "/…")
+    return value
+
+
+def _pattern(values: Mapping[str, str], key: str, default: str) -> str:
+    value = values.get(key, default)
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise wrong(f"[Global] {key}", f"{value!r} is no regular expression: {error}") from None
+    return value
+
+
+def _overrides(sections: Mapping[str, Mapping[str, str]]) -> Iterator[ServiceOverride]:
+    seen: set[tuple[str, str]] = set()
+    for name, values in sections.items():
+        shown = f'[ServiceOverride "{name}"]'
+        for key in ("Service", "Region", "URL", "SigningRegion"):
+            if not values.get(key):
+                raise wrong(f"{shown} {key}", "missing")
+        if values.get("SigningMethod") not in (None, "", "v4"):
+            raise wrong(f"{shown} SigningMethod", f"{values['SigningMethod']!r} is not a value of it", "v4")
+        if not _is_url(values["URL"]):
+            raise wrong(f"{shown} URL", f"{values['URL']!r} is not a URL", "http://HOST:PORT or https://HOST:PORT")
+        for service in _services(shown, values["Service"]):
+            if (service, values["Region"]) in seen:
+                raise wrong(shown, f"{service} in {values['Region']} has an override already")
+            seen.add((service, values["Region"]))
+            yield ServiceOverride(
+                service, values["URL"], values["Region"], values["SigningRegion"], values.get("SigningName") or None
+            )
+
+
+def _services(shown: str, name: str) -> tuple[str, ...]:
+    lower = name.lower()
+    if lower in _NOT_CALLED:
+        return ()
+    if lower in SERVICES:
+        return (lower,)
+    known = (*SERVICES, *_SERVICES)
+    if lower not in _SERVICES:
+        nearest = difflib.get_close_matches(lower, known, n=1)
+        why = f"{name!r} is no service that is called here" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
+        raise wrong(f"{shown} Service", why, ", ".join(known))
+    return _SERVICES[lower]
+
+
+def _is_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # Asking for the port checks it.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,136 @@
+"""What AWS's errors mean to the controllers: each becomes one of `cloud_errors`, with AWS's code kept.
+
+Codes are of the API references' pages "common errors" and of each operation. EC2 names what is missing
+`InvalidGroup.NotFound`, ELB `LoadBalancerNotFound`, ELBv2's code on the wire lacks the `Exception` of its class's name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoRegionError,
+    ParamValidationError,
+    ProxyConnectionError,
+    SSLError,
+)
+
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.retries import NeverReached
+
+_THROTTLED: Final = frozenset(
+    {
+        "EC2ThrottledException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+    }
+)
+_DENIED: Final = re.compile(
+    r"AccessDenied(Exception)?|UnauthorizedOperation|NotAuthorized|AuthFailure|Blocked|OptInRequired"
+    r"|PendingVerification|ExpiredToken(Exception)?|RequestExpired|InvalidClientTokenId|InvalidIdentityToken"
+    r"|IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken"
+    r"|UnrecognizedClientException|InvalidAccessKeyId"
+)
+_UNAVAILABLE: Final = frozenset(
+    {"InternalError", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException", "Unavailable"}
+)
+_NAMED_BY_PEOPLE: Final = frozenset({"AllocationIdNotFound", "CertificateNotFound", "SubnetNotFound"})
+"""What is missing here was never made by a controller: somebody's input names it."""
+_MISSING: Final = re.compile(r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+")
+_QUOTA: Final = re.compile(r"\w*LimitExceeded(Exception)?|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+")
+_CONFLICT: Final = re.compile(
+    r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse"
+    r"|Incorrect\w*State|InvalidState\w*|InvalidTarget|OperationNotPermitted(Exception)?|PriorRequestNotComplete"
+)
+_INVALID: Final = re.compile(
+    r"(Invalid|Missing|Malformed|Unknown|Unsupported|Validation|Incompatible|SSLPolicy)\w*(\..+)?"
+)
+_REFUSED_TEXT = 300
+"""Characters of a refusal that are told: EC2 adds an encoded message of thousands."""
+
+THROTTLED_PAUSE = 1.0
+"""Seconds after which a call may be made again, where AWS does not say (it never does)."""
+
+
+def error_code(error: BaseException) -> str:
+    """AWS's own code (`InvalidGroup.NotFound`) behind an error of `cloud_errors`; "" where it has none."""
+    cause = error if isinstance(error, ClientError) else error.__cause__
+    if not isinstance(cause, ClientError):
+        return ""
+    return str(cause.response.get("Error", {}).get("Code", ""))
+
+
+def translated(error: Exception, service: str, operation: str) -> CloudError:
+    """The typed error for what boto3 raised when `operation` of `service` was asked."""
+    if isinstance(error, ClientError):
+        return _answered(error, service, operation)
+    what = f"AWS: {service} {operation}"
+    if isinstance(error, ParamValidationError):
+        return InvalidConfiguration(f"{service} {operation}", " ".join(str(error).split()))
+    if isinstance(error, NoRegionError):
+        return InvalidConfiguration("cloud config: [Global] Region", "missing, and nothing else tells the region")
+    if isinstance(error, EndpointConnectionError | ConnectTimeoutError | ProxyConnectionError | SSLError):
+        return NeverReached(f"{what}: it cannot be reached ({_words(error)}); are the region and the endpoint right?")
+    if isinstance(error, HTTPClientError):
+        return Unavailable(f"{what}: no answer ({_words(error)})")
+    if isinstance(error, BotoCoreError | OSError):
+        # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
+        return AccessDenied(f"{what}: no credentials ({_words(error)})")
+    return CloudError(f"{what}: {_words(error)}")
+
+
+def _answered(error: ClientError, service: str, operation: str) -> CloudError:
+    said = error.response.get("Error", {})
+    code, message = str(said.get("Code", "")), str(said.get("Message", "")).strip()
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    # Credentials are fetched by calls of their own.
+    asked = getattr(error, "operation_name", operation)
+    where = f"{service} {operation}" if asked == operation else f"{asked} (for {service} {operation})"
+    text = f"AWS: {where}: {code}: {message}"
+    if code in _THROTTLED or status == 429:
+        return Throttled(text, THROTTLED_PAUSE)
+    if _DENIED.fullmatch(code):
+        return AccessDenied(_refusal(text))
+    if code in _UNAVAILABLE or status >= 500:
+        return Unavailable(text)
+    if code in _NAMED_BY_PEOPLE:
+        return InvalidConfiguration(f"AWS: {where}", f"{code}: {message}")
+    if _MISSING.fullmatch(code):
+        return NotFound(text)
+    if _QUOTA.fullmatch(code):
+        return QuotaExceeded(text)
+    if _CONFLICT.fullmatch(code):
+        return Conflict(text)
+    if _INVALID.fullmatch(code):
+        return InvalidConfiguration(f"AWS: {where}", f"{code}: {message}")
+    return CloudError(text)
+
+
+def _refusal(text: str) -> str:
+    shown = text.partition("Encoded authorization failure message")[0].rstrip()
+    return shown if len(shown) <= _REFUSED_TEXT else f"{shown[:_REFUSED_TEXT]}…"
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

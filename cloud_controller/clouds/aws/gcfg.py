@@ -1,0 +1,112 @@
+"""The form of AWS's cloud config: gcfg, git's kind of INI, which upstream's controllers read.
+
+Names of sections and keys are read whatever their case; a section may have a quoted name of its own; a key without
+`= value` is true; quotes keep `#`, `;` and spaces at the ends of a value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+
+_SECTION = re.compile(r'\[\s*(?P<name>[\w.-]+)(?:\s+"(?P<sub>[^"]*)")?\s*\]\s*(?:[#;].*)?')
+_KEY = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?:=(?P<value>.*)|(?:[#;].*)?)")
+
+
+class Entry(NamedTuple):
+    """One line with a value; `name` is what a section's own name in quotes says, "" for a section without."""
+
+    section: str
+    name: str
+    key: str
+    value: str
+
+    @property
+    def shown(self) -> str:
+        """How an error names it."""
+        return f"{_shown(self.section, self.name)} {self.key}"
+
+
+def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[str]) -> Iterator[Entry]:
+    """Each line with a value, section and key spelt as in `known`; the sections in `named` have a name of their own.
+
+    Raises InvalidConfiguration that names the line, or the section and key.
+    """
+    section: tuple[str, str] | None = None
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;":
+            continue
+        if stripped[0] == "[":
+            section = _section(stripped, number, known, named)
+            continue
+        found = _KEY.fullmatch(stripped)
+        if found is None:
+            raise wrong(f"line {number}", "it is not of the form 'key = value'")
+        if section is None:
+            raise wrong(f"line {number}", "it stands before any [section]")
+        key = _known(f"{_shown(*section)} {found['key']}", found["key"], known[section[0]])
+        yield Entry(*section, key, _value(found["value"], number))
+
+
+def quoted(value: str) -> str:
+    """The value in quotes, as `entries` reads it back."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def wrong(field: str, why: str, allowed: str | None = None) -> InvalidConfiguration:
+    """The error for one place of the cloud config."""
+    return InvalidConfiguration(f"cloud config: {field}", why, allowed)
+
+
+def _shown(section: str, name: str) -> str:
+    return f'[{section} "{name}"]' if name else f"[{section}]"
+
+
+def _section(line: str, number: int, known: Collection[str], named: Collection[str]) -> tuple[str, str]:
+    shown = ", ".join(f'[{section} "NAME"]' if section in named else f"[{section}]" for section in known)
+    found = _SECTION.fullmatch(line)
+    if found is None:
+        raise wrong(f"line {number}", "it is no section", shown)
+    section = _known(f"section [{found['name']}]", found["name"], known)
+    if (section in named) != bool(found["sub"]):
+        raise wrong(f"line {number}", "it is no section", shown)
+    return section, found["sub"] or ""
+
+
+def _known(field: str, name: str, known: Collection[str]) -> str:
+    by_lower = {each.lower(): each for each in known}
+    if name.lower() in by_lower:
+        return by_lower[name.lower()]
+    nearest = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    why = f"unknown; did you mean {by_lower[nearest[0]]!r}?" if nearest else "unknown"
+    raise wrong(field, why, ", ".join(known))
+
+
+def _value(raw: str | None, number: int) -> str:
+    if raw is None:
+        return "true"
+    value, in_quotes, characters = "", False, iter(raw.strip())
+    kept = 0  # How much of it must stay: spaces at its end that were quoted.
+    for character in characters:
+        if character == '"':
+            in_quotes = not in_quotes
+            kept = len(value)
+        elif character == "\\":
+            escaped = next(characters, None)
+            if escaped not in ('"', "\\"):
+                raise wrong(f"line {number}", "a backslash stands before neither a quote nor a backslash")
+            value += escaped
+            kept = len(value)
+        elif not in_quotes and character in "#;":
+            break
+        else:
+            value += character
+    if in_quotes:
+        raise wrong(f"line {number}", "a quote is not closed")
+    return value[:kept] + value[kept:].rstrip()

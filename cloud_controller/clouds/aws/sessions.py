@@ -1,0 +1,97 @@
+"""Whose credentials AWS is called with, in which region: boto3's default chain, and the role of the cloud config.
+
+The default chain is the environment, web identity (IRSA), shared files, a container's role, and last of all the
+instance metadata service, which therefore is never asked where anything else tells. Nothing is asked before the first
+call.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.credentials import AssumeRoleCredentialFetcher, CredentialProvider, DeferredRefreshableCredentials
+from botocore.utils import InstanceMetadataRegionFetcher
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.clouds.aws.config import Config
+
+_SESSION_NAME = "cloud-controller"
+_ACCOUNT = re.compile(r"arn:[^:]+:[^:]+:[^:]*:(?P<account>\d+):")
+
+# At debug it logs each request with its signature and session token.
+logging.getLogger("botocore").setLevel(logging.INFO)
+
+
+def session_of(config: Config) -> boto3.Session:
+    """A session with the credentials and region that the config comes to.
+
+    Raises InvalidConfiguration where neither it nor the environment nor the metadata service tells a region.
+    """
+    own = botocore.session.Session()
+    region = config.region or own.get_config_variable("region") or _region_of_this_machine()
+    own.set_config_variable("region", region)
+    if config.role_arn is None:
+        return boto3.Session(botocore_session=own)
+    assuming = botocore.session.Session()
+    assuming.set_config_variable("region", region)
+    assuming.get_component("credential_provider").insert_before("env", _Role(own, config, config.role_arn, region))
+    return boto3.Session(botocore_session=assuming)
+
+
+def _region_of_this_machine() -> str:
+    region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
+    if not region:
+        why = "missing; neither AWS_REGION nor the metadata service of this machine tells it"
+        raise InvalidConfiguration("cloud config: [Global] Region", why)
+    return str(region)
+
+
+class _Role(CredentialProvider):
+    """The role of the cloud config, assumed with the credentials of another session and renewed before they end."""
+
+    METHOD = "assume-role"
+    CANONICAL_NAME = None
+
+    def __init__(self, source: botocore.session.Session, config: Config, role_arn: str, region: str) -> None:
+        super().__init__(source)
+        self._config = config
+        self._role_arn = role_arn
+        self._region = region
+
+    def load(self) -> DeferredRefreshableCredentials | None:
+        """Called by the session at its first call."""
+        source = self.session.get_credentials()
+        if source is None:
+            return None
+        fetcher = AssumeRoleCredentialFetcher(
+            client_creator=self._client,
+            source_credentials=source,
+            role_arn=self._role_arn,
+            extra_args={"RoleSessionName": _SESSION_NAME},
+        )
+        return DeferredRefreshableCredentials(method=self.METHOD, refresh_using=fetcher.fetch_credentials)
+
+    def _client(self, service: str, **credentials: Any) -> Any:
+        override = self._config.override(service, self._region)
+        client = self.session.create_client(
+            service, endpoint_url=override.url if override else None, region_name=self._region, **credentials
+        )
+        if source_arn := self._config.source_arn:
+            client.meta.events.register("before-call.sts.AssumeRole", _on_behalf_of(source_arn))
+        return client
+
+
+def _on_behalf_of(source_arn: str) -> Any:
+    """Tell STS whose resource the role is assumed for: a condition of the role's trust policy may ask for it."""
+    account = _ACCOUNT.match(source_arn)
+
+    def add_headers(params: dict[str, Any], **_: Any) -> None:
+        params["headers"]["x-amz-source-arn"] = source_arn
+        if account:
+            params["headers"]["x-amz-source-account"] = account["account"]
+
+    return add_headers

@@ -1,0 +1,210 @@
+"""An account of AWS, as moto simulates it: a VPC over three zones, a security group for nodes, and machines on demand."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride
+from cloud_controller.cloud_errors import CloudError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef, TagSpecificationTypeDef, TagTypeDef
+    from mypy_boto3_elb import ElasticLoadBalancingClient
+    from mypy_boto3_elbv2 import ElasticLoadBalancingv2Client
+
+REGION = "eu-central-1"
+CLUSTER = "prod-1"
+CLUSTER_TAG = f"kubernetes.io/cluster/{CLUSTER}"
+IMAGE = "ami-0123456789abcdef0"
+ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
+
+
+@dataclass
+class AwsAccount:
+    """One account with one cluster's network. `public_subnets` and `private_subnets` are in the order of ZONES."""
+
+    endpoint: str
+    ec2: EC2Client
+    elbv2: ElasticLoadBalancingv2Client
+    elb: ElasticLoadBalancingClient
+    vpc_id: str = ""
+    public_subnets: list[str] = field(default_factory=list)
+    private_subnets: list[str] = field(default_factory=list)
+    route_table_id: str = ""
+    """Of the private subnets, with the cluster's tag; the VPC's main one leads to the internet gateway."""
+    node_group_id: str = ""
+
+    def config(self, **changes: Any) -> Config:
+        """The cloud config of the cluster, every service at moto's endpoint."""
+        overrides = tuple(ServiceOverride(service, self.endpoint, REGION, REGION) for service in SERVICES)
+        return Config(**{"cluster_id": CLUSTER, "region": REGION, "overrides": overrides, **changes})
+
+    def api(self, **changes: Any) -> Api:
+        """A client of the account, from a fresh start; `changes` are the config's."""
+        return Api(self.config(**changes))
+
+    def launch(
+        self,
+        count: int = 1,
+        *,
+        subnet: str | None = None,
+        type: str = "m5.large",
+        tags: dict[str, str] | None = None,
+    ) -> list[InstanceTypeDef]:
+        """Running machines in a private subnet (the first zone's by default), with the cluster's tag."""
+        specification: TagSpecificationTypeDef = {
+            "ResourceType": "instance",
+            "Tags": tag_list({CLUSTER_TAG: "owned"} if tags is None else tags),
+        }
+        answer = self.ec2.run_instances(
+            ImageId=IMAGE,
+            MinCount=count,
+            MaxCount=count,
+            InstanceType=type,  # type: ignore[arg-type]
+            SubnetId=subnet or self.private_subnets[0],
+            SecurityGroupIds=[self.node_group_id],
+            TagSpecifications=[specification],
+        )
+        # Their first answer says that they are pending.
+        return self.instances([instance["InstanceId"] for instance in answer["Instances"]])
+
+    def instances(self, ids: Sequence[str]) -> list[InstanceTypeDef]:
+        """These machines as they are now, in this order."""
+        pages = self.ec2.get_paginator("describe_instances").paginate(InstanceIds=[*ids])
+        found = {
+            instance["InstanceId"]: instance
+            for page in pages
+            for reservation in page["Reservations"]
+            for instance in reservation["Instances"]
+        }
+        return [found[id] for id in ids]
+
+
+@dataclass
+class Calls:
+    """What an `Api` was seen to call; an observer of it. Every attempt counts."""
+
+    made: list[str] = field(default_factory=list)
+
+    def __call__(self, operation: str, seconds: float, error: CloudError | None) -> None:
+        self.made.append(operation)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each `service Operation` was called."""
+        return Counter(self.made)
+
+    def of(self, operation: str) -> int:
+        """How often this `service Operation` was called."""
+        return self.counts[operation]
+
+    @property
+    def writes(self) -> Counter[str]:
+        """The calls that may have changed something."""
+        reading = ("Describe", "Get", "List")
+        return Counter(each for each in self.made if not each.split()[1].startswith(reading))
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.made.clear()
+
+
+def tag_list(tags: dict[str, str]) -> list[TagTypeDef]:
+    """Tags in EC2's form."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+@pytest.fixture(scope="session")
+def _moto() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of nobody: no test reaches a real account, or asks a metadata service."""
+    for name in ("AWS_PROFILE", "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-nobody")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+
+
+@pytest.fixture
+def calls() -> Calls:
+    """An observer of calls, for `Api.observer`."""
+    return Calls()
+
+
+@pytest.fixture
+def empty_account(_moto: str, _credentials: None) -> AwsAccount:
+    """An account without anything of ours; AWS's default VPC is there."""
+    with urllib.request.urlopen(urllib.request.Request(f"{_moto}/moto-api/reset", method="POST")) as answer:
+        assert answer.status == 200
+    session = boto3.Session(region_name=REGION)
+    return AwsAccount(
+        _moto,
+        session.client("ec2", endpoint_url=_moto),
+        session.client("elbv2", endpoint_url=_moto),
+        session.client("elb", endpoint_url=_moto),
+    )
+
+
+@pytest.fixture
+def account(empty_account: AwsAccount) -> AwsAccount:
+    """An account with a cluster's network: a public and a private subnet in each zone, tagged as discovery wants it."""
+    account, ec2 = empty_account, empty_account.ec2
+    account.vpc_id = ec2.create_vpc(CidrBlock="10.0.0.0/16", AmazonProvidedIpv6CidrBlock=True)["Vpc"]["VpcId"]
+    ec2.create_tags(Resources=[account.vpc_id], Tags=tag_list({CLUSTER_TAG: "owned"}))
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=account.vpc_id)
+    in_vpc = [{"Name": "vpc-id", "Values": [account.vpc_id]}]
+    main = ec2.describe_route_tables(Filters=in_vpc)["RouteTables"][0]["RouteTableId"]  # type: ignore[arg-type]
+    ec2.create_route(RouteTableId=main, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    table = ec2.create_route_table(
+        VpcId=account.vpc_id,
+        TagSpecifications=[{"ResourceType": "route-table", "Tags": tag_list({CLUSTER_TAG: "owned"})}],
+    )
+    account.route_table_id = table["RouteTable"]["RouteTableId"]
+    for index, zone in enumerate(ZONES):
+        account.public_subnets.append(_subnet(account, zone, f"10.0.{index}.0/24", "kubernetes.io/role/elb"))
+        # Room for thousands of machines.
+        role = "kubernetes.io/role/internal-elb"
+        private = _subnet(account, zone, f"10.0.{64 * (index + 1)}.0/18", role)
+        account.private_subnets.append(private)
+        ec2.associate_route_table(RouteTableId=account.route_table_id, SubnetId=private)
+    group = ec2.create_security_group(
+        GroupName="nodes",
+        Description="nodes of the cluster",
+        VpcId=account.vpc_id,
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list({CLUSTER_TAG: "owned"})}],
+    )
+    account.node_group_id = group["GroupId"]
+    return account
+
+
+def _subnet(account: AwsAccount, zone: str, cidr: str, role: str) -> str:
+    answer = account.ec2.create_subnet(
+        VpcId=account.vpc_id,
+        AvailabilityZone=zone,
+        CidrBlock=cidr,
+        TagSpecifications=[{"ResourceType": "subnet", "Tags": tag_list({CLUSTER_TAG: "shared", role: "1"})}],
+    )
+    return answer["Subnet"]["SubnetId"]
