@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from local.api_site import SiteError
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine import termination
@@ -27,7 +28,7 @@ from local.engine.stack.secrets import SecretsError
 from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
-from local.site import Site, SiteError
+from local.site import Site
 from local.stack_copy import StackFileError, check_stack_file, write_stack_copy
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 from local.status_text import addresses, render

@@ -1,110 +1,43 @@
-"""A checkout's local site: its block of addresses and mycloud's API, started, found again, looked at and stopped.
-
-Everything runs detached, and whatever a killed run left behind is found by its records: `up` completes it, `down`
-ends it. All of a site lies under one state folder.
-"""
+"""A checkout's local site: its block of addresses and mycloud's API, started, found again, looked at and stopped."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import socket
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from ipaddress import IPv4Network
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import urllib3
 
-from local import processes
-from local.addresses import API_PORT, AddressBlock
-from local.blocks import BlockRegistry, NoBlockError, default_registry
-from local.control_plane.binaries import Binaries
-from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.mycloud.machine.processes import kill_leftovers
+from local.api_site import ApiSite, SiteError, wait_until
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.mycloud.revision import revision
-from local.mycloud.state_folder import StateFolder, endpoint
+from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
-from local.ports import PortBusyError, require_free
-from local.processes import Process, ProcessError
 
-API = "api"
-
-HEALTHY_SECONDS = 30.0
-STOP_GRACE_SECONDS = 10.0
-PROBE_SECONDS = 2.0
 CHANGE_SECONDS = 30.0
-MACHINE_GRACE_SECONDS = 20.0
-POLL_SECONDS = 0.05
-
-# What servers get of the environment: no passphrase, token or cloud credential is handed on to them and their pods.
-_ENVIRONMENT = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "KUBEBUILDER_ASSETS"}
-    | {"XDG_CACHE_HOME", "XDG_STATE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "VIRTUAL_ENV"}
-)
 
 
-class SiteError(Exception):
-    """The site could not be brought up or down; the message says why and what to do."""
+class Site(ApiSite):
+    """The site of one state folder, with mycloud's API."""
 
-
-class Site:
-    """The site of one state folder. Objects hold no state: any number may speak of one site."""
+    API_TITLE = "mycloud's API"
+    API_MODULE = "local.mycloud"
 
     def __init__(self, state_dir: Path, *, registry: Path | None = None) -> None:
-        self.folder = StateFolder(state_dir.absolute())
-        self.registry = BlockRegistry(registry or default_registry())
+        super().__init__(StateFolder(state_dir.absolute()), registry=registry)
 
-    @property
-    def block(self) -> AddressBlock:
-        """The site's addresses; raises SiteError while it has none."""
-        try:
-            return self.folder.block()
-        except FileNotFoundError:
-            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+    def revision(self) -> str:
+        """Of mycloud's API."""
+        return revision()
 
-    @property
-    def endpoint(self) -> str:
-        """The URL of mycloud's API."""
-        return endpoint(self.block)
-
-    @property
-    def token(self) -> str:
-        """The API's bearer token, a secret."""
-        try:
-            return self.folder.token()
-        except FileNotFoundError:
-            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
-
-    def up(self) -> None:
-        """Return once the site's API answers; starts what does not run. Raises SiteError."""
-        require_loopback_blocks()
-        try:
-            self.folder.prepare()
-            self.registry.prepare()
-        except OSError as error:
-            raise SiteError(
-                f"the site's folder or its user's registry of addresses can't be written: {error}; "
-                "name others: the folder by --state, the registry's by XDG_STATE_HOME"
-            ) from None
-        with self._lock():
-            self.folder.ensure_token()
-            running = self._process(API)
-            if running is not None and self.folder.site_file.exists() and self._may_stay(running):
-                return
-            self._stop(API)
-            if self.folder.site_file.exists():
-                self._start_on_own_block()
-            else:
-                self._start_on_free_block()
+    def suspend(self) -> None:
+        """All that ran boots at the next `up`."""
+        if self.folder.database.exists():
+            with closing(Store(self.folder.database)) as store:
+                suspend(store, "the site was stopped")
 
     def wait_settled(self, seconds: float) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
@@ -144,32 +77,11 @@ class Site:
         """Wait until every load balancer that has backends has a healthy one; whether that came about."""
         return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
 
-    def down(self, *, keep_data: bool = False) -> None:
-        """Stop everything that the site started, then delete the cloud's data and give the block back.
-
-        `keep_data`: like cutting the power; the next `up` finds everything as it was and boots the machines again.
-        """
-        if not self.folder.root.is_dir():
-            return
-        with self._lock():
-            # The API first: it would start again what it sees ending.
-            self._stop(API)
-            self._stop_everything_else()
-            if keep_data:
-                if self.folder.database.exists():
-                    with closing(Store(self.folder.database)) as store:
-                        suspend(store, "the site was stopped")
-                return
-            shutil.rmtree(self.folder.mycloud, ignore_errors=True)
-            self.folder.site_file.unlink(missing_ok=True)
-            self.registry.release(self.folder.root)
-
     def status(self) -> dict[str, Any]:
         """What runs where, as JSON has it."""
         if not self.folder.site_file.exists():
             return {"state_folder": str(self.folder.root), "up": False}
-        api = self._process(API)
-        healthy = api is not None and self._answers(self.endpoint)
+        healthy = self.is_healthy()
         objects = site_objects(self.folder.database) if self.folder.database.exists() else {}
         for balancer in objects.get("load_balancers", []):
             balancer["backends"] = self._get(f"/v1/load_balancers/{balancer['id']}/health") if healthy else None
@@ -178,114 +90,11 @@ class Site:
             "up": healthy,
             "block": self.block.base,
             "endpoint": self.endpoint,
-            "processes": [
-                {"name": each.name, "pid": each.pid, "log": str(each.log)}
-                for each in processes.find_all(self.folder.process_record(API).parent)
-            ],
+            "processes": self.processes(),
             **objects,
         }
 
     # -- helpers
-
-    def _start_on_own_block(self) -> None:
-        """A site with data has its addresses for good: they stand in its objects and certificates."""
-        block = self.folder.block()
-        try:
-            self.registry.reserve(block, self.folder.root)
-            self._start_api(block)
-        except (NoBlockError, PortBusyError) as error:
-            raise SiteError(f"{error}; the data of {self.folder.root} need these addresses") from None
-
-    def _start_on_free_block(self) -> None:
-        """Take the first block that nobody has; another user's is noticed only by what listens there."""
-        root = self.folder.root
-        busy = []
-        for block in self.registry.free_blocks(root):
-            try:
-                self.registry.reserve(block, root)
-            except NoBlockError:
-                continue  # another site was quicker
-            self.folder.write_site(block)
-            try:
-                self._start_api(block)
-                return
-            except PortBusyError as error:
-                busy.append(str(error))
-            self.folder.site_file.unlink()
-            self.registry.release(root)
-        raise SiteError(f"no block of addresses is free: {self.registry.describe()} {'; '.join(busy)}".strip())
-
-    def _start_api(self, block: AddressBlock) -> None:
-        """Raises PortBusyError if somebody else listens on the block's address, before the API or while it starts."""
-        require_free(block.api_address, API_PORT, "mycloud's API")
-        try:
-            api = processes.start(
-                "mycloud's API",
-                # -P: nothing that lies in the working directory is ever imported.
-                [sys.executable, "-P", "-m", "local.mycloud", str(self.folder.root)],
-                record=self.folder.process_record(API),
-                log=self.folder.log(API),
-                env=server_environment(os.environ),
-                cwd=self.folder.mycloud,
-            )
-        except ProcessError as error:
-            raise SiteError(str(error)) from error
-        wait_until(lambda: self._answers(endpoint(block)) or not api.is_running(), HEALTHY_SECONDS)
-        if self._answers(endpoint(block)):
-            return
-        ended = not api.is_running()
-        tail = api.log_tail()
-        self._stop(API)
-        require_free(block.api_address, API_PORT, "mycloud's API")
-        what = "ended" if ended else f"does not answer within {HEALTHY_SECONDS:g} s"
-        raise SiteError(f"mycloud's API {what}; its log ({api.log}) ends:\n{tail}")
-
-    def _may_stay(self, api: Process) -> bool:
-        """Whether the running API answers (it may just be starting), and runs this code: the project may be updated."""
-        wait_until(lambda: self._answers(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
-        return api.is_running() and self._health(self.endpoint).get("revision") == revision()
-
-    def _answers(self, url: str) -> bool:
-        """Whether this site's own API answers there, and not another user's that was quicker."""
-        return self._health(url).get("site") == self.folder.fingerprint()
-
-    def _health(self, url: str) -> dict[str, Any]:
-        """What a healthy API says of itself; nothing if none answers."""
-        with urllib3.PoolManager(retries=False, timeout=PROBE_SECONDS) as pool:
-            try:
-                answer = pool.request("GET", f"{url}/healthz")
-                return dict(answer.json()) if answer.status == 200 else {}
-            except (urllib3.exceptions.HTTPError, ValueError):
-                return {}
-
-    def _stop_everything_else(self) -> None:
-        records = self.folder.process_record(API).parent
-        left = sorted(records.glob("*.json"))
-        clusters = self.folder.cluster("x").parent
-        try:
-            with ThreadPoolExecutor(max(1, len(left))) as pool:
-                list(pool.map(_stop_record, left))
-            machines = self.folder.machine("x").parent
-            for directory in sorted(machines.iterdir()) if machines.is_dir() else []:
-                kill_leftovers(directory)
-            for directory in sorted(clusters.iterdir()) if clusters.is_dir() else []:
-                _control_plane(directory).stop()
-        except (ProcessError, ControlPlaneError) as error:
-            raise SiteError(str(error)) from error
-
-    def _process(self, name: str) -> Process | None:
-        try:
-            return processes.find(self.folder.process_record(name))
-        except ProcessError as error:
-            raise SiteError(str(error)) from error
-
-    def _stop(self, name: str) -> None:
-        process = self._process(name)
-        if process is not None:
-            try:
-                process.stop(STOP_GRACE_SECONDS)
-            except ProcessError as error:
-                raise SiteError(str(error)) from error
 
     def _get(self, path: str) -> Any:
         """A list of the API's, or None if it does not answer."""
@@ -306,42 +115,6 @@ class Site:
         if answer.status >= 400:
             raise SiteError(f"{failure}: {answer.data.decode(errors='replace')}")
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """One `up` or `down` of a site at a time."""
-        with (self.folder.root / "site.lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-
-def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the site's servers get of an environment: nothing that could be a secret."""
-    return {name: value for name, value in environment.items() if name in _ENVIRONMENT}
-
-
-def require_loopback_blocks() -> None:
-    """Raise SiteError unless this system gives every address of 127.0.0.0/8 to its processes (Linux does)."""
-    probe = "127.255.0.1"
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-        try:
-            if not sys.platform.startswith("linux"):
-                raise OSError(f"this is {sys.platform}")
-            sock.bind((probe, 0))
-        except OSError as error:
-            raise SiteError(
-                f"a local site needs Linux (or WSL2), where any address of 127.0.0.0/8 can be bound: {error}"
-            ) from None
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait for a condition, at most `seconds`; whether it came about."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
-
 
 def _answers(balancer: Mapping[str, Any]) -> bool:
     backends = balancer["backends"] or []
@@ -349,15 +122,3 @@ def _answers(balancer: Mapping[str, Any]) -> bool:
     for each in backends:
         by_set[each["backend_set"]] |= each["healthy"] is True
     return balancer["state"] == "available" and all(by_set.values())
-
-
-def _stop_record(record: Path) -> None:
-    process = processes.load(record)
-    if process is not None:
-        process.stop(MACHINE_GRACE_SECONDS)
-
-
-def _control_plane(directory: Path) -> ControlPlane:
-    """Of a cluster of which nothing is known but its directory: enough to stop it."""
-    nothing = IPv4Network("10.0.0.0/32")
-    return ControlPlane(directory, Binaries({}), "10.0.0.1", nothing, nothing, directory.name)

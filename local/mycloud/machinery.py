@@ -6,10 +6,8 @@ Every method may be called again after a crash in the middle of it: what is ther
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,19 +16,17 @@ from pathlib import Path
 from typing import Protocol
 
 from cloud_controller.kube import NODES, ApiError, Kube, NotFoundError, PatchType
-from local import processes
 from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.mycloud.machine.processes import kill_leftovers
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord
-from local.mycloud.state_folder import StateFolder, write_private
+from local.mycloud.state_folder import StateFolder
 from local.ports import PortBusyError
 from local.processes import ProcessError
+from local.site_processes import SiteProcesses
 
-CREDENTIALS_TTL = timedelta(days=365)
 LABELLING_TTL = timedelta(hours=1)
 BALANCER = "balancer"
 """The key of the data plane's process."""
@@ -118,17 +114,19 @@ class LocalMachinery:
 
     def __init__(self, folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
         self._folder = folder
-        self._site = folder.fingerprint()
         self._block = block
-        self._environment = dict(environment)
+        self._processes = SiteProcesses(folder, environment)
         self._binaries_lock = threading.Lock()
         self._binaries: Binaries | None = None
 
     def balancer_is_running(self) -> bool:
-        return self._is_running(BALANCER)
+        with _told():
+            return self._processes.is_running(BALANCER)
 
     def start_balancer(self) -> None:
-        self._start(BALANCER, "load balancers", "local.mycloud.balancer", self._folder.root, self._folder.mycloud)
+        folder = self._folder
+        with _told():
+            self._processes.start(BALANCER, "load balancers", "local.mycloud.balancer", folder.root, folder.cloud)
 
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
         self._require_folder()
@@ -164,32 +162,16 @@ class LocalMachinery:
         return _admin_kubeconfig(self._control_plane(cluster, network), ttl)
 
     def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
-        if self.machine_is_running(machine):
-            return
-        control_plane = self._control_plane(cluster, network)
-        directory = self._folder.machine(machine.id)
-        directory.mkdir(parents=True, exist_ok=True)
-        directory.chmod(0o700)
-        write_private(directory / "machine.json", json.dumps(_machine_json(machine), indent=2) + "\n")
-        for file, user, groups in (
-            ("kubelet.kubeconfig", f"system:node:{machine.name}", ["system:nodes"]),
-            ("proxier.kubeconfig", "system:kube-proxy", []),
-        ):
-            write_private(directory / file, control_plane.kubeconfig(user, groups, CREDENTIALS_TTL))
-        self._start(machine.id, f"machine {machine.name} ({machine.id})", "local.mycloud.machine", directory, directory)
+        with _told():
+            self._processes.boot_machine(_machine_json(machine), self._control_plane(cluster, network))
 
     def machine_is_running(self, machine: MachineRecord) -> bool:
-        return self._is_running(machine.id)
+        with _told():
+            return self._processes.is_running(machine.id)
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
-        try:
-            process = processes.load(self._folder.process_record(machine.id))
-            if process is not None:
-                process.stop(grace_seconds)
-        except ProcessError as error:
-            raise MachineryError(str(error)) from error
-        # A machine that was killed ended nothing of its pods' that had left its session.
-        kill_leftovers(self._folder.machine(machine.id))
+        with _told():
+            self._processes.halt_machine(machine.id, grace_seconds)
 
     def remove_machine(self, machine: MachineRecord) -> None:
         shutil.rmtree(self._folder.machine(machine.id), ignore_errors=True)
@@ -229,34 +211,9 @@ class LocalMachinery:
             kube.close()
         return True
 
-    def _start(self, key: str, name: str, module: str, argument: Path, cwd: Path) -> None:
-        """Start a module as a detached process, recorded and logged under `key`."""
-        self._require_folder()
-        try:
-            processes.start(
-                name,
-                # -P: nothing that lies in the working directory is ever imported.
-                [sys.executable, "-P", "-m", module, str(argument)],
-                record=self._folder.process_record(key),
-                log=self._folder.log(key),
-                env=self._environment,
-                cwd=cwd,
-            )
-        except ProcessError as error:
-            raise MachineryError(str(error)) from error
-
-    def _is_running(self, key: str) -> bool:
-        self._require_folder()
-        try:
-            process = processes.load(self._folder.process_record(key))
-        except ProcessError as error:
-            raise MachineryError(str(error)) from error
-        return process is not None and process.is_running()
-
     def _require_folder(self) -> None:
-        """Without this site's folder a missing record means nothing, and nothing may be started."""
-        if not self._folder.still_holds(self._site):
-            raise MachineryError(f"{self._folder.root} is gone")
+        with _told():
+            self._processes.require_folder()
 
     def _control_plane(
         self, cluster: Cluster, network: NetworkRecord, binaries: Binaries = _NO_BINARIES
@@ -278,6 +235,15 @@ class LocalMachinery:
                 except BuildError as error:
                     raise MachineryError(str(error)) from error
             return self._binaries
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Give a process's failure the lifecycle's own error."""
+    try:
+        yield
+    except ProcessError as error:
+        raise MachineryError(str(error)) from error
 
 
 @contextlib.contextmanager

@@ -19,9 +19,11 @@ def fingerprint(token: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StateFolder:
-    """The layout of `docs/architecture.md`, section "The site"."""
+    """The layout of `docs/architecture.md`, section "A site"."""
 
     root: Path
+    cloud_name: str = "mycloud"
+    """What the folder of the cloud's own things is called."""
 
     @property
     def site_file(self) -> Path:
@@ -29,41 +31,41 @@ class StateFolder:
         return self.root / "site.json"
 
     @property
-    def mycloud(self) -> Path:
+    def cloud(self) -> Path:
         """What belongs to the cloud; private to the user."""
         return self.root / "mycloud"
 
     @property
     def database(self) -> Path:
-        return self.mycloud / "mycloud.db"
+        return self.cloud / "mycloud.db"
 
     @property
     def token_file(self) -> Path:
-        return self.mycloud / "token"
+        return self.cloud / "token"
 
     @property
     def boot_note(self) -> Path:
         """Which boot of the computer the API last ran in."""
-        return self.mycloud / "boot_id"
+        return self.cloud / "boot_id"
 
     def process_record(self, name: str) -> Path:
         """The record of a process, see `local/processes.py`."""
-        return self.mycloud / "processes" / f"{name}.json"
+        return self.cloud / "processes" / f"{name}.json"
 
     def log(self, name: str) -> Path:
-        return self.mycloud / "logs" / f"{name}.log"
+        return self.cloud / "logs" / f"{name}.log"
 
     def cluster(self, id: str) -> Path:
         """PKI and etcd data of a cluster."""
-        return self.mycloud / "clusters" / id
+        return self.cloud / "clusters" / id
 
     def machine(self, id: str) -> Path:
         """Credentials and pods of a machine."""
-        return self.mycloud / "machines" / id
+        return self.cloud / "machines" / id
 
     def volume(self, id: str) -> Path:
         """What is stored on a volume."""
-        return self.mycloud / "volumes" / id
+        return self.cloud / "volumes" / id
 
     def device(self, machine_id: str, volume_id: str) -> Path:
         """Where a machine sees an attached volume."""
@@ -75,8 +77,8 @@ class StateFolder:
 
     def prepare(self) -> None:
         """Make the cloud's folder, readable by its user alone."""
-        self.mycloud.mkdir(parents=True, exist_ok=True)
-        self.mycloud.chmod(0o700)
+        self.cloud.mkdir(parents=True, exist_ok=True)
+        self.cloud.chmod(0o700)
 
     def block(self) -> AddressBlock:
         """The site's address block; raises FileNotFoundError while it has none."""

@@ -39,10 +39,11 @@ from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT
 from local import processes
 from local.addresses import socket_address
+from local.api_site import server_environment
 from local.control_plane.pki import Authority, write_pair
 from local.ports import unused_address
 from local.processes import Process
-from local.site import Site, server_environment
+from local.site import Site
 from tests.crash.proxy import Proxy, Recorder
 
 ROOT = Path(__file__).resolve().parents[2]

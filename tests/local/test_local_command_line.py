@@ -59,7 +59,7 @@ class Fakes:
 
     def _up(self, site: Site) -> None:
         self.calls.append("up")
-        site.folder.mycloud.mkdir(parents=True, exist_ok=True)
+        site.folder.cloud.mkdir(parents=True, exist_ok=True)
         site.folder.site_file.write_text(json.dumps({"block": 32, "endpoint": ENDPOINT}))
         site.folder.ensure_token()
 

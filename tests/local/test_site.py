@@ -18,6 +18,7 @@ import urllib3
 
 from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
+from local.api_site import API, SiteError, server_environment, wait_until
 from local.blocks import BlockRegistry, NoBlockError
 from local.mycloud import compute, networking
 from local.mycloud.machine.processes import MARK
@@ -27,7 +28,7 @@ from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 from local.ports import require_free
-from local.site import API, Site, SiteError, server_environment, wait_until
+from local.site import Site
 
 BALANCER = "balancer"
 
@@ -106,8 +107,8 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
 
 
 def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.site.STOP_GRACE_SECONDS", 0.5)
-    monkeypatch.setattr("local.site.PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("local.api_site.STOP_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("local.api_site.PROBE_SECONDS", 0.5)
     shared.up()
     hanging = processes.find(shared.folder.process_record(API))
     assert hanging is not None
@@ -156,7 +157,7 @@ def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_
 
     assert len(running) == 2
     assert not any(process.is_running() for process in running)
-    assert not other.folder.mycloud.exists()
+    assert not other.folder.cloud.exists()
     assert shared.registry.owner(block) is None
     assert other.status()["up"] is False
     assert call(shared, "GET", "/v1/networks") == 200
@@ -171,7 +172,7 @@ def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_our
         if next(busy_after_the_start, "checked") == "checked":
             require_free(address, port, purpose)
 
-    monkeypatch.setattr("local.site.require_free", nothing_seen_at_first)
+    monkeypatch.setattr("local.api_site.require_free", nothing_seen_at_first)
     with stranger_that_says_it_is_healthy(site) as strangers:
         site.up()
 
@@ -271,7 +272,7 @@ def test_what_is_asked_of_a_site_that_is_not_up_says_so(tmp_path: Path) -> None:
 
 
 def test_other_systems_are_told_what_is_missing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.site.sys.platform", "darwin")
+    monkeypatch.setattr("local.api_site.sys.platform", "darwin")
 
     with pytest.raises(SiteError, match="needs Linux"):
         site.up()

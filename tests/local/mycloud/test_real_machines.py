@@ -14,8 +14,9 @@ import pytest
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import NODES, Kube, NotFoundError, Object
 from local import processes
+from local.api_site import API
 from local.mycloud.machine.processes import MARK
-from local.site import API, Site
+from local.site import Site
 
 pytestmark = pytest.mark.control_plane
 
