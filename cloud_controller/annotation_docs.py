@@ -49,7 +49,9 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
     if ignored:
         yield from ("", f"### Known, but not offered by {catalogue.cloud}", "")
         for entry in ignored:
-            yield f"- `{entry.name}` ({entry.description.rstrip('.')}): ignored, and the plan says so: {entry.ignored}."
+            also = f" Honoured by: {entry.honoured_by}." if entry.honoured_by else ""
+            what = entry.description.rstrip(".")
+            yield f"- `{entry.name}` ({what}): ignored, and the plan says so: {entry.ignored}.{also}"
 
 
 def _paragraph(entry: Annotation) -> Iterator[str]:
@@ -58,6 +60,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     example = entry.example or _example(entry)
     yield f'- Example: `{entry.name}: "{example}"`'
     yield f"- Since version {entry.since}; source: {entry.source}."
+    if entry.honoured_by:
+        yield f"- Also honoured by: {entry.honoured_by}."
 
 
 def _example(entry: Annotation) -> str:

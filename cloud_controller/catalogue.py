@@ -43,6 +43,9 @@ class Annotation:
     (comma-separated words). `minimum` and `maximum` are for `int`; `allowed`, or a regular expression `pattern` with
     `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
     document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
+    `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
+    its own words. `refused` says of values that people try why they can't be. `honoured_by` names the other controllers
+    that honour it, and since when.
     """
 
     name: str
@@ -64,6 +67,11 @@ class Annotation:
     unit: str | None = None
     example: str | None = None
     ignored: str | None = None
+    any_case: bool = False
+    true_words: tuple[str, ...] = ()
+    false_words: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    honoured_by: str | None = None
 
     @property
     def allowed_text(self) -> str:
@@ -71,7 +79,8 @@ class Annotation:
         if self.allowed:
             return ", ".join(self.allowed)
         if self.type is bool:
-            return "true, false"
+            also = (*self.true_words, *self.false_words)
+            return "true, false" + (f" (also taken: {', '.join(also)})" if also else "")
         if self.type is int:
             bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
             return f"{bounds}, in {self.unit}" if self.unit else bounds
@@ -80,9 +89,13 @@ class Annotation:
     def parse(self, text: str) -> Value:
         """The typed value of `text`; raises InvalidConfiguration that names annotation, value and what is allowed."""
         value = text.strip()
+        if self.any_case:
+            value = next((word for word in self.allowed if word.lower() == value.lower()), value)
         if self.type is bool:
-            if value in ("true", "false"):
-                return value == "true"
+            if value == "true" or value in self.true_words:
+                return True
+            if value == "false" or value in self.false_words:
+                return False
         elif self.type is int:
             # int() would take "1_000", "+5" and other digits than ASCII's, which nobody else's parser does, and raise
             # ValueError for thousands of digits.
@@ -96,6 +109,8 @@ class Annotation:
         elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
         shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+        if value in self.refused:
+            raise InvalidConfiguration(f"annotation {self.name}", f"{shown}: {self.refused[value]}", self.allowed_text)
         raise InvalidConfiguration(f"annotation {self.name}", f"{shown} is not a value of it", self.allowed_text)
 
     def to_text(self, value: Value) -> str:

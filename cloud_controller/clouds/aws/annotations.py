@@ -1,0 +1,28 @@
+"""The annotations by which a Service sets up its load balancer on AWS.
+
+They are those of upstream's controller (cloud-provider-aws) and those of the AWS Load Balancer Controller, which share
+one prefix: who else honours which, and since when, stands at each. The entries are in the modules that this one joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.clouds.aws.annotation_entries import PREFIX, SOURCE_RANGES
+from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
+from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
+from cloud_controller.clouds.aws.annotations_of_others import OTHERS
+from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
+
+__all__ = ["CATALOGUE", "ELSEWHERE", "PREFIX", "SOURCE_RANGES", "said"]
+
+CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
+
+ELSEWHERE = ("external", "nlb-ip")
+"""The types of load balancer that leave a Service to the AWS Load Balancer Controller."""
+
+
+def said(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """The annotations that say something: to upstream an empty one is as good as none, and charts leave them empty."""
+    return {name: text for name, text in (annotations or {}).items() if text.strip()}

@@ -1,0 +1,118 @@
+"""The annotations of the AWS Load Balancer Controller that are known here and do nothing: each says why."""
+
+from __future__ import annotations
+
+from cloud_controller.clouds.aws.annotation_entries import NETWORK, entry
+
+OTHERS = (
+    entry(
+        "name",
+        "text",
+        "name",
+        "A name of one's own for the load balancer.",
+        applies_to=NETWORK,
+        controller="2.2",
+        ignored="its name is made from the Service's identity, so that a creation that is repeated makes no second one;"
+        " a tag (additional-resource-tags) may say what people call it",
+    ),
+    entry(
+        "healthcheck-success-codes",
+        "text",
+        "health_check.matcher",
+        "The HTTP codes that pass a check.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="AWS's default for network load balancers counts, 200 to 399",
+    ),
+    entry(
+        "ipv6-addresses",
+        "list",
+        "ipv6_addresses",
+        "IPv6 addresses of one's own.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="AWS chooses them from the subnets",
+    ),
+    entry(
+        "manage-backend-security-group-rules",
+        "flag",
+        "backend_rules",
+        "Whether the nodes' security groups are opened for the load balancer.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="one rule opens them for all load balancers of the cluster; DisableSecurityGroupIngress in the cloud"
+        " config leaves them alone",
+    ),
+    entry(
+        "inbound-sg-rules-on-private-link-traffic",
+        "text",
+        "private_link_rules",
+        "Whether security groups also judge traffic by PrivateLink.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="AWS's default counts: they do",
+    ),
+    entry(
+        "security-group-prefix-lists",
+        "list",
+        "prefix_lists",
+        "Prefix lists of who may connect.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="source ranges are CIDRs here; a security group of one's own (security-groups) may name prefix lists",
+    ),
+    entry(
+        "multi-cluster-target-group",
+        "flag",
+        "multi_cluster",
+        "Whether other clusters register targets in the same target groups.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="a target group is one Service's own",
+    ),
+    entry(
+        "minimum-load-balancer-capacity",
+        "list",
+        "capacity",
+        "Capacity that is reserved for the load balancer.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="AWS scales it by its traffic; a reservation is made, and paid, outside of the cluster",
+    ),
+    entry(
+        "enable-prefix-for-ipv6-source-nat",
+        "text",
+        "source_nat",
+        "Whether UDP of IPv6 clients gets a source address of the load balancer.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="a Service with UDP ports gets an IPv4 load balancer",
+    ),
+    entry(
+        "source-nat-ipv6-prefixes",
+        "list",
+        "source_nat",
+        "The prefixes of those source addresses.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="a Service with UDP ports gets an IPv4 load balancer",
+    ),
+    entry(
+        "enable-icmp-for-path-mtu-discovery",
+        "text",
+        "icmp",
+        "Whether clients may tell by ICMP that packets are too big.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="they always may, from the source ranges",
+    ),
+    entry(
+        "enable-tcp-udp-listener",
+        "flag",
+        "tcp_udp",
+        "Whether TCP and UDP on one port share a listener.",
+        applies_to=NETWORK,
+        controller="2",
+        ignored="they always do, for there is no other way on a network load balancer",
+    ),
+)
