@@ -1,4 +1,4 @@
-"""An account of AWS, as moto simulates it: a VPC over three zones, a security group for nodes, and machines on demand."""
+"""An account of AWS, as moto simulates it: a VPC over three zones, a group for nodes, and machines on demand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from cloud_controller.cloud_errors import CloudError
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride
-from cloud_controller.cloud_errors import CloudError
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -87,7 +87,7 @@ class AwsAccount:
             for reservation in page["Reservations"]
             for instance in reservation["Instances"]
         }
-        return [found[id] for id in ids]
+        return [found[each] for each in ids]
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Calls:
 
     made: list[str] = field(default_factory=list)
 
-    def __call__(self, operation: str, seconds: float, error: CloudError | None) -> None:
+    def __call__(self, operation: str, _seconds: float, _error: CloudError | None) -> None:
         self.made.append(operation)
 
     @property
