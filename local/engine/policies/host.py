@@ -22,6 +22,7 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
 from local.engine import wire
+from local.engine.channels import open_channel
 from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
 from local.engine.policies.resources import (
     AnalyzedOptions,
@@ -40,7 +41,6 @@ Level = Literal["advisory", "mandatory", "remediate", "disabled", "not-evaluated
 PACK_FILE = "PulumiPolicy.yaml"
 CALL_SECONDS = 300.0
 """A rule that takes longer than this hangs."""
-MESSAGE_BYTES = 400 * 1024 * 1024
 _LEVELS: tuple[Level, ...] = ("advisory", "mandatory", "disabled", "remediate")
 _KEPT_BACK = frozenset({"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
 """What a pack has no use for: with these it could read every secret of the stack."""
@@ -128,14 +128,7 @@ class PolicyHost:
             },
             report,
         )
-        channel = grpc.insecure_channel(
-            f"127.0.0.1:{process.port}",
-            options=[
-                ("grpc.max_receive_message_length", MESSAGE_BYTES),
-                ("grpc.max_send_message_length", MESSAGE_BYTES),
-                ("grpc.enable_http_proxy", 0),
-            ],
-        )
+        channel = open_channel(f"127.0.0.1:{process.port}")
         try:
             stub = analyzer_pb2_grpc.AnalyzerStub(channel)
             stub.ConfigureStack(

@@ -12,8 +12,7 @@ import grpc
 from google.protobuf.message import Message
 from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc
 
-MAX_BYTES: Final = 400 * 1024 * 1024
-"""The SDK's own limit of a message."""
+from local.engine.channels import open_channel
 
 _FRAME: Final = re.compile(r'^  File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
@@ -59,9 +58,7 @@ class Callbacks:
             channel = self._channels.get(target)
             if channel is None:
                 _check_local(target)
-                sizes = [(f"grpc.max_{way}_message_length", MAX_BYTES) for way in ("send", "receive")]
-                channel = grpc.insecure_channel(target, options=[*sizes, ("grpc.enable_http_proxy", 0)])
-                self._channels[target] = channel
+                channel = self._channels[target] = open_channel(target)
             return channel
 
 

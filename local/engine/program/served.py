@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2_grpc
 
-from local.engine.program.callbacks import MAX_BYTES
+from local.engine.channels import SIZES
 from local.engine.program.monitor import Monitor, MonitorError
 
 
@@ -19,7 +19,7 @@ class Served:
     def __init__(self, monitor: Monitor, workers: int = 64) -> None:
         self._server = grpc.server(
             ThreadPoolExecutor(workers, thread_name_prefix="monitor"),
-            options=[("grpc.max_receive_message_length", MAX_BYTES), ("grpc.max_send_message_length", MAX_BYTES)],
+            options=SIZES,
         )
         servicer: Any = _Servicer(monitor)
         resource_pb2_grpc.add_ResourceMonitorServicer_to_server(servicer, self._server)

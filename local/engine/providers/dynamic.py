@@ -18,6 +18,7 @@ from typing import Any, Final
 import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
+from local.engine.channels import open_channel
 from local.engine.providers.dynamic_errors import told
 from local.engine.providers.plugin_process import PluginError, PluginProcess
 from local.engine.providers.provider import (
@@ -39,15 +40,6 @@ DEADLINE: Final = "deadline"
 """The input, in seconds, by which a dynamic resource may say how long it waits."""
 _IMPLEMENTATION: Final = "__provider"
 """The property of every dynamic resource that holds the class which manages it."""
-_OPTIONS: Final = [
-    ("grpc.max_receive_message_length", 400 * 1024 * 1024),
-    ("grpc.max_send_message_length", 400 * 1024 * 1024),
-    # An error's message travels as metadata: one that were refused for its length would look like a lost server.
-    ("grpc.max_metadata_size", 400 * 1024 * 1024),
-    ("grpc.absolute_max_metadata_size", 400 * 1024 * 1024),
-    # Only loopback is ever dialled, whatever proxy the environment names.
-    ("grpc.enable_http_proxy", 0),
-]
 
 
 class DynamicServer:
@@ -87,7 +79,7 @@ class DynamicServer:
         except PluginError as error:
             self._started.set_exception(error)
             return
-        self._channel = grpc.insecure_channel(f"127.0.0.1:{process.port}", options=_OPTIONS)
+        self._channel = open_channel(f"127.0.0.1:{process.port}")
         stub = provider_pb2_grpc.ResourceProviderStub(self._channel)
         self._started.set_result((process, stub))
 
