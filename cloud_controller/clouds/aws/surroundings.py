@@ -1,12 +1,28 @@
-"""What lies around the load balancers of a cluster: its VPC, the subnets there, and the cluster's security groups."""
+"""What lies around the load balancers of a cluster: its VPC, the subnets there, and the cluster's security groups.
+
+All of it is read in one batch and kept for a lifetime; what this process itself changes of security groups is told
+here, so that nothing has to be read again because of it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.ip_permissions import rule_texts
 from cloud_controller.load_balancer import SERVICE_UID_TAG
+
+LIFETIME = 600.0
+"""Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""
+
+_LAG = 60.0
+"""Seconds for which a list may not yet show what was just changed; until then the own change is believed."""
 
 SHARED_GROUP_TAG = "cloud-controller/shared-by-load-balancers"
 """On the one security group that all load balancers of a cluster are in."""
@@ -24,7 +40,7 @@ class Subnet:
 
     id: str
     zone: str
-    cidr: str
+    cidr: str | None
     ipv6_cidr: str | None = None
     public: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +55,7 @@ class Subnet:
 class SecurityGroup:
     """A security group that carries the cluster's tag.
 
-    `ingress` are its rules as texts, one a source: `tcp 80-443 10.0.0.0/8`, `icmp 3-4 0.0.0.0/0`, `all 0-0 sg-0123`.
+    `ingress` are its rules as the texts of `ip_permissions`.
     """
 
     id: str
@@ -74,3 +90,139 @@ class Facts:
             for group in self.groups
             if not (group.of_service or group.shared or group.name.startswith(UPSTREAM_GROUP_PREFIX))
         )
+
+
+class Surroundings:
+    """The facts of one VPC; safe to share between threads: who asks while another reads waits for that answer."""
+
+    def __init__(
+        self,
+        api: Api,
+        cluster_tag: str,
+        vpc_id: str | None,
+        *,
+        lifetime: float = LIFETIME,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`vpc_id` None: the VPC of the subnets that carry the tag of this key."""
+        self._api = api
+        self._cluster_tag = cluster_tag
+        self._vpc_id = vpc_id
+        self._lifetime = lifetime
+        self._clock = clock
+        self._reading = threading.Lock()
+        self._changing = threading.Lock()
+        self._facts: Facts | None = None
+        self._read_at = 0.0
+        self._changed: dict[str, tuple[float, SecurityGroup | None]] = {}
+
+    def facts(self, max_age: float | None = None) -> Facts:
+        """The facts, read at most `max_age` (default: the lifetime) seconds ago.
+
+        Raises the errors of `cloud_controller.cloud`; InvalidConfiguration where no VPC, or more than one, is found.
+        """
+        since = self._clock() - (self._lifetime if max_age is None else max_age)
+        if (known := self._known(since)) is not None:
+            return known
+        with self._reading:
+            return self._known(since) or self._read()
+
+    def forget(self) -> None:
+        """Read all anew when the facts are wanted next: AWS said that something in them is gone."""
+        with self._changing:
+            self._facts = None
+
+    def changed(self, group_id: str, group: SecurityGroup | None) -> None:
+        """A security group was made or changed to this, or (None) deleted, by this process."""
+        with self._changing:
+            self._changed[group_id] = (self._clock(), group)
+            if self._facts is not None:
+                self._facts = _with_group(self._facts, group_id, group)
+
+    def _known(self, since: float) -> Facts | None:
+        with self._changing:
+            return self._facts if self._read_at >= since else None
+
+    def _read(self) -> Facts:
+        at = self._clock()
+        facts = read_facts(self._api, self._cluster_tag, self._vpc_id)
+        with self._changing:
+            self._vpc_id = facts.vpc_id
+            self._changed = {of: change for of, change in self._changed.items() if change[0] > at - _LAG}
+            for group_id, (_, group) in self._changed.items():
+                facts = _with_group(facts, group_id, group)
+            self._facts, self._read_at = facts, at
+        return facts
+
+
+def read_facts(api: Api, cluster_tag: str, vpc_id: str | None) -> Facts:
+    """The facts as AWS tells them now: three calls, one more where the VPC must be found by its tagged subnets."""
+    vpc_id = vpc_id or _found_vpc(api, cluster_tag)
+    of_vpc = {"Name": "vpc-id", "Values": [vpc_id]}
+    tagged = {"Name": "tag-key", "Values": [cluster_tag]}
+    subnets = [*api.pages("ec2", "DescribeSubnets", "Subnets", Filters=[of_vpc])]
+    tables = [*api.pages("ec2", "DescribeRouteTables", "RouteTables", Filters=[of_vpc])]
+    groups = [*api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[of_vpc, tagged])]
+    public = _public_subnets(tables, [subnet["SubnetId"] for subnet in subnets])
+    return Facts(
+        vpc_id,
+        tuple(_subnet(subnet, subnet["SubnetId"] in public) for subnet in subnets),
+        tuple(security_group(group) for group in groups),
+    )
+
+
+def security_group(group: Mapping[str, Any]) -> SecurityGroup:
+    """A security group as DescribeSecurityGroups tells it."""
+    rules = rule_texts(group.get("IpPermissions") or ())
+    return SecurityGroup(group["GroupId"], group["GroupName"], tags_of(group), rules)
+
+
+def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of something as AWS lists them."""
+    return {tag["Key"]: tag["Value"] for tag in thing.get("Tags") or ()}
+
+
+def _found_vpc(api: Api, cluster_tag: str) -> str:
+    tagged = [{"Name": "tag-key", "Values": [cluster_tag]}]
+    found = sorted({str(subnet["VpcId"]) for subnet in api.pages("ec2", "DescribeSubnets", "Subnets", Filters=tagged)})
+    if len(found) != 1:
+        whose = f"subnets of {' and of '.join(found)} carry" if found else "no subnet carries"
+        why = f"it is not given, and {whose} the tag {cluster_tag}"
+        raise InvalidConfiguration("cloud config: [Global] VPC", why, "the id of the cluster's VPC")
+    return found[0]
+
+
+def _subnet(subnet: Mapping[str, Any], public: bool) -> Subnet:
+    return Subnet(
+        id=subnet["SubnetId"],
+        zone=subnet["AvailabilityZone"],
+        cidr=subnet.get("CidrBlock"),
+        ipv6_cidr=next(_ipv6_cidrs(subnet), None),
+        public=public,
+        tags=tags_of(subnet),
+    )
+
+
+def _ipv6_cidrs(subnet: Mapping[str, Any]) -> Iterator[str]:
+    for association in subnet.get("Ipv6CidrBlockAssociationSet") or ():
+        if association.get("Ipv6CidrBlockState", {}).get("State") == "associated":
+            yield association["Ipv6CidrBlock"]
+
+
+def _public_subnets(tables: Sequence[Mapping[str, Any]], subnet_ids: Sequence[str]) -> frozenset[str]:
+    """The subnets whose route table leads to an internet gateway; one without a table of its own has the main one."""
+    own: dict[str, bool] = {}
+    main = False
+    for table in tables:
+        leads_out = any(str(route.get("GatewayId", "")).startswith("igw-") for route in table.get("Routes") or ())
+        for association in table.get("Associations") or ():
+            if association.get("Main"):
+                main = leads_out
+            elif "SubnetId" in association:
+                own[association["SubnetId"]] = leads_out
+    return frozenset(subnet for subnet in subnet_ids if own.get(subnet, main))
+
+
+def _with_group(facts: Facts, group_id: str, group: SecurityGroup | None) -> Facts:
+    others = tuple(each for each in facts.groups if each.id != group_id)
+    return replace(facts, groups=others if group is None else (*others, group))

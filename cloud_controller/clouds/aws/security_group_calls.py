@@ -1,0 +1,163 @@
+"""The calls by which security groups of our own are made, changed and deleted, each once and without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.errors import error_code
+from cloud_controller.clouds.aws.ip_permissions import ip_permissions
+from cloud_controller.clouds.aws.security_group_rules import changes
+from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings, security_group
+from cloud_controller.load_balancer import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.retries import RetryPolicy, call
+
+_IN_USE = ("DependencyViolation", "InvalidGroup.InUse")
+_OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
+"""A group's rules are not what they were known to be."""
+
+_GONE = "InvalidGroup.NotFound"
+
+_SOON = RetryPolicy(deadline=10.0, attempts=5)
+"""How long a new group may be unknown to the next call: EC2 is consistent in the end only."""
+
+
+class SecurityGroupCalls:
+    """Changes of security groups, told to the surroundings; safe to share between threads."""
+
+    def __init__(self, api: Api, surroundings: Surroundings) -> None:
+        self._api = api
+        self._surroundings = surroundings
+
+    def create(self, name: str, description: str, tags: Mapping[str, str]) -> SecurityGroup:
+        """Make the group without rules, or take the one of this name and these owner's tags that is there already.
+
+        Raises InvalidConfiguration where somebody else has a group of this name.
+        """
+        vpc_id = self._surroundings.facts().vpc_id
+        marked = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+        try:
+            made = self._api.call(
+                "ec2",
+                "CreateSecurityGroup",
+                idempotent=True,
+                GroupName=name,
+                Description=description,
+                VpcId=vpc_id,
+                TagSpecifications=[{"ResourceType": "security-group", "Tags": marked}],
+            )
+        except Conflict as error:
+            if error_code(error) != "InvalidGroup.Duplicate":
+                raise
+            group = self._taken_over(vpc_id, name, tags)
+        else:
+            group = SecurityGroup(made["GroupId"], name, dict(tags))
+        self._surroundings.changed(group.id, group)
+        return group
+
+    def change(self, group: SecurityGroup, ingress: Set[str], tags: Mapping[str, str]) -> SecurityGroup:
+        """Give the group exactly these rules, and these tags besides those that it has; answers what it is then."""
+        try:
+            group = self._with_rules(group, ingress)
+        except CloudError as error:
+            if error_code(error) not in _OTHERWISE:
+                raise
+            group = self._with_rules(self._told(group), ingress)
+        lacking = {key: value for key, value in tags.items() if group.tags.get(key) != value}
+        if lacking:
+            marked = [{"Key": key, "Value": value} for key, value in sorted(lacking.items())]
+            self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=marked)
+            group = replace(group, tags={**group.tags, **lacking})
+            self._surroundings.changed(group.id, group)
+        return group
+
+    def allow(self, group: SecurityGroup, rule: str) -> None:
+        """Add one rule to a group that is not ours alone; there already: nothing happens."""
+        if rule in group.ingress:
+            return
+        try:
+            self._authorize(group, frozenset([rule]))
+        except CloudError as error:
+            if error_code(error) != "InvalidPermission.Duplicate":
+                raise
+        self._surroundings.changed(group.id, replace(group, ingress=group.ingress | {rule}))
+
+    def forbid(self, group: SecurityGroup, rule: str) -> None:
+        """Take one rule from a group that is not ours alone; not there: nothing happens."""
+        if rule not in group.ingress:
+            return
+        try:
+            self._revoke(group, frozenset([rule]))
+        except CloudError as error:
+            if error_code(error) != "InvalidPermission.NotFound":
+                raise
+        self._surroundings.changed(group.id, replace(group, ingress=group.ingress - {rule}))
+
+    def delete(self, group: SecurityGroup) -> bool:
+        """Delete it, or learn that it is gone already; False: it is still in use."""
+        try:
+            self._api.call("ec2", "DeleteSecurityGroup", idempotent=True, GroupId=group.id)
+        except NotFound:
+            pass
+        except CloudError as error:
+            if error_code(error) not in _IN_USE:
+                raise
+            return False
+        self._surroundings.changed(group.id, None)
+        return True
+
+    def _with_rules(self, group: SecurityGroup, ingress: Set[str]) -> SecurityGroup:
+        for kind, rules in changes(group.ingress, ingress):
+            if kind == "add":
+                self._authorize(group, rules)
+                group = replace(group, ingress=group.ingress | rules)
+            else:
+                self._revoke(group, rules)
+                group = replace(group, ingress=group.ingress - rules)
+            self._surroundings.changed(group.id, group)
+        return group
+
+    def _authorize(self, group: SecurityGroup, rules: Set[str]) -> None:
+        self._on(group, "AuthorizeSecurityGroupIngress", rules)
+
+    def _revoke(self, group: SecurityGroup, rules: Set[str]) -> None:
+        self._on(group, "RevokeSecurityGroupIngress", rules)
+
+    def _on(self, group: SecurityGroup, operation: str, rules: Set[str]) -> None:
+        permissions = ip_permissions(rules)
+
+        def once(_: int) -> None:
+            try:
+                self._api.call("ec2", operation, idempotent=True, GroupId=group.id, IpPermissions=permissions)
+            except NotFound as error:
+                if error_code(error) != _GONE:
+                    raise
+                # A group that was just made is not known everywhere at once.
+                raise Unavailable(str(error)) from error.__cause__
+
+        try:
+            call(once, _SOON, idempotent=True)
+        except Unavailable as error:
+            if error_code(error) != _GONE:
+                raise
+            self._surroundings.forget()
+            raise Conflict(
+                f"security group {group.id} ({group.name}) is gone; what there is will be read anew"
+            ) from error
+
+    def _told(self, group: SecurityGroup) -> SecurityGroup:
+        answer = self._api.call("ec2", "DescribeSecurityGroups", GroupIds=[group.id])
+        return security_group(answer["SecurityGroups"][0])
+
+    def _taken_over(self, vpc_id: str, name: str, tags: Mapping[str, str]) -> SecurityGroup:
+        filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "group-name", "Values": [name]}]
+        found = self._api.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
+        if not found:
+            raise Conflict(f"security group {name} exists, though no list shows it yet; it will be looked for again")
+        group = security_group(found[0])
+        if any(group.tags.get(key) != tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG)):
+            why = f"{group.id} has this name in {vpc_id}, but not this cluster's tags"
+            raise InvalidConfiguration(f"security group {name}", why, "no other group of this name")
+        return group

@@ -1,0 +1,125 @@
+"""The security groups of load balancers, of both kinds: who may reach them, and how they reach the nodes.
+
+Each load balancer has a group of its own in front, with a rule for each port and range of clients; where those are more
+than a group may have, it has several. All load balancers of a cluster are in one shared group besides, and one rule on
+the nodes' groups lets in what is in that, however many Services there are. Groups that people name are never changed.
+
+A group carries its owner's tags from the call on that makes it, and is found again by its name. To be safe from a crash
+after any call, callers `join` only when something with the Service's tags exists, and delete that after `delete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
+from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
+from cloud_controller.clouds.aws.security_group_rules import MOST_RULES, distributed
+from cloud_controller.clouds.aws.shared_group import SharedGroup
+from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
+from cloud_controller.load_balancer import CLUSTER_TAG, LoadBalancerModel, Owner
+
+MOST_GROUPS = 5
+"""Security groups that a load balancer may be in."""
+
+
+class SecurityGroups:
+    """The security groups of one cluster's load balancers; safe to share between threads."""
+
+    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+        self._cluster_id = config.cluster_id
+        self._surroundings = surroundings
+        self._calls = SecurityGroupCalls(api, surroundings)
+        self._shared = SharedGroup(api, config, surroundings, self._calls)
+
+    def attributes(self, load_balancer_id: str, attached: Collection[str]) -> dict[str, Value | None]:
+        """`ingress_rules` and `security_groups` of the model of a load balancer that is in these groups.
+
+        `security_groups` None: it lacks the shared group, or the nodes do not let that in.
+        """
+        front = [group for group in self._front(load_balancer_id).values() if group.id in attached]
+        rules = {rule for group in front for rule in group.ingress}
+        shared = self._shared.group()
+        own = {group.id for group in (*front, shared) if group is not None}
+        named = tuple(sorted(set(attached) - own))
+        return {
+            "ingress_rules": tuple(sorted(rules)) if front else None,
+            "security_groups": named if self._shared.serves(attached) else None,
+        }
+
+    def left_behind(self, load_balancer_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """The tags of groups of this cluster whose load balancer is not one of these, by its id."""
+        found: dict[str, Mapping[str, str]] = {}
+        for group in self._surroundings.facts().groups:
+            of = group.tags.get(LOAD_BALANCER_TAG)
+            if self._is_front(group) and of is not None and of not in load_balancer_ids:
+                found.setdefault(of, group.tags)
+        return found
+
+    def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
+        """The ids of the groups that let clients in: the model's rules in groups of our own, and those people named.
+
+        Makes and changes ours as far as they differ. Raises InvalidConfiguration where the rules are too many.
+        """
+        named = _texts(model.attributes["security_groups"])
+        if model.attributes["ingress_rules"] is None:
+            return named
+        rules = frozenset(_texts(model.attributes["ingress_rules"]))
+        present = self._front(load_balancer_id)
+        # AWS has no order of groups; ours have numbers, so that a repetition finds them by name.
+        names = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
+        known = [present[name].ingress if name in present else frozenset() for name in names]
+        wanted = distributed(known, rules)
+        most = MOST_GROUPS - len(named) - self._shared.places
+        if len(wanted) > most:
+            field = "spec.loadBalancerSourceRanges"
+            why = f"with the ports they come to {len(rules)} rules, for which {len(wanted)} security groups are needed"
+            allowed = f"{most * MOST_RULES} rules, in at most {most} groups besides the others of the load balancer"
+            raise InvalidConfiguration(field, why, allowed)
+        tags = {**model.tags, LOAD_BALANCER_TAG: load_balancer_id}
+        owner = Owner.of_tags(model.tags)
+        description = f"Clients of the load balancer of {owner}"[:255]
+        ids = []
+        for name, ingress in zip(names, wanted, strict=False):
+            group = present.get(name) or self._calls.create(name, description, tags)
+            ids.append(self._calls.change(group, ingress, tags).id)
+        return (*ids, *named)
+
+    def join(self, load_balancer_id: str) -> tuple[str, ...]:
+        """The shared group, in which a load balancer must be to reach nodes: made if there is none, and let in.
+
+        Nothing where the cloud config says that somebody else opens the nodes.
+        """
+        return self._shared.join(load_balancer_id)
+
+    def drop(self, load_balancer_id: str, kept: Collection[str]) -> None:
+        """Delete the groups of our own that a load balancer is no longer in; one still in use goes with it later."""
+        for group in self._front(load_balancer_id).values():
+            if group.id not in kept:
+                self._calls.delete(group)
+
+    def delete(self, load_balancer_id: str) -> bool:
+        """Delete what served a load balancer that is gone; with the last one the shared group and the nodes' rule.
+
+        One attempt, no waiting. False: AWS says that something is still in use (for minutes); call again later.
+        """
+        if not self._shared.leave(load_balancer_id):
+            return False
+        return all(self._calls.delete(group) for group in self._front(load_balancer_id).values())
+
+    def _front(self, load_balancer_id: str) -> dict[str, SecurityGroup]:
+        groups = self._surroundings.facts().groups
+        of = {group.name: group for group in groups if group.tags.get(LOAD_BALANCER_TAG) == load_balancer_id}
+        return {name: group for name, group in sorted(of.items()) if self._is_front(group)}
+
+    def _is_front(self, group: SecurityGroup) -> bool:
+        return group.of_service and group.tags.get(CLUSTER_TAG) == self._cluster_id
+
+
+def _texts(value: Value | None) -> tuple[str, ...]:
+    assert isinstance(value, tuple)
+    return tuple(str(each) for each in value)

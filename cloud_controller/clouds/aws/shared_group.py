@@ -1,0 +1,117 @@
+"""The one security group that all load balancers of a cluster are in, and the one rule by which the nodes let it in.
+
+It comes with the first load balancer and goes with the last one. Whether one is the last is asked of AWS, unless this
+process knows of another: while that is decided, none can join.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.ip_permissions import from_group
+from cloud_controller.clouds.aws.names import shared_group_name
+from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
+from cloud_controller.clouds.aws.surroundings import SHARED_GROUP_TAG, SecurityGroup, Surroundings
+from cloud_controller.load_balancer import CLUSTER_TAG
+
+_BELIEVED = 120.0
+"""Seconds for which a load balancer that joined, or was listed, is believed to be there until it leaves."""
+
+
+class SharedGroup:
+    """The shared group of one cluster; safe to share between threads."""
+
+    def __init__(
+        self,
+        api: Api,
+        config: Config,
+        surroundings: Surroundings,
+        calls: SecurityGroupCalls,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._config = config
+        self._surroundings = surroundings
+        self._calls = calls
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: dict[str, float] = {}
+
+    @property
+    def places(self) -> int:
+        """How many of the groups that a load balancer may be in are taken by it."""
+        return 0 if self._config.disable_security_group_ingress else 1
+
+    def group(self) -> SecurityGroup | None:
+        """The group, where there is one."""
+        name = shared_group_name(self._config.cluster_id)
+        groups = self._surroundings.facts().groups
+        return next((group for group in groups if group.shared and group.name == name), None)
+
+    def serves(self, attached: Collection[str]) -> bool:
+        """Whether a load balancer in these groups is in it as it should be, and all nodes' groups let it in."""
+        group = self.group()
+        joined = group is not None and group.id in attached
+        if self._config.disable_security_group_ingress:
+            return not joined
+        if group is None or not joined:
+            return False
+        nodes = self._surroundings.facts().node_groups
+        return bool(nodes) and all(from_group(group.id) in each.ingress for each in nodes)
+
+    def join(self, load_balancer_id: str) -> tuple[str, ...]:
+        """The group, made if there is none and let in by the nodes; nothing where others open the nodes.
+
+        Raises InvalidConfiguration where no group of the nodes can be found.
+        """
+        if self._config.disable_security_group_ingress:
+            return ()
+        with self._lock:
+            self._seen[load_balancer_id] = self._clock()
+            nodes = self._surroundings.facts().node_groups or self._surroundings.facts(max_age=0).node_groups
+            if not nodes:
+                why = f"none carries the tag {self._config.cluster_tag}"
+                allowed = "that tag on the group that all nodes are in, or [Global] DisableSecurityGroupIngress"
+                raise InvalidConfiguration("security groups of the nodes", why, allowed)
+            group = self.group() or self._made()
+            for each in nodes:
+                self._calls.allow(each, from_group(group.id))
+            return (group.id,)
+
+    def leave(self, load_balancer_id: str) -> bool:
+        """A load balancer is gone; with the last one the nodes' rule and the group go. False: it is still in use."""
+        with self._lock:
+            self._seen.pop(load_balancer_id, None)
+            group = self.group()
+            if group is None or self._others(group.id, load_balancer_id):
+                return True
+            for each in self._surroundings.facts().node_groups:
+                self._calls.forbid(each, from_group(group.id))
+            return self._calls.delete(group)
+
+    def _made(self) -> SecurityGroup:
+        cluster_id = self._config.cluster_id
+        tags = {self._config.cluster_tag: "owned", CLUSTER_TAG: cluster_id, SHARED_GROUP_TAG: cluster_id}
+        description = f"All load balancers of the Services of cluster {cluster_id}"[:255]
+        return self._calls.create(shared_group_name(cluster_id), description, tags)
+
+    def _others(self, group_id: str, leaving: str) -> bool:
+        believed = self._clock() - _BELIEVED
+        self._seen = {each: at for each, at in self._seen.items() if at > believed}
+        if not self._seen:
+            at = self._clock()
+            self._seen = {each: at for each in self._members(group_id) if each != leaving}
+        return bool(self._seen)
+
+    def _members(self, group_id: str) -> set[str]:
+        network = self._api.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers")
+        classic = self._api.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions")
+        return {
+            *(each["LoadBalancerName"] for each in network if group_id in each.get("SecurityGroups", ())),
+            *(each["LoadBalancerName"] for each in classic if group_id in each.get("SecurityGroups", ())),
+        }
