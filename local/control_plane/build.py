@@ -19,6 +19,8 @@ PACKAGES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    # No part of a control plane: what benchmarks/aws compares with.
+    "aws-cloud-controller-manager": "k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager",
 }
 LDFLAGS = "-s -w"
 # Kubernetes' own build stamps its version in like this; without it the API server calls itself v0.0.0.

@@ -1,0 +1,163 @@
+"""The two controllers that are measured, each as a process of its own with the same settings, and what one spends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from benchmarks.aws.account import CREDENTIALS
+from benchmarks.aws.moto import PROJECT, Counted, Simulator
+
+Who = Literal["peer", "ours"]
+PEER: Who = "peer"
+OURS: Who = "ours"
+
+PATIENCE = 900.0
+SETTLE_SECONDS = 3.0
+"""For so long there must be no call before a controller counts as done: what it does after its last visible deed counts
+too."""
+_POLL_SECONDS = 0.1
+
+# The peer's names of controllers are upstream's.
+_CONTROLLERS = {"node": "cloud-node-controller", "service": "service-lb-controller"}
+_SAME_FLAGS = (
+    *("--kube-api-qps=500", "--kube-api-burst=1000"),
+    *("--concurrent-node-syncs=10", "--concurrent-service-syncs=4"),
+    *("--leader-elect=false", "--configure-cloud-routes=false", "--secure-port=0"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a controller spent on something."""
+
+    counted: Counted
+    seconds: float
+    """Until the condition held; with none, until the last call was answered."""
+    cpu_seconds: float
+    memory: float
+    """MiB, the highest since it started."""
+
+    @property
+    def calls(self) -> int:
+        """All of them, failed ones too."""
+        return self.counted.total
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a controller is told by file, and where its log goes."""
+
+    cloud_config: Path
+    kubeconfig: Path
+    log: Path
+
+
+def command(who: Who, peer: Path, files: Files, controllers: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """The command line of a controller. `peer`: the Go controller's binary."""
+    told = [f"--cloud-config={files.cloud_config}", f"--kubeconfig={files.kubeconfig}", *_SAME_FLAGS, *flags]
+    if who == PEER:
+        names = ",".join(_CONTROLLERS[name] for name in controllers)
+        return [str(peer), "--cloud-provider=aws", f"--controllers={names}", "--authentication-skip-lookup", *told]
+    names = ",".join(controllers)
+    ours = [sys.executable, "-P", "-m", "cloud_controller.cli", "run", "--cloud", "aws"]
+    return [*ours, f"--controllers={names}", "--log-level=warning", *told]
+
+
+class Daemon:
+    """A running controller."""
+
+    def __init__(self, process: subprocess.Popen[bytes], simulator: Simulator, log: Path) -> None:
+        self._process = process
+        self._simulator = simulator
+        self._log = log
+        self._started = time.monotonic()
+        self._before = simulator.counted()
+
+    def since_start(self, until: Callable[[], bool] | None = None) -> Spent:
+        """What it has spent since it was started, when the condition holds and it has settled."""
+        return self._spent(self._started, self._before, 0.0, until)
+
+    def spent(self, until: Callable[[], bool] | None, trigger: Callable[[], None]) -> Spent:
+        """What it spends from now, when `trigger` is called, until the condition holds and it has settled.
+
+        Raises RuntimeError when it ends, or takes too long.
+        """
+        before, cpu, started = self._simulator.counted(), self._cpu_seconds(), time.monotonic()
+        trigger()
+        return self._spent(started, before, cpu, until)
+
+    def over(self, seconds: float) -> Spent:
+        """What it spends in so many seconds."""
+        before, cpu, started = self._simulator.counted(), self._cpu_seconds(), time.monotonic()
+        self._wait(lambda: time.monotonic() >= started + seconds)
+        counted = self._simulator.counted().since(before)
+        return Spent(counted, time.monotonic() - started, self._cpu_seconds() - cpu, self._peak_memory())
+
+    def _spent(self, started: float, before: Counted, cpu: float, until: Callable[[], bool] | None) -> Spent:
+        ended = None
+        if until is not None:
+            self._wait(until)
+            ended = time.monotonic()
+        cpu_seconds = 0.0
+
+        def settled() -> bool:
+            nonlocal cpu_seconds
+            counted = self._simulator.counted()
+            told = counted.since(before).total > 0 or until is not None
+            quiet_since = max(counted.last, ended or started)
+            if counted.busy == 0 and time.monotonic() < quiet_since + SETTLE_SECONDS / 2:
+                cpu_seconds = self._cpu_seconds() - cpu
+            return told and counted.busy == 0 and time.monotonic() >= quiet_since + SETTLE_SECONDS
+
+        self._wait(settled)
+        counted = self._simulator.counted()
+        seconds = (counted.last if ended is None else ended) - started
+        return Spent(counted.since(before), seconds, cpu_seconds, self._peak_memory())
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not until():
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the controller ended with {self._process.returncode}:\n{_tail(self._log)}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"not done within {PATIENCE:g} s:\n{_tail(self._log)}")
+            time.sleep(_POLL_SECONDS)
+
+    def _cpu_seconds(self) -> float:
+        times = psutil.Process(self._process.pid).cpu_times()
+        return float(times.user + times.system)
+
+    def _peak_memory(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 1024
+
+
+@contextmanager
+def running(arguments: Sequence[str], simulator: Simulator, log: Path) -> Iterator[Daemon]:
+    """A controller, until the block ends."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    # Nothing but the cloud config may tell where AWS is, and there is no metadata service to wait for.
+    environment |= CREDENTIALS | {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull}
+    with log.open("ab") as stream:
+        process = subprocess.Popen(arguments, cwd=PROJECT, env=environment, stdout=stream, stderr=stream)
+        try:
+            yield Daemon(process, simulator, log)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-20:])

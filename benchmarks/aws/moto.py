@@ -1,0 +1,115 @@
+"""moto, a simulator of AWS that others wrote, as a process of its own, with the counting proxy before it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from benchmarks.aws.proxy import CALLS_PATH
+
+PROJECT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the proxy counted: calls that were answered with success, and failed ones by operation and code."""
+
+    calls: Mapping[str, int]
+    failed: Mapping[str, int]
+    busy: int
+    last: float
+    """When the latest answer was given, by the machine's monotonic clock."""
+
+    def since(self, earlier: Counted) -> Counted:
+        """What came after `earlier`."""
+        return Counted(_less(self.calls, earlier.calls), _less(self.failed, earlier.failed), self.busy, self.last)
+
+    @property
+    def total(self) -> int:
+        """All calls, failed ones too: AWS counts them against the account's rate like any other."""
+        return sum(self.calls.values()) + sum(self.failed.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """A running moto. `endpoint`: the proxy, for what is measured; `direct`: moto itself, to prepare and to look."""
+
+    endpoint: str
+    direct: str
+
+    def counted(self) -> Counted:
+        """All calls so far."""
+        with urlopen(f"{self.endpoint}{CALLS_PATH}") as answer:
+            return Counted(**json.load(answer))
+
+
+@contextmanager
+def simulator(folder: Path, latency: float = 0.0) -> Iterator[Simulator]:
+    """An empty AWS, until the block ends. `latency`: seconds that each call through the proxy takes longer."""
+    port = _free_port()
+    direct = f"http://127.0.0.1:{port}"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "MOTO_"))}
+    with (folder / "moto.log").open("ab") as log, (folder / "proxy.log").open("ab") as proxy_log:
+        moto = subprocess.Popen(
+            [sys.executable, "-P", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            _wait_for(direct, moto, folder / "moto.log")
+            proxy = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.aws.proxy", "--behind", direct, "--latency", str(latency)],
+                cwd=PROJECT,
+                stdout=subprocess.PIPE,
+                stderr=proxy_log,
+                text=True,
+            )
+            try:
+                assert proxy.stdout is not None
+                yield Simulator(f"http://127.0.0.1:{int(proxy.stdout.readline())}", direct)
+            finally:
+                _end(proxy)
+        finally:
+            _end(moto)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with urlopen(f"{url}/moto-api/data.json"):
+                return
+        except URLError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"moto does not answer; see {log}") from None
+            time.sleep(_POLL_SECONDS)
+
+
+def _end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    process.terminate()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _free_port() -> int:
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _less(counts: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
+    return {name: more for name, count in counts.items() if (more := count - earlier.get(name, 0))}

@@ -1,0 +1,44 @@
+"""Where moto's answers differ from AWS's so that a controller would pay for it: what the proxy answers in its stead.
+
+Each is what AWS documents. Without them a controller that is right on AWS would make needless calls here, or miss an
+attribute that every load balancer has; the figures would then tell of moto.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+UNKNOWN: Mapping[str, bytes] = {
+    # As AWS answers for machines of a type that has no topology: with none.
+    "ec2 DescribeInstanceTopology": (
+        b'<DescribeInstanceTopologyResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
+        b"<requestId>proxy</requestId><instanceSet/></DescribeInstanceTopologyResponse>"
+    ),
+}
+"""Operations that moto does not have, and the answers."""
+
+_LEFT_OUT: Mapping[str, Mapping[str, str]] = {
+    "elbv2 DescribeLoadBalancerAttributes": {"access_logs.s3.enabled": "false"},
+    "elbv2 DescribeTargetGroupAttributes": {
+        "deregistration_delay.connection_termination.enabled": "false",
+        "preserve_client_ip.enabled": "true",
+        "proxy_protocol_v2.enabled": "false",
+    },
+}
+"""Attributes that every Network Load Balancer or target group of instances has, with AWS's default."""
+
+# Only listeners that end TLS have a policy; moto gives one to all.
+_POLICY_WITHOUT_TLS = re.compile(rb"(<Protocol>(?:TCP|UDP|TCP_UDP)</Protocol>)<SslPolicy>[^<]*</SslPolicy>")
+_LISTENERS = frozenset({"elbv2 CreateListener", "elbv2 DescribeListeners", "elbv2 ModifyListener"})
+
+
+def mended(operation: str, answer: bytes) -> bytes:
+    """What AWS would have answered where moto answers so."""
+    for key, value in _LEFT_OUT.get(operation, {}).items():
+        if f"<Key>{key}</Key>".encode() not in answer:
+            member = f"<member><Key>{key}</Key><Value>{value}</Value></member></Attributes>"
+            answer = answer.replace(b"</Attributes>", member.encode())
+    if operation in _LISTENERS:
+        answer = _POLICY_WITHOUT_TLS.sub(rb"\1", answer)
+    return answer

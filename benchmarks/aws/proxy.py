@@ -1,0 +1,165 @@
+"""A proxy before moto that counts calls by service and operation, and answers where moto has gaps.
+
+    python -m benchmarks.aws.proxy --port 8001 --behind http://127.0.0.1:8000 [--latency 0.05]
+
+Both controllers speak to AWS through it. `GET /-/calls` tells what was counted so far, as JSON: `calls` (answered with
+success) and `failed` (answered with an error, by code) by operation, `busy` (being answered now), `last` (the second,
+by the machine's monotonic clock, at which the latest answer was given).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from benchmarks.aws.moto_gaps import UNKNOWN, mended
+
+CALLS_PATH = "/-/calls"
+
+_SCOPE = re.compile(r"Credential=[^/]+/[^/]+/[^/]+/(?P<service>[^/]+)/aws4_request")
+_CODE = re.compile(rb"<Code>(?P<code>[^<]+)</Code>")
+# ELB and ELBv2 are signed as one service, and told apart by the version of their API.
+_VERSIONS = {"2012-06-01": "elb", "2015-12-01": "elbv2"}
+_HOP_BY_HOP = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding", "date", "server"})
+
+
+class Headers(Protocol):
+    """What is asked of a request's headers."""
+
+    def get(self, name: str, default: str, /) -> str: ...
+
+
+def operation(headers: Headers, body: bytes) -> str:
+    """What a signed request asks for, as in `ec2 DescribeInstances`."""
+    scope = _SCOPE.search(headers.get("Authorization", ""))
+    service = scope["service"] if scope else "unsigned"
+    if target := headers.get("X-Amz-Target", ""):
+        return f"{service} {target.rpartition('.')[2]}"
+    form = parse_qs(body.decode("utf-8", "replace"))
+    version = form.get("Version", [""])[0]
+    return f"{_VERSIONS.get(version, service)} {form.get('Action', ['unknown'])[0]}"
+
+
+class Tally:
+    """What was counted; safe to use from all threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._busy = 0
+        self._last = 0.0
+
+    def begin(self) -> None:
+        with self._lock:
+            self._busy += 1
+
+    def end(self, name: str, status: int, body: bytes) -> None:
+        with self._lock:
+            self._busy -= 1
+            self._last = time.monotonic()
+            if status < 400:
+                self._calls[name] += 1
+            else:
+                code = _CODE.search(body)
+                self._failed[f"{name} {code['code'].decode() if code else status}"] += 1
+
+    def to_json(self) -> bytes:
+        with self._lock:
+            told = {"calls": self._calls, "failed": self._failed, "busy": self._busy, "last": self._last}
+            return json.dumps(told).encode()
+
+
+class Proxy(ThreadingHTTPServer):
+    """Listens on loopback; port 0 picks a free one."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, port: int, behind: str, latency: float) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.behind = urlsplit(behind).netloc
+        self.latency = latency
+        self.tally = Tally()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Proxy
+    protocol_version = "HTTP/1.1"
+    # Head and body leave in one segment; in two, the second one would wait for the client's delayed acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        if self.path == CALLS_PATH:
+            self._answer(200, {"Content-Type": "application/json"}, self.server.tally.to_json())
+        else:
+            self._call()
+
+    def do_POST(self) -> None:
+        self._call()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: the counts are the log."""
+
+    def _call(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        name = operation(self.headers, body)
+        tally = self.server.tally
+        tally.begin()
+        status, headers, answer = 502, {}, b""
+        try:
+            time.sleep(self.server.latency)
+            if name in UNKNOWN:
+                status, headers, answer = 200, {"Content-Type": "text/xml"}, UNKNOWN[name]
+            else:
+                status, headers, answer = self._forward(body)
+                answer = mended(name, answer)
+        finally:
+            tally.end(name, status, answer)
+        self._answer(status, headers, answer)
+
+    def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        connection = HTTPConnection(self.server.behind, timeout=120)
+        try:
+            kept = {key: value for key, value in self.headers.items() if key.lower() not in _HOP_BY_HOP}
+            connection.request(self.command, self.path, body, kept)
+            response = connection.getresponse()
+            answer = response.read()
+            headers = {key: value for key, value in response.getheaders() if key.lower() not in _HOP_BY_HOP}
+            return response.status, headers, answer
+        finally:
+            connection.close()
+
+    def _answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def main() -> None:
+    """Serve until the process is ended; the first line on stdout is the port."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aws.proxy", description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--behind", required=True)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each call is passed on")
+    options = parser.parse_args()
+    with Proxy(options.port, options.behind, options.latency) as proxy:
+        print(proxy.server_address[1], flush=True)
+        proxy.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
