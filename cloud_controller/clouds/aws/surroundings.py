@@ -21,6 +21,8 @@ from cloud_controller.load_balancer import SERVICE_UID_TAG
 LIFETIME = 600.0
 """Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""
 
+_NO_LONGER = ("disassociating", "disassociated", "failing", "failed")
+
 _LAG = 60.0
 """Seconds for which a list may not yet show what was just changed; until then the own change is believed."""
 
@@ -205,7 +207,7 @@ def _subnet(subnet: Mapping[str, Any], public: bool) -> Subnet:
 
 def _ipv6_cidrs(subnet: Mapping[str, Any]) -> Iterator[str]:
     for association in subnet.get("Ipv6CidrBlockAssociationSet") or ():
-        if association.get("Ipv6CidrBlockState", {}).get("State") == "associated":
+        if association.get("Ipv6CidrBlockState", {}).get("State") not in _NO_LONGER:
             yield association["Ipv6CidrBlock"]
 
 
