@@ -245,6 +245,17 @@ class LoadBalancerBuilder(Protocol):
         """What annotations say, and what changing them does."""
         ...
 
+    def claims(self, service: Object) -> bool:
+        """Whether a Service of type LoadBalancer, and of no class or one of ours, is ours to serve.
+
+        Not so where an annotation leaves it to another controller: nothing is made for it, and nothing said.
+        """
+        ...
+
+    def follows_endpoints(self, service: Object) -> bool:
+        """Whether the Service's members depend on where its pods are."""
+        ...
+
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; None for one that can't be a member (yet)."""
         ...

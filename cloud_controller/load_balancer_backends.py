@@ -6,7 +6,7 @@ What nodes and EndpointSlices say becomes members; which of the three ways is ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
@@ -32,12 +32,16 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeBackend:
-    """A node as load balancers reach it. `preferred`: where there are such nodes, they alone get node-port traffic."""
+    """A node as load balancers reach it. `preferred`: where there are such nodes, they alone get node-port traffic.
+
+    `labels` are the node's where a Service may choose nodes by them.
+    """
 
     node: str
     instance_id: str
     address: str
     preferred: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +76,25 @@ class Backends:
             )
         )
 
-    def by_pod(self, port: Object) -> tuple[Member, ...]:
-        """The ready pods themselves, each on the machine of its node; pods on nodes that are not eligible are out."""
+    def by_pod(self, port: Object, family: str = "IPv4") -> tuple[Member, ...]:
+        """The ready pods themselves, each on the machine of its node; pods on nodes that are not eligible are out.
+
+        `family` is that of the pods' addresses, `IPv4` or `IPv6`.
+        """
         nodes = {node.node: node for node in self.nodes}
         found = {
             (address, number): Member(address, number, nodes[node].instance_id)
-            for address, number, node in _ready(self.slices, port)
+            for address, number, node in _ready(self.slices, port, family)
             if node in nodes
         }
         return tuple(sorted(found.values()))
 
 
-def _ready(slices: Sequence[Object], port: Object) -> Iterator[tuple[str, int, str]]:
-    """Address, port and node of the ready IPv4 endpoints of a Service's port; one may be in two slices for a while."""
+def _ready(slices: Sequence[Object], port: Object, family: str = "IPv4") -> Iterator[tuple[str, int, str]]:
+    """Address, port and node of the ready endpoints of a Service's port; one may be in two slices for a while."""
     for each in slices:
         number = _port_number(each, port)
-        if each.get("addressType") != "IPv4" or number is None:
+        if each.get("addressType") != family or number is None:
             continue
         for endpoint in each.get("endpoints") or []:
             # "Not said" counts as ready (the API's word), and a pod that ends is not ready.

@@ -70,7 +70,8 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
 def _services(observation: service.ServiceObservation, options: service.ServiceOptions) -> Found:
     plan = service.plan(observation, options)
     concerned = {"/".join(action.target.split("/")[:3]) for action in plan}
-    wanted = (each for each in observation.services if service_rules.wants_load_balancer(each, observation.classes))
+    builder, classes = observation.builder, observation.classes
+    wanted = (each for each in observation.services if service_rules.wants_load_balancer(each, classes, builder))
     targets = (service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted)
     return Found(
         plan,

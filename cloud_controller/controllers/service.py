@@ -112,7 +112,7 @@ def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
     named = _named(services, load_balancers) - found.keys()
     if named:
         found |= {lb.id: lb for lb in load_balancers.read((), named)}
-    follow = any(service_rules.follows_endpoints(service, load_balancers.catalogue) for service in services)
+    follow = any(load_balancers.follows_endpoints(service) for service in services)
     return ServiceObservation(
         services=services,
         nodes=kube.list(NODES).items,
@@ -248,7 +248,7 @@ class ServiceController:
 
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
-        if service is not None and service_rules.follows_endpoints(service, self._load_balancers.catalogue):
+        if service is not None and self._load_balancers.follows_endpoints(service):
             self._queue.add_after(key, _ENDPOINT_DELAY)
 
     def handle(self, key: str) -> None:
@@ -266,7 +266,8 @@ class ServiceController:
                 self._sync(key)
 
     def _concerns_us(self, service: Object) -> bool:
-        return service_rules.wants_load_balancer(service, self._rules.classes) or service_rules.has_finalizer(service)
+        wanted = service_rules.wants_load_balancer(service, self._rules.classes, self._load_balancers)
+        return wanted or service_rules.has_finalizer(service)
 
     def _resync(self) -> None:
         services = self._services.items()
@@ -345,7 +346,7 @@ class ServiceController:
 
     def _sync(self, key: str) -> None:
         service = self._services.get(key)
-        follows = service and service_rules.follows_endpoints(service, self._load_balancers.catalogue)
+        follows = service and self._load_balancers.follows_endpoints(service)
         backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
         try:
             self._visits.visit(key, service, backends)

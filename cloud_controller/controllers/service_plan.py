@@ -15,7 +15,6 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
     Rules,
-    follows_endpoints,
     has_finalizer,
     node_backends,
     preserves,
@@ -114,7 +113,7 @@ def plan_service(
     rules: Rules,
 ) -> ServicePlan:
     """The plan for one Service, given the load balancers that it owns, has parts on, or names."""
-    if wants_load_balancer(service, rules.classes):
+    if wants_load_balancer(service, rules.classes, builder):
         return _ensure(service, observed, backends, builder, rules)
     return _clean_up(service, observed, builder, rules)
 
@@ -207,7 +206,7 @@ def _ensure(
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
-    if _pods_unknown(service, backends, builder.catalogue):
+    if _pods_unknown(service, backends, builder):
         changes = Plan.of(_kept_members(action) for action in changes)
     elsewhere = _elsewhere(built, observed, keeper, owner)
     if elsewhere and not serves:
@@ -253,10 +252,10 @@ def _wanted(
     return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
 
 
-def _pods_unknown(service: Object, backends: Backends, catalogue: Catalogue) -> bool:
+def _pods_unknown(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> bool:
     """Whether nobody has told yet which pods the Service has; a Service without any has a slice that says so."""
     told = bool(backends.slices) or not service["spec"].get("selector")
-    return not told and follows_endpoints(service, catalogue)
+    return not told and builder.follows_endpoints(service)
 
 
 def _kept_members(action: Action) -> Action:
@@ -320,7 +319,7 @@ def _followed(
                 if pool is not None:
                     added += members_added(pool, wanted[listener.key], lb.id, target)
                     removed += members_removed(pool, wanted[listener.key], lb.id, target)
-    if _pods_unknown(service, backends, builder.catalogue):
+    if _pods_unknown(service, backends, builder):
         removed = [_kept_members(action) for action in removed]
     return added + removed
 

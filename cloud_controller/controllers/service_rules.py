@@ -52,7 +52,7 @@ class Rules:
 # -------------------------------------------------------------------------------------------------------- Services
 
 
-def wants_load_balancer(service: Object, classes: frozenset[str]) -> bool:
+def wants_load_balancer(service: Object, classes: frozenset[str], builder: LoadBalancerBuilder) -> bool:
     """Whether the Service shall have a load balancer from this cloud."""
     spec, metadata = service["spec"], service["metadata"]
     load_balancer_class = spec.get("loadBalancerClass")
@@ -60,6 +60,7 @@ def wants_load_balancer(service: Object, classes: frozenset[str]) -> bool:
         spec.get("type") == "LoadBalancer"
         and not metadata.get("deletionTimestamp")
         and (load_balancer_class is None or load_balancer_class in classes)
+        and builder.claims(service)
     )
 
 
@@ -96,16 +97,6 @@ def preserves(service: Object, catalogue: Catalogue) -> bool:
     Raises InvalidConfiguration for a wrong value: nothing is deleted as long as it is not clear.
     """
     return catalogue.value(service["metadata"].get("annotations"), "preserve_on_delete") is True
-
-
-def follows_endpoints(service: Object, catalogue: Catalogue) -> bool:
-    """Whether the Service's members depend on where its pods are."""
-    if service["spec"].get("externalTrafficPolicy") == "Local":
-        return True
-    try:
-        return catalogue.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
-    except InvalidConfiguration:
-        return False
 
 
 # ----------------------------------------------------------------------------------------------------------- nodes

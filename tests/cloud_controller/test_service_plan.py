@@ -54,6 +54,12 @@ class Builder:
 
     catalogue = Catalogue("example", ("example.com/",), ())
 
+    def claims(self, service: Object) -> bool:
+        return "elsewhere" not in (service["metadata"].get("annotations") or {})
+
+    def follows_endpoints(self, service: Object) -> bool:
+        return bool(service["spec"].get("externalTrafficPolicy") == "Local")
+
     def backend(self, node: Object) -> NodeBackend:
         name = node["metadata"]["name"]
         return NodeBackend(name, f"i-{name}", name)
@@ -166,10 +172,11 @@ def all_planned(services: Sequence[Object], observed: Sequence[ObservedLoadBalan
         ({"loadBalancerClass": "example.com/ours"}, True),
         ({"loadBalancerClass": "example.com/other"}, False),
         ({"deleted": True}, False),
+        ({"annotations": {"elsewhere": "true"}}, False),
     ],
 )
 def test_a_load_balancer_is_wanted_by_type_and_class(changes: dict[str, Any], wanted: bool) -> None:
-    assert wants_load_balancer(web(**changes), RULES.classes) is wanted
+    assert wants_load_balancer(web(**changes), RULES.classes, Builder()) is wanted
 
 
 def test_a_new_service_gets_its_finalizer_before_its_load_balancer() -> None:
@@ -214,6 +221,13 @@ def test_a_type_changed_away_also_clears_the_status() -> None:
 
 def test_of_a_service_that_another_implementation_serves_only_what_is_ours_is_removed() -> None:
     service = web(loadBalancerClass="example.com/other", ingress=INGRESS)
+
+    assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
+    assert operations(planned(service)) == []
+
+
+def test_of_a_service_that_an_annotation_leaves_to_another_controller_too() -> None:
+    service = web(annotations={"elsewhere": "true"}, ingress=INGRESS)
 
     assert operations(planned(service, existing(service))) == [DeleteLoadBalancer]
     assert operations(planned(service)) == []

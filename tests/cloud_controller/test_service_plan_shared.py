@@ -44,6 +44,12 @@ class Builder:
 
     catalogue: Catalogue = CATALOGUE
 
+    def claims(self, _: Object) -> bool:
+        return True
+
+    def follows_endpoints(self, service: Object) -> bool:
+        return mycloud.follows_endpoints(service)
+
     def backend(self, node: Object) -> NodeBackend | None:
         return mycloud.backend(node)
 

@@ -11,7 +11,6 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
-    follows_endpoints,
     preserves,
     reused_id,
     service_traits,
@@ -103,12 +102,6 @@ def test_labels_conditions_and_the_finalizers_of_others_bring_none_either() -> N
     changed["status"]["conditions"] = [{"type": "Theirs"}]
 
     assert service_traits(service()) == service_traits(changed)
-
-
-def test_pods_matter_with_traffic_policy_local_and_with_backends_by_pod() -> None:
-    assert not follows_endpoints(service(), CATALOGUE)
-    assert follows_endpoints(service(externalTrafficPolicy="Local"), CATALOGUE)
-    assert follows_endpoints(service(named(backend_type="pod-ip")), CATALOGUE)
 
 
 def test_a_wrong_value_of_preserve_deletes_nothing() -> None:

@@ -53,6 +53,16 @@ def backend(node: Object) -> NodeBackend | None:
     return NodeBackend(node["metadata"]["name"], machine, address, preferred=annotations.get(INGRESS_NODE) == "true")
 
 
+def follows_endpoints(service: Object) -> bool:
+    """Whether the Service's members depend on where its pods are."""
+    if _is_local(service["spec"]):
+        return True
+    try:
+        return CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
+    except InvalidConfiguration:
+        return False
+
+
 def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     metadata, spec = service["metadata"], service["spec"]

@@ -9,7 +9,7 @@ from typing import Any
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.clouds.mycloud.build import backend, build, members
+from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
@@ -72,6 +72,14 @@ class MyCloudLoadBalancers:
     def catalogue(self) -> Catalogue:
         """mycloud's annotations."""
         return CATALOGUE
+
+    def claims(self, _: Object) -> bool:
+        """Every one; no other controller makes mycloud's load balancers."""
+        return True
+
+    def follows_endpoints(self, service: Object) -> bool:
+        """Whether the Service's members depend on where its pods are; pure."""
+        return follows_endpoints(service)
 
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""

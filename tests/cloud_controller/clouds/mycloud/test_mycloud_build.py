@@ -13,6 +13,7 @@ from cloud_controller.clouds.mycloud.build import (
     NO_INGRESS_NODES_WITH_PODS,
     backend,
     build,
+    follows_endpoints,
     members,
 )
 from cloud_controller.kube import Object
@@ -232,6 +233,13 @@ def test_with_local_and_no_pod_on_an_ingress_node_the_nodes_with_pods_serve_and_
 
 
 # ------------------------------------------------------------------------------------------------- backends by pod
+
+
+def test_where_pods_are_matters_with_traffic_policy_local_and_with_backends_by_pod() -> None:
+    assert not follows_endpoints(web())
+    assert follows_endpoints(web(externalTrafficPolicy="Local"))
+    assert follows_endpoints(web(named(backend_type="pod-ip")))
+    assert not follows_endpoints(web({CATALOGUE.by_argument["backend_type"].name: "pods"}))
 
 
 def test_by_pod_the_ready_pods_themselves_are_members_on_their_nodes_machines() -> None:
