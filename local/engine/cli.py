@@ -16,7 +16,8 @@ from local.engine.events import Event, Sink, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
 from local.engine.providers.provider import Provider
-from local.engine.providers.registry import ProviderFactory
+from local.engine.providers.recorder import Recorder
+from local.engine.providers.registry import OTHERS, ProviderFactory
 from local.engine.stack.lock import LockedError, cancel
 from local.engine.stack.project import ProjectError
 from local.engine.stack.resource import ResourceState
@@ -124,7 +125,7 @@ def _previewed(request: Request, options: Options, display: Display) -> bool:
 
 
 class LocalProviders:
-    """The packages that this engine runs: dynamic resources and Kubernetes."""
+    """The packages that this engine runs: dynamic resources and Kubernetes. All others are recorded."""
 
     def __init__(self, session: Session, on_line: Callable[[str], None]) -> None:
         self._config = session.config.as_properties()
@@ -132,7 +133,7 @@ class LocalProviders:
 
     def factories(self) -> Mapping[str, ProviderFactory]:
         """By package."""
-        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes}
+        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
 
     def close(self) -> None:
         """End the dynamic provider's server."""
@@ -140,6 +141,10 @@ class LocalProviders:
 
     def _dynamic(self, resource: ResourceState) -> Provider:
         return DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
+
+
+def _recorded(resource: ResourceState) -> Provider:
+    return Recorder(resource.inputs)
 
 
 def _kubernetes(resource: ResourceState) -> Provider:

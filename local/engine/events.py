@@ -42,6 +42,11 @@ class StepInfo:
         return sorted({str(steps[0]) for path in self.detailed if (steps := paths.named(path))})
 
     @property
+    def simulated(self) -> bool:
+        """Whether nothing real happens: the resource is only recorded."""
+        return any(state.simulated for state in (self.old, self.new) if state is not None)
+
+    @property
     def resource(self) -> ResourceState:
         """Whichever state tells most."""
         state = self.new or self.old

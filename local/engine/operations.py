@@ -195,6 +195,10 @@ class _Opened:
         """Write the state, tell the summary; returns whether all went well."""
         run = self.run
         pending.report_remaining(run)
+        if run.simulated:
+            told = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
+            message = f"simulated, for nothing here runs or reaches it: {told}; nothing real is behind these resources"
+            run.emit(Diagnostic("warning", message))
         if not run.dry_run:
             run.store.compact()
         seconds = time.monotonic() - self.started

@@ -80,7 +80,9 @@ def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool)
 
 def note_of(step: StepInfo, *, refreshing: bool) -> str:
     """What is worth a word about the step beside its outcome."""
-    return f"[{step.note}]" if step.note and not refreshing else ""
+    words = [step.note] if step.note and not refreshing else []
+    words += ["simulated"] if step.simulated else []
+    return f"[{', '.join(words)}]" if words else ""
 
 
 def takes_time(event: StepStarted) -> bool:

@@ -187,10 +187,12 @@ class Monitor:
                 request = self._transforms.of_invoke(request)
             except CallbackError as error:
                 raise StackError(f"a transform of {request.tok} failed: {error}") from error
-            if request.tok != "pulumi:pulumi:getResource":
-                raise StackError(f"invoke {request.tok}: functions of providers are not in the embedded engine")
-            found = self._deployment.lookup(from_struct(request.args)["urn"])
-            answer = {"urn": found.urn, "id": found.id, "state": found.outputs, "provider": found.provider}
+            args = from_struct(request.args)
+            if request.tok == "pulumi:pulumi:getResource":
+                found = self._deployment.lookup(args["urn"])
+                answer = {"urn": found.urn, "id": found.id, "state": found.outputs, "provider": found.provider}
+            else:
+                answer = self._deployment.invoke(request.tok, args, request.provider, request.version)
             response = resource_pb2.ResourceInvokeResponse()
             # `return` is a word of Python's own.
             getattr(response, "return").CopyFrom(to_struct(answer))

@@ -1,6 +1,7 @@
 """What the engine asks of a resource provider: the verbs of Pulumi's provider protocol, over the engine's values.
 
-Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server) and `kubernetes/` (server-side apply).
+Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server), `kubernetes/` (server-side apply), `aws/`
+(an endpoint, through boto3), `recorder.py` (only simulates).
 A provider is asked from several threads at once. Secrets are handed over wrapped (`Secret`) only to a provider with
 `accepts_secrets`; otherwise plain, and the engine wraps an output again whose input of the same name was secret.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from local.engine.values import PropertyMap
 
@@ -101,6 +102,15 @@ class ReadResult:
     id: str | None
     outputs: PropertyMap
     inputs: PropertyMap | None = None
+
+
+@runtime_checkable
+class Functions(Protocol):
+    """A provider that has functions, too."""
+
+    def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
+        """What the function answers. Raises ProviderError, also for one that it does not have."""
+        ...
 
 
 class Provider(Protocol):

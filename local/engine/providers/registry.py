@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from local.engine.providers.provider import Provider, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.urn import package_of
 from local.engine.values import PropertyMap
 
+OTHERS: Final = "*"
+"""In the place of a package's name: what manages every package that has nothing of its own."""
 ProviderFactory = Callable[[ResourceState], Provider]
 """Makes a provider from its resource (`pulumi:providers:PACKAGE`), whose inputs are its configuration."""
 
@@ -25,7 +28,7 @@ class ProviderRegistry:
 
     def check_known(self, package: str) -> None:
         """Raise ProviderError, naming the package, if nothing here manages it."""
-        if package not in self._factories:
+        if package not in self._factories and OTHERS not in self._factories:
             raise ProviderError(
                 f"{package}: no provider for this package in the embedded engine "
                 f"(it has: {', '.join(sorted(self._factories))}); Pulumi's CLI runs it"
@@ -42,7 +45,7 @@ class ProviderRegistry:
                 return existing
             if existing is not None:
                 existing.close()
-            made = self._factories[package](resource)
+            made = (self._factories.get(package) or self._factories[OTHERS])(resource)
             self._instances[key] = made
             self._configured[key] = resource.inputs
             return made

@@ -15,6 +15,8 @@ from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNO
 
 Json = Any
 
+SIMULATED: Final = "__simulated"
+"""The output that marks a resource behind which there is nothing real."""
 _TIMEOUTS: Final = ("create", "update", "delete", "read")
 
 
@@ -89,6 +91,11 @@ class ResourceState:
     def key(self) -> tuple[str, str]:
         """What tells it from every other resource of the state: a replaced one shares its URN with its successor."""
         return (self.urn, str(self.id) if self.delete else "")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it was only recorded: nothing real was made."""
+        return SIMULATED in self.outputs
 
     def requires(self) -> set[str]:
         """The URNs of whatever must exist before it and longer than it."""

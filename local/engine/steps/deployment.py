@@ -13,7 +13,7 @@ from local.engine import urn as urns
 from local.engine.events import UNTARGETED
 from local.engine.policies.packs import Policies
 from local.engine.program.goal import Goal
-from local.engine.providers.provider import ProviderError
+from local.engine.providers.provider import Functions, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending, reading
 from local.engine.steps.deletion import delete_all, targeted
@@ -107,6 +107,28 @@ class Deployment:
         if found is None:
             raise StackError(f"{urn} is not registered")
         return found
+
+    def invoke(self, token: str, args: PropertyMap, provider: str, version: str) -> PropertyMap:
+        """What a provider's function answers, by the instance `provider` (URN::ID) or the default one.
+
+        Raises StackError.
+        """
+        try:
+            return self._functions(token, provider, version).invoke(token, args)
+        except ProviderError as error:
+            raise StackError(f"invoke {token}: {error}") from error
+
+    def _functions(self, token: str, provider: str, version: str) -> Functions:
+        run = self.run
+        reference = provider or self._providers.default(urns.package_of(token), version)
+        with run.lock:
+            state = run.registered.get(reference.rpartition("::")[0])
+        if state is None:
+            raise StackError(f"invoke {token}: its provider {reference} is not registered")
+        instance = run.instance(state)
+        if not isinstance(instance, Functions):
+            raise StackError(f"invoke {token}: functions of this provider are not in the embedded engine")
+        return instance
 
     def _known(self, urn: str, outputs: PropertyMap) -> PropertyMap:
         """The outputs; what came to nothing this time (a failed or untargeted resource's) stays what it was."""

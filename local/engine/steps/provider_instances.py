@@ -15,6 +15,7 @@ from local.engine.stack.resource import ResourceState
 from local.engine.steps.planner import Op, decide, default_provider_name
 from local.engine.steps.registration import Steps, step_of
 from local.engine.steps.run import Reported, Run, StackError, info_of
+from local.engine.steps.simulation import settings_of
 from local.engine.values import UNKNOWN, PropertyMap, Value
 from local.engine.wire import UNKNOWN_TEXT
 
@@ -42,7 +43,7 @@ class ProviderInstances:
 
         Raises ProviderError for a package that nothing here manages.
         """
-        return goal.provider or self._inherited(goal) or self._default(goal)
+        return goal.provider or self._inherited(goal) or self.default(urns.package_of(goal.type), goal.version)
 
     @staticmethod
     def inputs_of(goal: Goal) -> PropertyMap:
@@ -61,12 +62,12 @@ class ProviderInstances:
                 parent = self._run.registered.get(parent.parent)
         return ""
 
-    def _default(self, goal: Goal) -> str:
+    def default(self, package: str, version: str) -> str:
+        """The reference to the instance for what names none. Raises ProviderError as `of` does."""
         run = self._run
-        package = urns.package_of(goal.type)
         run.providers.check_known(package)
         provider_type = urns.PROVIDER_PREFIX + package
-        urn = urns.make(run.stack, run.project, "", provider_type, default_provider_name(package, goal.version))
+        urn = urns.make(run.stack, run.project, "", provider_type, default_provider_name(package, version))
         with run.lock:
             instance = run.registered.get(urn)
             if urn in run.errored:
@@ -74,8 +75,8 @@ class ProviderInstances:
             if instance is None:
                 dynamic = package == "pulumi-python"
                 inputs = run.config.as_properties("" if dynamic else package)
-                if goal.version and not dynamic:
-                    inputs["version"] = goal.version
+                if version and not dynamic:
+                    inputs["version"] = version
                 self._claim(urn)
                 try:
                     instance = self.register(ResourceState(urn, provider_type, custom=True, inputs=inputs))
@@ -117,7 +118,7 @@ class ProviderInstances:
         """The settings by which a provider would now manage another place than before, such as another cluster."""
         if old.inputs == goal.inputs:
             return ()
-        return self._run.providers.get(old).replaced_by(goal.inputs)
+        return self._run.instance(old).replaced_by(settings_of(self._run, goal).inputs)
 
 
 def _id_text(id: Value) -> str:

@@ -15,6 +15,7 @@ from local.engine.steps import apply, importing, pending
 from local.engine.steps.planner import Decision, Op, ProtectedError, decide, is_hidden
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Reported, Run, StackError, info_of
+from local.engine.steps.simulation import is_simulated
 from local.engine.values import PropertyMap
 
 
@@ -183,6 +184,9 @@ class Steps:
             forced.append("id")
         if self._replacement.replaced & {*goal.replace_with}:
             forced.append("replaceWith")
+        if old.simulated != is_simulated(self._run, goal):
+            # Nothing real becomes of what was simulated, nor the other way round.
+            forced.append("simulated")
         try:
             return decide(old, goal, diff, forced)
         except ProtectedError as error:

@@ -18,6 +18,7 @@ from local.engine.stack.project import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
 from local.engine.steps.planner import Op, is_hidden
+from local.engine.steps.simulation import is_simulated, settings_of, standing_in
 from local.engine.steps.targets import Targets
 from local.engine.urn import is_provider, package_of
 from local.engine.values import PropertyMap
@@ -88,6 +89,8 @@ class Run:
     hooks: Hooks | None = None
     """The hooks of the program; None while none runs that could have registered any."""
     counts: Counter[Op] = field(default_factory=Counter)
+    simulated: Counter[str] = field(default_factory=Counter)
+    """How many simulated resources the run was about, by package."""
     failed: bool = False
     interrupted: bool = False
     errored: set[str] = field(default_factory=set)
@@ -137,6 +140,8 @@ class Run:
         if not step.hidden:
             with self.lock:
                 self.counts[_COUNTED_AS.get(step.op, step.op)] += 1
+                if step.simulated:
+                    self.simulated[package_of(step.type)] += 1
 
     def info(self, urn: str, message: str) -> None:
         """Progress of a resource."""
@@ -147,7 +152,10 @@ class Run:
         return lambda message: self.info(urn, message)
 
     def provider_of(self, resource: ResourceState) -> Provider:
-        """The provider instance that manages a resource. Raises StackError if the state does not know it."""
+        """Who manages a resource: its provider instance, or what records in its place, if the resource is simulated.
+
+        Raises StackError if the state does not know the instance.
+        """
         urn, _, identity = resource.provider.rpartition("::")
         with self.lock:
             state = self.registered.get(urn)
@@ -157,9 +165,14 @@ class Run:
         if state is None:
             raise StackError(f"its provider {urn} is not in the state", resource.urn)
         try:
-            return self.providers.get(self._configured(state))
+            provider = self.instance(state)
+            return standing_in(self, resource, provider) if is_simulated(self, resource) else provider
         except ProviderError as error:
             raise StackError(str(error), resource.urn) from error
+
+    def instance(self, state: ResourceState) -> Provider:
+        """The provider instance that a provider resource stands for. Raises ProviderError."""
+        return self.providers.get(settings_of(self, self._configured(state)))
 
     def _from_state(self, urn: str, identity: str) -> ResourceState | None:
         matches = [r for r in self.store.snapshot.all() if r.urn == urn]

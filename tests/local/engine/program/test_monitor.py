@@ -70,10 +70,10 @@ def test_what_is_not_done_is_refused_by_name(stack: Any, procedure: str, request
     assert words in details and "not in the embedded engine" in details
 
 
-def test_functions_of_providers_are_refused(stack: Any) -> None:
-    request = resource_pb2.ResourceInvokeRequest(tok="pkg:index:function")
+def test_functions_of_a_provider_that_has_none_are_refused(stack: Any) -> None:
+    request = resource_pb2.ResourceInvokeRequest(tok="memory:index:function")
     _, details = refused(stack, lambda monitor: monitor.Invoke(request))
-    assert "pkg:index:function" in details and "not in the embedded engine" in details
+    assert "memory:index:function" in details and "not in the embedded engine" in details
 
 
 def test_a_registered_resource_is_found_by_its_urn(stack: Any, kit: Any) -> None:

@@ -1,0 +1,157 @@
+"""The recorder: stands in for the providers of clouds that cannot run here, and for what lives in a recorded cluster.
+
+It makes nothing and asks nobody. A preview shows the inputs, and whatever the cloud would answer is unknown; an update
+keeps the resource with simulated outputs (the rules: `recorder_values`), which say so by `__simulated`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from local.engine.providers import recorder_functions
+from local.engine.providers.provider import (
+    CheckResult,
+    CreateResult,
+    DiffResult,
+    Provider,
+    ReadResult,
+    Report,
+)
+from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
+from local.engine.stack.resource import SIMULATED
+from local.engine.values import UNKNOWN, PropertyMap, without_secrets
+
+_DEFAULT_REGION: Final = "simulated-1"
+
+
+class Recorder:
+    """Every resource of one provider instance. `check` completes nothing: no schema is here."""
+
+    accepts_secrets = True
+    supports_preview = True
+
+    def __init__(self, config: PropertyMap) -> None:
+        """`config`: the provider's inputs, of which the region and the default tags show in outputs."""
+        plain = without_secrets(config)
+        region = plain.get("region")
+        self._place = Place(region if isinstance(region, str) else _DEFAULT_REGION, default_tags_of(plain))
+
+    def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
+        """Nothing: one recorder is as good as another."""
+        del config
+        return ()
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        del urn, olds, preview
+        return CheckResult(news)
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        """Left to the engine, which compares the inputs: what the real provider would replace is not known here."""
+        del urn, id, old_inputs, old_outputs, news, ignore_changes
+        return DiffResult(None)
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        del timeout, report
+        if preview:
+            return CreateResult("", _marked(previewed(urn, inputs)))
+        made = id_of(urn, inputs)
+        return CreateResult(made, _marked(outputs_of(urn, made, inputs, self._place)))
+
+    def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+        """What the state has; of somebody else's object simulated outputs. Its inputs nobody knows: no import."""
+        if SIMULATED in outputs:
+            return ReadResult(id, outputs)
+        return ReadResult(id, _marked(outputs_of(urn, id, inputs, self._place)))
+
+    def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        *,
+        preview: bool,
+        timeout: float,
+        ignore_changes: Sequence[str],
+        report: Report,
+    ) -> PropertyMap:
+        del old_inputs, old_outputs, timeout, ignore_changes, report
+        return _marked(previewed(urn, news) if preview else outputs_of(urn, id, news, self._place))
+
+    def delete(
+        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
+    ) -> None:
+        """Nothing is there."""
+        del urn, id, inputs, outputs, timeout, report
+
+    def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
+        """A provider function's simulated answer. Raises ProviderError for one that has none."""
+        return recorder_functions.answer(token, args, self._place)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class StandIn(Recorder):
+    """Resources of a package that does run here, which are made of simulated values: checked, then only recorded.
+
+    The provider sees its `hidden` inputs as unknown, for it might go and look where they point to.
+    """
+
+    def __init__(self, provider: Provider, hidden: Collection[str]) -> None:
+        super().__init__({})
+        self._provider = provider
+        self._hidden = frozenset(hidden)
+
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+        result = self._provider.check(urn, olds, self._hide(news), preview=preview)
+        kept = {k: v for k, v in news.items() if k in self._hidden}
+        return replace(result, inputs={**result.inputs, **kept})
+
+    def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: PropertyMap,
+        old_outputs: PropertyMap,
+        news: PropertyMap,
+        ignore_changes: Sequence[str],
+    ) -> DiffResult:
+        """The provider's word on what has to be replaced; whether something differs, the inputs alone say.
+
+        A provider that has something to do even where they do not would have to do it in every run.
+        """
+        found = self._provider.diff(urn, id, old_inputs, old_outputs, news, ignore_changes)
+        return replace(found, changed=None)
+
+    def _hide(self, values: PropertyMap) -> PropertyMap:
+        return {k: UNKNOWN if k in self._hidden else v for k, v in values.items()}
+
+
+def default_tags_of(plain: PropertyMap) -> dict[str, str]:
+    """The tags that a provider instance gives to everything; where they are known."""
+    default = plain.get("defaultTags")
+    if isinstance(default, str):
+        # Provider inputs other than texts arrive as JSON.
+        try:
+            default = json.loads(default)
+        except ValueError:
+            return {}
+    tags = default.get("tags") if isinstance(default, dict) else None
+    return {str(k): str(v) for k, v in tags.items() if v is not UNKNOWN} if isinstance(tags, dict) else {}
+
+
+def _marked(outputs: PropertyMap) -> PropertyMap:
+    return {**outputs, SIMULATED: True}

@@ -1,0 +1,246 @@
+"""Packages that cannot run here: previews are whole, updates simulate, and nothing is mistaken for something real."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from local.engine.display.words import note_of
+from local.engine.events import StepDone
+from local.engine.providers.dynamic import PACKAGE, DynamicProvider, DynamicServer
+from local.engine.providers.kubernetes.provider import KubernetesProvider
+from local.engine.providers.recorder import Recorder
+from local.engine.providers.registry import OTHERS
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def recorded(stack: Any) -> Any:
+    """A stack whose clouds are all recorded, beside the real Kubernetes provider."""
+    stack.factories |= {OTHERS: lambda r: Recorder(r.inputs), "kubernetes": lambda r: KubernetesProvider(r.inputs)}
+    stack.configure({"aws:region": "eu-south-9"})
+    return stack
+
+
+def network(cidr: str = "10.0.0.0/16", **options: Any) -> aws.ec2.Vpc:
+    return aws.ec2.Vpc("net", cidr_block=cidr, tags={"a": "b"}, opts=pulumi.ResourceOptions(**options))
+
+
+def cluster(vpc: aws.ec2.Vpc) -> aws.eks.Cluster:
+    subnet = aws.ec2.Subnet("a", vpc_id=vpc.id, cidr_block="10.0.1.0/24")
+    return aws.eks.Cluster("main", role_arn="arn:aws:iam::1:role/x", vpc_config={"subnet_ids": [subnet.id]})
+
+
+def kubeconfig(of: aws.eks.Cluster) -> pulumi.Output[str]:
+    def render(values: list[Any]) -> str:
+        server, authority = values
+        assert authority
+        return (
+            "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {token: t}}],\n"
+            " contexts: [{name: c, context: {cluster: c, user: u}}],\n"
+            f" clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
+        )
+
+    return pulumi.Output.secret(pulumi.Output.all(of.endpoint, of.certificate_authority.data).apply(render))
+
+
+def whole_program() -> None:
+    api = kubernetes.Provider("api", kubeconfig=kubeconfig(cluster(network())))
+    service = kubernetes.core.v1.Service(
+        "web",
+        metadata={"namespace": "shop", "name": "web"},
+        spec={"type": "LoadBalancer", "ports": [{"port": 80}]},
+        opts=pulumi.ResourceOptions(provider=api),
+    )
+    pulumi.export("host", service.status.load_balancer.ingress[0].hostname)
+
+
+def test_a_preview_shows_inputs_and_leaves_to_the_cloud_what_is_the_clouds(recorded: Any) -> None:
+    seen: list[Any] = []
+
+    def program() -> None:
+        vpc = network()
+        pulumi.Output.all(vpc.cidr_block).apply(seen.append)
+        pulumi.Output.all(vpc.arn).apply(seen.append)
+
+    outcome = recorded.preview(program)
+
+    assert outcome.ok and seen == [["10.0.0.0/16"]]
+    assert outcome.counts == {"create": 2}
+
+
+def test_what_the_cloud_adds_inside_of_an_input_is_unknown_in_a_preview(recorded: Any) -> None:
+    seen: list[Any] = []
+
+    def program() -> None:
+        made = cluster(network())
+        pulumi.Output.all(made.vpc_config.cluster_security_group_id).apply(seen.append)
+
+    assert recorded.preview(program).ok and seen == []
+    assert recorded.up(program).ok and seen[0][0].startswith("simulated-")
+
+
+def test_an_update_simulates_outputs_that_say_so_and_the_next_has_nothing_to_do(recorded: Any) -> None:
+    assert recorded.up(whole_program).ok
+
+    made = recorded.resources()
+    assert made["net"].id.startswith("simulated-") and made["net"].outputs["arn"].endswith(made["net"].id)
+    assert made["main"].outputs["endpoint"].endswith(".simulated.invalid")
+    assert made["main"].outputs["region"] == "eu-south-9"
+    assert made["web"].id == "shop/web"
+    assert all(made[name].simulated for name in ("net", "a", "main", "web"))
+    assert recorded.up(whole_program).counts == {"same": 6}
+    assert recorded.refresh().counts == {"same": 6}
+
+
+def test_two_stacks_of_the_same_program_simulate_the_same(recorded: Any) -> None:
+    recorded.up(whole_program)
+    first = {r.name: (r.id, r.outputs) for r in recorded.resources().values() if r.provider}
+    recorded.forget()
+
+    recorded.up(whole_program)
+
+    assert {r.name: (r.id, r.outputs) for r in recorded.resources().values() if r.provider} == first
+
+
+def test_each_simulated_resource_is_told_as_that_and_so_is_the_run(recorded: Any) -> None:
+    outcome = recorded.up(whole_program)
+
+    done = {e.step.type: e.step for e in outcome.events if isinstance(e, StepDone)}
+    assert note_of(done["aws:ec2/vpc:Vpc"], refreshing=False) == "[simulated]"
+    assert note_of(done["pulumi:pulumi:Stack"], refreshing=False) == ""
+    assert len(outcome.warnings) == 1 and "3 of aws, 1 of kubernetes" in outcome.warnings[0]
+
+
+def test_a_change_is_an_update_and_the_id_stays(recorded: Any) -> None:
+    recorded.up(network)
+    before = recorded.resources()["net"]
+
+    outcome = recorded.up(lambda: network("10.1.0.0/16"))
+
+    after = recorded.resources()["net"]
+    assert outcome.counts == {"same": 1, "update": 1}
+    assert (after.id, after.outputs["arn"]) == (before.id, before.outputs["arn"])
+    assert after.outputs["cidrBlock"] == "10.1.0.0/16"
+
+
+def test_a_replacement_that_the_program_asks_for_has_another_id(recorded: Any) -> None:
+    recorded.up(lambda: network(replace_on_changes=["cidrBlock"]))
+    before = recorded.resources()["net"]
+
+    outcome = recorded.up(lambda: network("10.1.0.0/16", replace_on_changes=["cidrBlock"]))
+
+    assert outcome.counts == {"same": 1, "replace": 1}
+    assert recorded.resources()["net"].id != before.id
+
+
+def test_destroy_forgets_it_all(recorded: Any) -> None:
+    recorded.up(whole_program)
+
+    assert recorded.destroy().ok and recorded.resources() == {}
+
+
+def test_secret_inputs_stay_secret(recorded: Any) -> None:
+    recorded.up(lambda: aws.ec2.LaunchTemplate("t", user_data=pulumi.Output.secret("hunter2-in-base64")))
+
+    assert "hunter2" not in recorded.files()
+    assert repr(recorded.resources()["t"].outputs["userData"]) == "[secret]"
+
+
+def test_a_known_function_has_a_simulated_answer(recorded: Any) -> None:
+    seen: list[Any] = []
+
+    def program() -> None:
+        seen.append(aws.get_availability_zones(state="available").names)
+        aws.get_caller_identity_output().account_id.apply(seen.append)
+
+    assert recorded.preview(program).ok
+    assert seen == [["eu-south-9a", "eu-south-9b", "eu-south-9c"], "000000000000"]
+
+
+def test_an_unknown_function_is_refused_by_name(recorded: Any) -> None:
+    outcome = recorded.preview(lambda: aws.ec2.get_subnet(vpc_id="v"))
+
+    assert not outcome.ok and "aws:ec2/getSubnet:getSubnet has no simulated answer" in "\n".join(outcome.errors)
+
+
+def test_somebody_elses_object_is_simulated_by_its_id(recorded: Any) -> None:
+    seen: list[Any] = []
+
+    def program() -> None:
+        vpc = aws.ec2.Vpc.get("theirs", "vpc-1")
+        pulumi.Output.all(vpc.id, vpc.default_security_group_id).apply(seen.append)
+
+    assert recorded.up(program).ok
+    assert seen[0][0] == "vpc-1" and seen[0][1].startswith("simulated-")
+
+
+def test_nothing_can_be_imported_for_nobody_knows_what_it_is(recorded: Any) -> None:
+    outcome = recorded.up(lambda: network(import_="vpc-1"))
+
+    assert not outcome.ok and "cannot be imported" in outcome.errors[0]
+
+
+def test_what_was_simulated_is_replaced_where_its_cluster_becomes_real(recorded: Any, kit: Any) -> None:
+    """And the other way round: neither is ever taken for the other."""
+    recorded.up(lambda: kit.Thing("user", size=aws.ec2.Vpc("net", cidr_block="10.0.0.0/16").cidr_block))
+    assert recorded.cloud.objects == {} and recorded.resources()["user"].simulated
+
+    outcome = recorded.up(lambda: kit.Thing("user", size="10.0.0.0/16"))
+
+    assert outcome.ok and "replace user" in outcome.done
+    assert list(recorded.cloud.objects) == ["user-a"] and not recorded.resources()["user"].simulated
+
+    recorded.up(lambda: kit.Thing("user", size=aws.ec2.Vpc("net", cidr_block="10.0.0.0/16").cidr_block))
+
+    assert recorded.cloud.objects == {} and recorded.resources()["user"].simulated
+
+
+ASKING = """
+from pulumi.dynamic import CheckResult, Resource, ResourceProvider
+
+
+class Provider(ResourceProvider):
+    def check(self, olds, news):
+        if isinstance(news["network"], str):
+            raise ConnectionError("asked the cloud for " + news["network"])
+        return CheckResult({**news, "plan": "not known yet"}, [])
+
+    def create(self, props):
+        raise ConnectionError("asked the cloud")
+
+
+class Asking(Resource, module="test", name="Asking"):
+    def __init__(self, name, network):
+        super().__init__(Provider(), name, {"network": network, "plan": None})
+"""
+
+
+@pytest.fixture
+def asking(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The class of a dynamic resource that looks into a cloud as soon as it knows where."""
+    module = f"recorder_asking_{abs(hash(recorded.directory))}"
+    (recorded.directory / f"{module}.py").write_text(ASKING)
+    monkeypatch.syspath_prepend(str(recorded.directory))
+    server = DynamicServer(recorded.directory, "test", lambda _line: None)
+    recorded.factories[PACKAGE] = lambda r: DynamicProvider(server, r.inputs, r.urn, str(r.id))
+    yield importlib.import_module(module).Asking
+    server.close()
+
+
+def test_a_dynamic_resource_that_is_told_simulated_values_cannot_look_for_them(recorded: Any, asking: Any) -> None:
+    """They are unknown to its check, also when the state knows them, and the rest of it is only recorded."""
+    first = recorded.up(lambda: asking("controller", network().id))
+    second = recorded.up(lambda: asking("controller", network().id))
+
+    made = recorded.resources()["controller"]
+    assert first.ok and second.counts == {"same": 3}
+    assert made.simulated and made.outputs["plan"] == "not known yet"
+    assert made.inputs["network"] == recorded.resources()["net"].id
