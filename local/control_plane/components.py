@@ -58,6 +58,11 @@ class Layout:
     pod_cidr: IPv4Network
     service_cidr: IPv4Network
     cluster_name: str
+    issuer: str = "https://kubernetes.default.svc"
+    """Who ServiceAccount tokens say they are from."""
+
+    token_webhook: Path | None = None
+    """The kubeconfig of a webhook that is asked who the bearer of a token is, beside ServiceAccounts."""
 
     @property
     def bind_address(self) -> str:
@@ -158,7 +163,9 @@ def _api_server(layout: Layout) -> dict[str, object]:
         "authentication-config": layout.authentication_configuration,
         "authorization-mode": "Node,RBAC",
         "enable-admission-plugins": "NodeRestriction",
-        "service-account-issuer": "https://kubernetes.default.svc",
+        **({"authentication-token-webhook-config-file": layout.token_webhook} if layout.token_webhook else {}),
+        **({"authentication-token-webhook-version": "v1"} if layout.token_webhook else {}),
+        "service-account-issuer": layout.issuer,
         "service-account-key-file": layout.certificate("service-account"),
         "service-account-signing-key-file": layout.key("service-account"),
         "service-cluster-ip-range": layout.service_cidr,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import urllib3
 
@@ -38,6 +39,13 @@ PROBE_TIMEOUT_SECONDS = 2.0
 DEFAULT_START_SECONDS = 120.0
 
 
+class LayoutOptions(TypedDict, total=False):
+    """What not every control plane has: see Layout."""
+
+    issuer: str
+    token_webhook: Path
+
+
 class ControlPlaneError(Exception):
     """The control plane does not start, run or stop as it should; the message names the component and why."""
 
@@ -56,6 +64,7 @@ class ControlPlane:
         pod_cidr: str | IPv4Network,
         service_cidr: str | IPv4Network,
         cluster_name: str,
+        **more: Unpack[LayoutOptions],
     ) -> None:
         self._binaries = binaries
         self._layout = Layout(
@@ -64,6 +73,7 @@ class ControlPlane:
             pod_cidr=IPv4Network(pod_cidr),
             service_cidr=IPv4Network(service_cidr),
             cluster_name=cluster_name,
+            **more,
         )
 
     @property

@@ -33,7 +33,7 @@ class StateFolder:
     @property
     def cloud(self) -> Path:
         """What belongs to the cloud; private to the user."""
-        return self.root / "mycloud"
+        return self.root / self.cloud_name
 
     @property
     def database(self) -> Path:
@@ -115,12 +115,12 @@ def endpoint(block: AddressBlock) -> str:
     return f"http://{block.api_address}:{API_PORT}"
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, content: str | bytes) -> None:
     """Write a file that its user alone may read, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
     temporary.replace(path)

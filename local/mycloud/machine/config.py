@@ -49,16 +49,24 @@ class MachineConfig:
     id: str
     node_name: str
     address: str
-    type: str
     role: str
+    type: str | None = None
+    """Of mycloud's; without one, `size` says how large the machine is."""
+
     provider_id: str | None = None
     node_labels: dict[str, str] = field(default_factory=dict)
     isolation: Isolation = Isolation.AUTO
+    size: MachineType | None = None
+    taints: tuple[dict[str, str], ...] = ()
+    """With which the node registers, beside those that every cloud's nodes have."""
+
+    volumes: bool = True
+    """Whether mycloud's volumes can be attached: the node then registers their CSI driver."""
 
     @property
     def machine_type(self) -> MachineType:
-        """The size that `type` names."""
-        return MACHINE_TYPES[self.type]
+        """How large the machine is."""
+        return self.size or MACHINE_TYPES[self.type or ""]
 
 
 def load_config(directory: Path) -> MachineConfig:
@@ -73,9 +81,12 @@ def load_config(directory: Path) -> MachineConfig:
     if unknown:
         raise ConfigError(f"{path}: unknown field {unknown[0]}; known are {', '.join(sorted(known))}")
     try:
-        config = MachineConfig(**{**raw, "isolation": Isolation(raw.get("isolation") or Isolation.AUTO)})
+        size = MachineType(**raw["size"]) if raw.get("size") else None
+        isolation = Isolation(raw.get("isolation") or Isolation.AUTO)
+        taints = tuple(raw.get("taints") or ())
+        config = MachineConfig(**{**raw, "isolation": isolation, "size": size, "taints": taints})
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    if config.type not in MACHINE_TYPES:
+    if config.size is None and config.type not in MACHINE_TYPES:
         raise ConfigError(f"{path}: type {config.type!r} is unknown; types are {', '.join(MACHINE_TYPES)}")
     return config

@@ -69,7 +69,7 @@ def node_labels(config: MachineConfig) -> tuple[dict[str, str], list[str]]:
 
 def new_node(config: MachineConfig, now: str) -> Object:
     """The Node as a kubelet with an external cloud provider registers it: tainted, without addresses of a cloud."""
-    taints = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]
+    taints = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}, *config.taints]
     if config.role == "control-plane":
         # From the first moment on (--register-with-taints), so that no workload slips in before an admin's label.
         taints.append({"key": CONTROL_PLANE_TAINT, "effect": "NoSchedule"})
@@ -110,11 +110,12 @@ def csi_node(config: MachineConfig, node: Object) -> Object:
     """What a CSI driver would register: itself, and the machine's id. The object goes with the Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": config.node_name, "uid": node["metadata"]["uid"]}
     driver = {"name": CSI_DRIVER, "nodeID": config.id, "topologyKeys": [ZONE_LABEL]}
+    drivers = [driver] if config.volumes else []
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
         "metadata": {"name": config.node_name, "ownerReferences": [owner]},
-        "spec": {"drivers": [driver]},
+        "spec": {"drivers": drivers},
     }
 
 

@@ -1,0 +1,43 @@
+"""Where a site of AWS keeps what: each stack that runs on a simulated AWS has a site, and so an account, of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from local.mycloud.state_folder import StateFolder, write_private
+
+
+def site_root(state_dir: Path, stack: str) -> Path:
+    """The folder of the stack's site, in the checkout's state folder."""
+    return state_dir.absolute() / "aws" / stack
+
+
+def aws_folder(root: Path) -> StateFolder:
+    """The layout of that folder."""
+    return StateFolder(root.absolute(), "cloud")
+
+
+def state_file(folder: StateFolder) -> Path:
+    """What the account holds."""
+    return folder.cloud / "moto.pickle"
+
+
+def webhook_folder(folder: StateFolder) -> Path:
+    """Keys of the token webhook."""
+    return folder.cloud / "webhook"
+
+
+def write_credentials(folder: StateFolder, access_key: str, secret_key: str) -> None:
+    """Note with which key the stack signs its calls."""
+    write_private(_credentials(folder), json.dumps({"access_key": access_key, "secret_key": secret_key}) + "\n")
+
+
+def credentials(folder: StateFolder) -> tuple[str, str]:
+    """Access key and secret; raises FileNotFoundError while there is no site."""
+    content = json.loads(_credentials(folder).read_text())
+    return content["access_key"], content["secret_key"]
+
+
+def _credentials(folder: StateFolder) -> Path:
+    return folder.cloud / "credentials.json"

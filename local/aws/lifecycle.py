@@ -1,0 +1,208 @@
+"""Keeps what runs like what moto says: a control plane for each cluster, a kubelet stand-in for each node's instance.
+
+It remembers nothing: each pass compares moto's objects with the processes that there are and gives each difference to
+a worker, at most one at a time an object. Steps can be repeated, so a server killed at any moment finishes after its
+restart what it had begun.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from ipaddress import IPv4Network
+from time import monotonic
+
+from local.addresses import NETWORKS_PER_SITE, AddressBlock
+from local.aws.machinery import STOP_GRACE_SECONDS, Machinery, MachineryError
+from local.aws.simulator import Machine, Simulator, SiteCluster
+
+TICK_SECONDS = 0.5
+"""How often processes are looked after when nothing else happens."""
+
+RETRY_SECONDS = 2.0
+TERMINATE_GRACE_SECONDS = 5.0
+WORKERS = 8
+
+log = logging.getLogger(__name__)
+
+
+class Work(Enum):
+    """What there is to do for a machine."""
+
+    BOOT = "boot"
+    NOTE_CRASH = "say that it is stopped, for its process has ended"
+    HALT = "end its process; it boots again another time"
+    REMOVE = "end its process and delete what it had"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One machine's work."""
+
+    machine_id: str
+    work: Work
+
+
+def machine_steps(
+    machines: Collection[Machine], booted: Mapping[str, bool], active: Collection[str], folders: Collection[str]
+) -> Iterator[Step]:
+    """What is to be done. Pure.
+
+    `booted`: the machines that were and have not been halted, and whether they run. `active`: the clusters that can be
+    joined. `folders`: the machines that have a folder.
+    """
+    wanted = {machine.id: machine for machine in machines}
+    for machine in machines:
+        if machine.state == "running" and machine.id not in booted and machine.cluster in active:
+            yield Step(machine.id, Work.BOOT)
+        elif machine.state == "running" and booted.get(machine.id) is False:
+            yield Step(machine.id, Work.NOTE_CRASH)
+        elif machine.state == "stopped" and machine.id in booted:
+            yield Step(machine.id, Work.HALT)
+    for gone in sorted({*booted, *folders} - wanted.keys()):
+        yield Step(gone, Work.REMOVE)
+
+
+class Lifecycle:
+    """The reconciler of one site. `start` and `stop` are called once."""
+
+    def __init__(self, simulator: Simulator, machinery: Machinery, block: AddressBlock) -> None:
+        self._simulator = simulator
+        self._machinery = machinery
+        self._block = block
+        self._pool = ThreadPoolExecutor(WORKERS, "lifecycle")
+        self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
+        self._bell = threading.Event()
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._not_before: dict[str, float] = {}
+
+    def start(self) -> None:
+        """Begin to work, in threads of its own."""
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still looks after things; False is a defect."""
+        return self._thread.is_alive()
+
+    def ring(self) -> None:
+        """Something changed: look at once."""
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Begin no more steps; those under way end with the process."""
+        self._stopping.set()
+        self._bell.set()
+        self._thread.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._reconcile()
+            except MachineryError as error:
+                log.warning("%s; looking again", error)
+            self._bell.wait(TICK_SECONDS)
+            self._bell.clear()
+
+    def _reconcile(self) -> None:
+        clusters = self._simulator.clusters()
+        uids = {cluster.uid for cluster in clusters}
+        for cluster in clusters:
+            if cluster.status == "CREATING":
+                self._submit(cluster.uid, partial(self._create, cluster))
+            elif cluster.status == "ACTIVE" and not self._machinery.cluster_is_running(cluster):
+                self._submit(cluster.uid, partial(self._heal, cluster))
+        for uid in self._machinery.clusters_there():
+            if uid not in uids:
+                self._submit(uid, partial(self._machinery.remove_cluster, uid))
+        machines = self._simulator.machines()
+        booted = self._machinery.booted()
+        active = {cluster.name for cluster in clusters if cluster.status == "ACTIVE"}
+        for step in machine_steps(machines, booted, active, self._machinery.machine_folders()):
+            self._submit(step.machine_id, partial(self._work_on, step))
+
+    def _submit(self, id: str, work: Callable[[], None]) -> None:
+        with self._lock:
+            if id in self._busy or monotonic() < self._not_before.get(id, 0):
+                return
+            self._busy.add(id)
+        self._pool.submit(work).add_done_callback(lambda future: self._done(id, future))
+
+    def _done(self, id: str, future: Future[None]) -> None:
+        error = None if future.cancelled() else future.exception()
+        with self._lock:
+            self._busy.discard(id)
+            self._not_before.pop(id, None)
+            if error is not None:
+                self._not_before[id] = monotonic() + RETRY_SECONDS
+        if isinstance(error, MachineryError):
+            log.warning("%s: %s; trying again", id, error)
+        elif error is not None:
+            log.error("%s: a step broke; trying again", id, exc_info=error)
+        else:
+            self._bell.set()
+
+    # -- clusters
+
+    def _create(self, cluster: SiteCluster) -> None:
+        try:
+            with self._simulator.changing():
+                self._give_addresses(cluster)
+            facts = self._machinery.start_cluster(cluster)
+        except MachineryError as error:
+            log.error("cluster %s failed: %s", cluster.name, error)
+            with self._simulator.changing():
+                cluster.fail(str(error))
+            return
+        with self._simulator.changing():
+            cluster.become_active(facts)
+
+    def _give_addresses(self, cluster: SiteCluster) -> None:
+        """Give the cluster a network of the site's. Raises MachineryError if it asked for another."""
+        if cluster.index < 0:
+            taken = {each.index for each in self._simulator.clusters()}
+            free = [index for index in range(NETWORKS_PER_SITE) if index not in taken]
+            if not free:
+                raise MachineryError(f"a site has addresses for {NETWORKS_PER_SITE} clusters")
+            cluster.index = free[0]
+        services = self._block.network(cluster.index).services
+        asked = dict(cluster.kubernetes_network_config or {})
+        if cluster.service_range_asked and not IPv4Network(asked["serviceIpv4Cidr"]).subnet_of(services):
+            raise MachineryError(f"cluster IPs of {asked['serviceIpv4Cidr']} can't be had here, but of {services}")
+        if not cluster.service_range_asked:
+            cluster.kubernetes_network_config = {**asked, "serviceIpv4Cidr": str(services)}
+
+    def _heal(self, cluster: SiteCluster) -> None:
+        """A managed control plane heals: its processes were killed, or the site was stopped."""
+        log.warning("the control plane of %s does not run; starting it again", cluster.name)
+        self._machinery.start_cluster(cluster)
+
+    # -- machines
+
+    def _work_on(self, step: Step) -> None:
+        """Take the step, unless it has become another meanwhile."""
+        machine_id = step.machine_id
+        machine = next((each for each in self._simulator.machines() if each.id == machine_id), None)
+        match step.work:
+            case Work.BOOT if machine is not None and machine.state == "running":
+                cluster = next((each for each in self._simulator.clusters() if each.name == machine.cluster), None)
+                if cluster is not None:
+                    self._machinery.boot(machine, cluster)
+            case Work.NOTE_CRASH if not self._machinery.is_running(machine_id):
+                log.warning("machine %s is stopped, for its process has ended", machine_id)
+                with self._simulator.changing():
+                    self._simulator.stop_crashed(machine_id)
+                self._machinery.halt(machine_id, STOP_GRACE_SECONDS)
+            case Work.HALT if machine is not None and machine.state == "stopped":
+                self._machinery.halt(machine_id, STOP_GRACE_SECONDS)
+            case Work.REMOVE if machine is None:
+                self._machinery.halt(machine_id, TERMINATE_GRACE_SECONDS)
+                self._machinery.remove_machine(machine_id)

@@ -1,0 +1,59 @@
+"""The process of a site's AWS: moto behind a gate, and the stand-ins for what moto only says that there is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
+
+from local.addresses import API_PORT
+from local.aws.folder import aws_folder, state_file, webhook_folder, write_credentials
+from local.aws.gate import Gate
+from local.aws.lifecycle import Lifecycle
+from local.aws.machinery import Machinery
+from local.aws.revision import revision
+from local.aws.simulator import Simulator
+from local.aws.webhook import Webhook
+from local.mycloud.folder_guard import FolderGuard, running
+from local.mycloud.state_folder import endpoint
+
+
+def serve(site_dir: Path) -> None:
+    """Serve the site of this folder until SIGTERM. Its `site.json` and token must be there.
+
+    Steps of the lifecycle that are under way when this returns are given up with the process, as by a kill.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # a line for each call is more than a log holds
+    folder = aws_folder(site_dir)
+    block = folder.block()
+    simulator = Simulator(state_file(folder))
+    simulator.load()
+    webhook = Webhook(webhook_folder(folder), block.api_address, endpoint(block), simulator.creator_of)
+    machinery = Machinery(folder, block, webhook, os.environ)
+    if not running(folder):
+        # Nobody wanted the machines stopped: all ended at once, by `stop` or with the computer.
+        machinery.forget_boots()
+        with simulator.changing():
+            simulator.start_crashed()
+    write_credentials(folder, *simulator.credentials())
+    lifecycle = Lifecycle(simulator, machinery, block)
+    health = {"site": folder.fingerprint(), "revision": revision()}
+    moto = DomainDispatcherApplication(create_backend_app)
+    gate = Gate(moto, simulator, lambda: health if lifecycle.is_alive else None, lifecycle.ring)
+    server = make_server(block.api_address, API_PORT, gate, threaded=True, request_handler=MotoRequestHandler)
+    # Not in the handler: `shutdown` waits for the loop that the signal interrupts.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    guard = FolderGuard(folder)
+    webhook.start()
+    lifecycle.start()
+    guard.start()
+    server.serve_forever()
+    guard.stop()
+    lifecycle.stop()
+    simulator.lock.acquire()  # for good: a call that is under way is through, and none begins

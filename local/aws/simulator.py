@@ -1,0 +1,270 @@
+"""moto, in this process: its backends on disk, and what the stand-ins read of its EKS and EC2 and write there.
+
+A call that changed something is on disk before it is answered, as in AWS: whenever this process is killed, the next one
+goes on from there. moto itself keeps everything in memory; its objects are plain enough to be pickled (a few
+milliseconds, a few megabytes).
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import moto.backends
+from moto.autoscaling.models import FakeAutoScalingGroup
+from moto.core.base_backend import BackendDict
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.core.types import Base64EncodedString
+from moto.ec2.models import ec2_backends
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.ec2.models.instances import Instance, StateReason
+from moto.eks import models as eks
+from moto.iam.models import iam_backends
+
+from local.aws.user_data import KubeletFlags, kubelet_flags
+from local.mycloud.state_folder import write_private
+
+SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupstaggingapi", "ssm", "sts")
+"""What of moto is kept."""
+
+CLUSTER_TAG = "kubernetes.io/cluster/"
+PROCESS_ENDED = "Server.InternalError"
+"""Why an instance is stopped whose process ended by itself: what AWS says of an instance that its host lost."""
+
+OWNER = "site"
+"""The IAM user in whose name the stack is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a started control plane says of itself."""
+
+    version: str
+    endpoint: str
+    certificate_authority: str
+
+
+class SiteCluster(eks.Cluster):
+    """A cluster of EKS behind which there is a control plane: it says CREATING until that can be used."""
+
+    uid: str
+    """Unlike its name, never given twice."""
+
+    index: int
+    """Which of the site's networks its addresses are of; -1 if none was free."""
+
+    creator: str
+    """Who called CreateCluster: the one who gets in."""
+
+    service_range_asked: bool
+    """Whether the range of cluster IPs is the caller's choice."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.service_range_asked = "serviceIpv4Cidr" in (settings.get("kubernetes_network_config") or {})
+        self.uid = uuid4().hex[:12]
+        self.index = -1
+        self.creator = ""
+        self.status = "CREATING"
+        self.endpoint = ""
+        self.certificate_authority = {}
+        self.health: dict[str, list[dict[str, str]]] = {"issues": []}
+
+    def become_active(self, facts: ClusterFacts) -> None:
+        """Its control plane can be used."""
+        self.version = facts.version
+        self.endpoint = facts.endpoint
+        self.certificate_authority = {"data": base64.b64encode(facts.certificate_authority.encode()).decode()}
+        self.status = eks.ACTIVE_STATUS
+
+    def fail(self, why: str) -> None:
+        """There is to be no control plane: DescribeCluster says why."""
+        self.status = "FAILED"
+        self.health = {"issues": [{"code": "InternalFailure", "message": why}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A running or stopped instance that is to be a node of a cluster."""
+
+    id: str
+    cluster: str
+    node_name: str
+    address: str
+    zone: str
+    cpus: int
+    memory_mib: int
+    flags: KubeletFlags
+    state: str
+    crashed: bool
+    """Stopped, for its process had ended."""
+
+
+class Simulator:
+    """The account of a site. Whoever calls moto holds `lock`; whoever changed it calls `save` before letting go."""
+
+    def __init__(self, state_file: Path) -> None:
+        self._file = state_file
+        self.lock = threading.RLock()
+        _differ_from_moto()
+
+    def load(self) -> None:
+        """Go on from what was saved, if anything was. Raises UnreadableStateError."""
+        if not self._file.exists():
+            return
+        try:
+            saved: dict[str, dict[str, dict[str, Any]]] = pickle.loads(self._file.read_bytes())
+        except Exception as error:
+            why = f"{self._file} can't be read: {error!r}; was it written by another moto?"
+            raise UnreadableStateError(why) from error
+        for service, accounts in saved.items():
+            backends = _backends(service)
+            for account, regions in accounts.items():
+                for region, backend in regions.items():
+                    dict.__setitem__(backends[account], region, backend)
+
+    def save(self) -> None:
+        """Write everything to disk, whole or not at all."""
+        state = {
+            service: {account: dict(regions) for account, regions in _backends(service).items()} for service in SERVICES
+        }
+        write_private(self._file, pickle.dumps(state))
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """For a change of the stand-ins' own: nobody else meanwhile, and it is on disk at the end."""
+        with self.lock:
+            yield
+            self.save()
+
+    def credentials(self) -> tuple[str, str]:
+        """The access key of the user in whose name the stack is made, and its secret; made at the first call."""
+        backend = iam_backends[DEFAULT_ACCOUNT_ID]["aws"]
+        if OWNER not in backend.users:
+            with self.changing():
+                backend.create_user("aws", OWNER)
+                backend.create_access_key(OWNER)
+        (key,) = backend.users[OWNER].access_keys
+        return key.access_key_id, key.secret_access_key
+
+    def secret_of(self, access_key: str) -> str | None:
+        """The secret of a key that IAM or STS gave out."""
+        for accounts in list(iam_backends.values()):
+            for backend in list(accounts.values()):
+                if key := backend.access_keys.get(access_key):
+                    return str(key.secret_access_key)
+        return None
+
+    def clusters(self) -> list[SiteCluster]:
+        """The clusters of EKS that there are."""
+        with self.lock:
+            return [
+                cluster
+                for regions in eks.eks_backends.values()
+                for backend in regions.values()
+                for cluster in backend.clusters.values()
+                if isinstance(cluster, SiteCluster)
+            ]
+
+    def creator_of(self, name: str) -> str | None:
+        """Who made the cluster of this name; None if there is none."""
+        return next((each.creator for each in self.clusters() if each.name == name), None)
+
+    def machines(self) -> list[Machine]:
+        """The instances that are to be nodes and are not terminated."""
+        with self.lock:
+            return [machine for instance in self._instances() if (machine := _machine(instance)) is not None]
+
+    def stop_crashed(self, id: str) -> None:
+        """Say of a running instance that it is stopped, since its process has ended."""
+        for instance in self._instances():
+            if instance.id == id and instance.is_running():
+                instance.stop()
+                instance.state_reason = StateReason(f"{PROCESS_ENDED}: its process ended", PROCESS_ENDED)
+
+    def start_crashed(self) -> list[str]:
+        """Have those run again that are stopped for their process's end; which they are."""
+        crashed = [each for each in self._instances() if each.state == "stopped" and _is_crashed(each)]
+        for instance in crashed:
+            instance.start()
+        return [instance.id for instance in crashed]
+
+    def _instances(self) -> list[Instance]:
+        return [
+            instance
+            for regions in ec2_backends.values()
+            for backend in regions.values()
+            for instance in backend.all_instances()
+        ]
+
+
+class UnreadableStateError(Exception):
+    """What is saved of moto can't be read again."""
+
+
+def _machine(instance: Instance) -> Machine | None:
+    cluster = next((tag["key"] for tag in instance.get_tags() if tag["key"].startswith(CLUSTER_TAG)), None)
+    if cluster is None or instance.state not in ("running", "stopped"):
+        return None
+    size = INSTANCE_TYPES.get(instance.instance_type, INSTANCE_TYPES["m5.large"])
+    return Machine(
+        id=instance.id,
+        cluster=cluster.removeprefix(CLUSTER_TAG),
+        node_name=instance.private_dns_name,
+        address=str(instance.private_ip),
+        zone=str(instance.availability_zone),
+        cpus=size["VCpuInfo"]["DefaultVCpus"],
+        memory_mib=size["MemoryInfo"]["SizeInMiB"],
+        flags=kubelet_flags(_text(instance.user_data)),
+        state=instance.state,
+        crashed=_is_crashed(instance),
+    )
+
+
+def _is_crashed(instance: Instance) -> bool:
+    return instance.state == "stopped" and instance.state_reason.code == PROCESS_ENDED
+
+
+def _text(user_data: Any) -> str:
+    """User data as EC2 keeps them, in base64."""
+    if isinstance(user_data, Base64EncodedString):
+        return user_data.decode()
+    return base64.b64decode(user_data or "").decode(errors="replace")
+
+
+def _backends(service: str) -> BackendDict[Any]:
+    backends: BackendDict[Any] = moto.backends.get_backend(service)  # type: ignore[call-overload]
+    return backends
+
+
+def _differ_from_moto() -> None:
+    """Where moto would not do for the stand-ins: clusters take time, and a scaling group balances over its subnets."""
+    eks.Cluster = SiteCluster  # type: ignore[misc]
+    FakeAutoScalingGroup.replace_autoscaling_group_instances = _balanced  # type: ignore[assignment]
+
+
+_grow = FakeAutoScalingGroup.replace_autoscaling_group_instances
+
+
+def _balanced(group: FakeAutoScalingGroup, count_needed: int, propagated_tags: dict[str, str]) -> None:
+    """moto makes all instances of a step in the group's first subnet; AWS makes each where there are fewest."""
+    all_subnets = group.vpc_zone_identifier
+    if not all_subnets:
+        _grow(group, count_needed, propagated_tags)
+        return
+    subnets = all_subnets.split(",")
+    try:
+        for _ in range(count_needed):
+            there = Counter(state.instance.subnet_id for state in group.active_instances())
+            group.vpc_zone_identifier = min(subnets, key=lambda subnet: there[subnet])
+            _grow(group, 1, dict(propagated_tags))
+    finally:
+        group.vpc_zone_identifier = all_subnets

@@ -1,0 +1,41 @@
+"""What a machine's user data tells its kubelet: the flags, wherever they stand. Pure.
+
+A real machine runs the script, or hands the NodeConfig to nodeadm; both end in flags of the kubelet, written out. This
+reads those three that change how a node registers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_FLAG = re.compile(r"--(node-labels|register-with-taints|provider-id)(?:=|\s+)([^\s\"'\\]+)")
+_TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)")
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletFlags:
+    """How a kubelet shall register its node."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: list[dict[str, Any]] = field(default_factory=list)
+    names_provider_id: bool = False
+    """Whether it says its provider ID itself; else the cloud controller manager does."""
+
+
+def kubelet_flags(user_data: str) -> KubeletFlags:
+    """The flags that the text gives its kubelet; of a label given twice the last one holds."""
+    labels: dict[str, str] = {}
+    taints: dict[tuple[str, str], dict[str, Any]] = {}
+    names_provider_id = False
+    for flag, value in _FLAG.findall(user_data):
+        if flag == "node-labels":
+            labels |= {key: word for key, _, word in (each.partition("=") for each in value.split(",") if each)}
+        elif flag == "provider-id":
+            names_provider_id = True
+        else:
+            for match in _TAINT.finditer(value):
+                taint = {name: part for name, part in match.groupdict().items() if part}
+                taints[taint["key"], taint["effect"]] = taint
+    return KubeletFlags(labels, list(taints.values()), names_provider_id)
