@@ -7,6 +7,7 @@ one prefix: who else honours which, and since when, stands at each. The entries 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotation_entries import PREFIX, SOURCE_RANGES
@@ -15,9 +16,15 @@ from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALAN
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
 
-__all__ = ["CATALOGUE", "ELSEWHERE", "PREFIX", "SOURCE_RANGES", "said"]
+__all__ = ["CATALOGUE", "CLASSES", "ELSEWHERE", "PREFIX", "SOURCE_RANGES", "said"]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
+
+CLASSES: Mapping[str, Literal["network", "classic"]] = {
+    "cloud-controller/nlb": "network",
+    "cloud-controller/classic": "classic",
+}
+"""The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
 
 ELSEWHERE = ("external", "nlb-ip")
 """The types of load balancer that leave a Service to the AWS Load Balancer Controller."""

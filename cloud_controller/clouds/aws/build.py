@@ -1,0 +1,57 @@
+"""What a Service comes to on AWS: a network or a classic load balancer, or one of another controller. Pure."""
+
+from __future__ import annotations
+
+from cloud_controller.cloud import InstanceRef, InvalidConfiguration
+from cloud_controller.clouds.aws import build_classic, build_network
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.provider_ids import identity
+from cloud_controller.clouds.aws.request import kind_of, request
+from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.load_balancer import Built, Object
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+
+def claims(service: Object) -> bool:
+    """Whether the Service is ours: not so where its annotation leaves it to the AWS Load Balancer Controller.
+
+    A class of ours in its spec makes it ours whatever the annotation.
+    """
+    annotations = said(service["metadata"].get("annotations"))
+    by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
+    return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in ELSEWHERE
+
+
+def follows_endpoints(service: Object) -> bool:
+    """Whether targets are pods. With node ports all nodes are targets, and health checks find those with pods."""
+    try:
+        return kind_of(service) == "network" and build_network.by_pod(service)
+    except InvalidConfiguration:
+        return False
+
+
+def backend(node: Object) -> NodeBackend | None:
+    """What load balancers take of a node; None for one without a machine of AWS."""
+    provider_id, metadata = node["spec"].get("providerID"), node["metadata"]
+    try:
+        found = identity(InstanceRef(metadata["name"], provider_id)) if provider_id else None
+    except InvalidConfiguration:
+        return None
+    machine = found and (found.instance_id or found.fargate)
+    return NodeBackend(metadata["name"], machine, machine, labels=metadata.get("labels") or {}) if machine else None
+
+
+def build(service: Object, backends: Backends, *, config: Config, facts: Facts) -> Built:
+    """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
+    asked = request(service, config, facts)
+    if asked.kind == "network":
+        return build_network.build(asked, backends)
+    return build_classic.build(asked, backends)
+
+
+def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+    """The members behind each listener of a Service whose other settings may be wrong."""
+    if kind_of(service) == "network":
+        return build_network.members(service, backends)
+    nodes = build_classic.members(service, backends)
+    return {("TCP", port["port"]): nodes for port in service["spec"].get("ports") or () if port["protocol"] == "TCP"}

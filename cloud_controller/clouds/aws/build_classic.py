@@ -1,0 +1,162 @@
+"""What a Service comes to as a classic load balancer: pure.
+
+Each port becomes a listener that sends to its node port; the nodes are in one pool, checked in one way, as AWS has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws import build_common as common
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.load_balancer import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
+from cloud_controller.load_balancer_backends import Backends, Member
+
+POOL = "instances"
+
+_TYPE_NLB = "annotation service.beta.kubernetes.io/aws-load-balancer-type: nlb"
+_ONLY_NETWORK = (
+    "ip_address_type",
+    "eip_allocations",
+    "private_ipv4_addresses",
+    "attributes",
+    "alpn_policy",
+    "nlb_target_type",
+    "target_group_attributes",
+)
+_BEHIND_TLS = {
+    None: ("SSL", "TCP"),
+    "tcp": ("SSL", "TCP"),
+    "ssl": ("SSL", "SSL"),
+    "http": ("HTTPS", "HTTP"),
+    "https": ("HTTPS", "HTTPS"),
+}
+"""By `backend-protocol`: what a listener with a certificate speaks, and what is spoken behind it."""
+
+_LONGEST_CHECK = 60
+"""Seconds that a check may wait."""
+
+
+def build(asked: Request, backends: Backends) -> Built:
+    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    _require_offered(asked)
+    listeners = tuple(_listener(asked, port) for port in asked.ports)
+    pool = Pool(POOL, _health_check(asked), members(asked.service, backends))
+    attributes = _attributes(asked)
+    model = LoadBalancerModel(
+        name=asked.owner.load_balancer_name,
+        attributes=attributes,
+        listeners=listeners,
+        pools=(pool,),
+        tags=common.tags(asked),
+    )
+    return Built(model, ignored=tuple(_ignored(asked, logging=attributes[aws.ENABLED] == "true")))
+
+
+def members(service: Object, backends: Backends) -> tuple[Member, ...]:
+    """The nodes: each is one member, whatever the ports."""
+    return common.node_members(service, {}, backends, number=0)
+
+
+def _require_offered(asked: Request) -> None:
+    spec = asked.spec
+    for index, port in enumerate(asked.ports):
+        if port["protocol"] != "TCP":
+            why = f"{port['protocol']!r}: a classic load balancer takes TCP alone"
+            raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP, or with {_TYPE_NLB} TCP and UDP")
+        common.require_node_port(index, port, "")
+    if spec.get("sessionAffinity", "None") != "None":
+        why = f"{spec['sessionAffinity']!r}: a classic load balancer knows clients by cookies alone"
+        raise InvalidConfiguration("spec.sessionAffinity", why, f"None, or with {_TYPE_NLB} ClientIP")
+    families = spec.get("ipFamilies") or ["IPv4"]
+    if families[0] != "IPv4" or spec.get("ipFamilyPolicy") == "RequireDualStack":
+        name = "ipFamilies" if families[0] != "IPv4" else "ipFamilyPolicy"
+        why = f"{spec.get(name)}: a classic load balancer in a VPC has IPv4 addresses alone"
+        raise InvalidConfiguration(f"spec.{name}", why, f"IPv4 first, PreferDualStack or SingleStack; or {_TYPE_NLB}")
+    if len(asked.words("ssl_cert")) > 1:
+        why = "a classic load balancer's listener has one certificate"
+        raise InvalidConfiguration(field("ssl_cert"), why, f"one ARN, or {_TYPE_NLB}")
+
+
+def _attributes(asked: Request) -> dict[str, Value | None]:
+    settings = asked.settings
+    scheme = common.scheme(asked)
+    found: dict[str, Value | None] = {
+        "type": "classic",
+        "scheme": scheme,
+        "subnets": tuple(sorted(subnet.id for subnet in common.subnets(asked, scheme))),
+        **common.front(asked, [("TCP", port["port"]) for port in asked.ports], dualstack=False),
+        **common.logs(asked, {}),
+        aws.IDLE_TIMEOUT: str(settings.integer("connection_idle_timeout")),
+        aws.DRAINING: as_text(settings.flag("connection_draining_enabled")),
+    }
+    if found[aws.ENABLED] == "true":
+        found[aws.EMIT_INTERVAL] = settings.text("access_log_emit_interval")
+    if settings.flag("connection_draining_enabled"):
+        found[aws.DRAINING_TIMEOUT] = str(settings.integer("connection_draining_timeout"))
+    return found
+
+
+def _listener(asked: Request, port: Port) -> Listener:
+    backend = asked.settings.text("backend_protocol")
+    tls = common.speaks_tls(asked, port)
+    plain = ("HTTP", "HTTP") if backend == "http" else ("TCP", "TCP")
+    protocol, behind = _BEHIND_TLS[backend] if tls else plain
+    return Listener(
+        "TCP",
+        port["port"],
+        POOL,
+        attributes={
+            "protocol": protocol,
+            "instance_protocol": behind,
+            "instance_port": port["nodePort"],
+            "certificate": asked.words("ssl_cert")[0] if tls else None,
+            "ssl_policy": asked.settings.text("ssl_negotiation_policy") if tls else None,
+            "proxy_protocol": asked.proxy_protocol,
+        },
+    )
+
+
+def _health_check(asked: Request) -> HealthCheck:
+    settings, config = asked.settings, asked.config
+    tls_behind = settings.text("backend_protocol") in ("https", "ssl")
+    protocol, port, path = ("SSL" if tls_behind else "TCP"), asked.ports[0]["nodePort"], "/"
+    if asked.is_local:
+        protocol, port, path = "HTTP", asked.spec["healthCheckNodePort"], "/healthz"
+    elif config.health_probe_mode == "Shared":
+        protocol, port, path = "HTTP", config.health_probe_port, config.health_probe_path
+    protocol = settings.text("healthcheck_protocol") or protocol
+    given = settings.text("healthcheck_port")
+    if given is not None:
+        port = asked.ports[0]["nodePort"] if given == "traffic-port" else port_number(given)
+    interval = settings.number("healthcheck_interval") or 10
+    timeout = settings.number("healthcheck_timeout") or min(5, interval - 1)
+    longest = min(_LONGEST_CHECK, interval - 1)
+    if timeout > longest:
+        why = f"{timeout} s; a classic load balancer waits less than the interval of {interval} s"
+        raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {longest}")
+    return HealthCheck(
+        protocol=protocol,
+        port=port,
+        path=(settings.text("healthcheck_path") or path) if protocol in ("HTTP", "HTTPS") else None,
+        interval_seconds=interval,
+        timeout_seconds=timeout,
+        healthy_threshold=settings.number("healthcheck_healthy_threshold") or 2,
+        unhealthy_threshold=settings.number("healthcheck_unhealthy_threshold") or 6,
+    )
+
+
+def _ignored(asked: Request, *, logging: bool) -> Iterator[Ignored]:
+    yield from common.ignored(asked, logging=logging)
+    for argument in _ONLY_NETWORK:
+        yield from asked.ignored(argument, f"a classic load balancer has nothing of the kind; {_TYPE_NLB} has")
+    if not logging:
+        yield from asked.ignored("access_log_emit_interval", f"{field('access_log_enabled')} is not true")
+    if not asked.settings.flag("connection_draining_enabled"):
+        yield from asked.ignored("connection_draining_timeout", f"{field('connection_draining_enabled')} is not true")
+    if "IPv6" in (asked.spec.get("ipFamilies") or []):
+        why = f"a classic load balancer in a VPC has IPv4 addresses alone; {_TYPE_NLB} may have both"
+        yield Ignored("spec.ipFamilies", tuple(asked.spec["ipFamilies"]), why)

@@ -1,0 +1,196 @@
+"""What both kinds of load balancer take of a Service in the same way: pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.attributes import pairs
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field
+from cloud_controller.clouds.aws.security_group_rules import MOST_RULES
+from cloud_controller.clouds.aws.security_rules import client_rules
+from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
+from cloud_controller.clouds.aws.subnets import chosen
+from cloud_controller.clouds.aws.surroundings import Subnet
+from cloud_controller.load_balancer import Ignored, Object
+from cloud_controller.load_balancer_backends import Backends, Member
+
+MOST_GROUPS = 5
+"""Security groups that a load balancer may be in."""
+
+_CLUSTER_TAG = "kubernetes.io/cluster/"
+SERVICE_NAME_TAG = "kubernetes.io/service-name"
+_MOST_TAGS = 50
+_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+
+
+# ----------------------------------------------------------------------------------------------- the load balancer
+
+
+def scheme(asked: Request) -> str:
+    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree."""
+    given = asked.settings.given
+    by_flag = "internal" if asked.settings.flag("internal") else "internet-facing"
+    by_name = str(given.get("scheme", by_flag))
+    if "internal" in given and by_name != by_flag:
+        why = f"{by_name!r} contradicts {field('internal')}"
+        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or one annotation of the two")
+    return by_name
+
+
+def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
+    """The subnets, in the order in which they are named, else in that of their zones."""
+    named = asked.words("subnets") if "subnets" in asked.settings.given else None
+    return chosen(asked.facts, asked.config, of_scheme, named)
+
+
+def tags(asked: Request) -> dict[str, str]:
+    """What everything that is made for the Service carries. Raises InvalidConfiguration for tags that can't be."""
+    owner = asked.owner
+    own = {
+        **owner.tags,
+        asked.config.cluster_tag: "owned",
+        SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
+    }
+    where = field("additional_resource_tags")
+    more = asked.pairs("additional_resource_tags")
+    for key, value in more.items():
+        if key in own or key.startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
+            raise InvalidConfiguration(where, f"{key!r} is not a Service's to set", "keys of your own")
+        if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
+            allowed = f"keys of {_LONGEST_KEY} and values of {_LONGEST_VALUE} characters"
+            raise InvalidConfiguration(where, f"{key[:_LONGEST_KEY]!r} or its value is too long", allowed)
+    # Two of ours are set on parts of a load balancer besides.
+    if len(more) > _MOST_TAGS - len(own) - 2:
+        raise InvalidConfiguration(where, f"{len(more)} tags", f"at most {_MOST_TAGS - len(own) - 2}")
+    return {**more, **own}
+
+
+def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
+    """Who may connect: `security_groups` of people, and `ingress_rules` of the Service's own group."""
+    named = [*_groups(asked, "security_groups"), *_groups(asked, "extra_security_groups")]
+    own = not asked.words("security_groups") and not asked.config.elb_security_group
+    if not asked.words("security_groups") and asked.config.elb_security_group:
+        named.append(asked.config.elb_security_group)
+    places = MOST_GROUPS - len(set(named)) - (0 if asked.config.disable_security_group_ingress else 1)
+    if places < (1 if own else 0):
+        argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
+        why = f"{len(set(named))} groups leave no place for the load balancer's own"
+        raise InvalidConfiguration(field(argument), why, f"{MOST_GROUPS} groups in all")
+    sources = source_ranges(asked.spec, asked.settings, dualstack=dualstack)
+    rules = client_rules(listeners, sources) if own else None
+    if rules is not None and len(rules) > places * MOST_RULES:
+        where, _ = field_and_texts(asked.spec, asked.settings)
+        why = f"with the ports they come to {len(rules)} security group rules"
+        raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES}, in {places} groups")
+    return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
+
+
+def _groups(asked: Request, argument: str) -> tuple[str, ...]:
+    words = asked.words(argument)
+    for word in words:
+        if not re.fullmatch(r"sg-[0-9a-f]+", word):
+            raise InvalidConfiguration(field(argument), f"{word!r} is no id of a security group", "sg-…")
+    return words
+
+
+OWN_ATTRIBUTES = {
+    "cross_zone_load_balancing_enabled": aws.CROSS_ZONE,
+    "access_log_enabled": aws.ENABLED,
+    "access_log_s3_bucket_name": aws.BUCKET,
+    "access_log_s3_bucket_prefix": aws.PREFIX,
+}
+"""Attributes of load balancers that have an annotation of their own."""
+
+
+def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
+    """The attributes that both kinds have: access logs, and balancing across zones.
+
+    `named` are those that the Service gives under AWS's own names. Raises InvalidConfiguration where they contradict
+    annotations, and for logs without a bucket.
+    """
+    settings = asked.settings
+    found: dict[str, str] = {}
+    for argument, key in OWN_ATTRIBUTES.items():
+        given = settings.given.get(argument)
+        text = None if given is None else as_text(given) if isinstance(given, bool) else str(given)
+        if text is not None and named.get(key, text) != text:
+            raise InvalidConfiguration(
+                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "one of them"
+            )
+        found[key] = named.get(key, text or aws.LOAD_BALANCER[key].default)
+    if found[aws.ENABLED] != "true":
+        del found[aws.BUCKET], found[aws.PREFIX]
+    elif not found[aws.BUCKET]:
+        why = "missing, and access logs are enabled"
+        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of a bucket")
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- TLS and nodes
+
+
+def speaks_tls(asked: Request, port: Port) -> bool:
+    """Whether the listener of this TCP port ends TLS: there is a certificate, and the port is one of `ssl-ports`."""
+    return port["protocol"] == "TCP" and bool(asked.words("ssl_cert")) and _listed(asked, port)
+
+
+def _listed(asked: Request, port: Port) -> bool:
+    listed = asked.words("ssl_ports")
+    return not listed or "*" in listed or str(port["port"]) in listed or (port.get("name") or "*") in listed
+
+
+def node_members(service: Object, port: Port, backends: Backends, *, number: int | None = None) -> tuple[Member, ...]:
+    """The nodes behind a port, at its node port or at `number`: those with the labels that the Service wants.
+
+    With traffic policy Local too: a load balancer of AWS learns from its health check which of them have pods.
+    """
+    words = CATALOGUE.value(said(service["metadata"].get("annotations")), "target_node_labels")
+    wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
+    nodes = tuple(
+        node
+        for node in backends.nodes
+        # Pods on Fargate have no machine whose ports could be targets.
+        if node.instance_id.startswith("i-")
+        and all(key in node.labels and value in ("", node.labels[key]) for key, value in wanted.items())
+    )
+    return Backends(nodes).by_node_port(port["nodePort"] if number is None else number)
+
+
+def require_node_port(index: int, port: Port, hint: str) -> None:
+    """Raises InvalidConfiguration where a port has no node port for the load balancer to send to."""
+    if not port.get("nodePort"):
+        why = "there is none, and the load balancer sends to node ports"
+        raise InvalidConfiguration(
+            f"spec.ports[{index}].nodePort", why, f"spec.allocateLoadBalancerNodePorts: true{hint}"
+        )
+
+
+# --------------------------------------------------------------------------------------------------------- ignored
+
+
+def ignored(asked: Request, *, logging: bool) -> Iterator[Ignored]:
+    """What a Service asks for in vain, of any kind of load balancer. `logging`: it has access logs."""
+    annotations = asked.service["metadata"].get("annotations") or {}
+    for entry in asked.settings.ignored:
+        yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
+    if not asked.words("ssl_cert"):
+        for argument in ("ssl_ports", "ssl_negotiation_policy"):
+            yield from asked.ignored(argument, f"there is no {field('ssl_cert')}")
+    else:
+        names = {"*", *(str(port["port"]) for port in asked.ports), *(port.get("name") or "" for port in asked.ports)}
+        strange = tuple(word for word in asked.words("ssl_ports") if word not in names)
+        if strange:
+            yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
+    if not logging:
+        for argument in ("access_log_s3_bucket_name", "access_log_s3_bucket_prefix"):
+            yield from asked.ignored(argument, f"{field('access_log_enabled')} is not true")
+    where, texts = field_and_texts(asked.spec, asked.settings)
+    if texts and asked.words("security_groups"):
+        yield Ignored(where, texts, f"the groups of {field('security_groups')} decide who may connect")
+    elif texts and asked.config.elb_security_group:
+        yield Ignored(where, texts, f"{asked.config.elb_security_group}, of the cloud config, decides who may connect")

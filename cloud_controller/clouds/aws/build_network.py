@@ -1,0 +1,194 @@
+"""What a Service comes to as a network load balancer: pure.
+
+Each port becomes a listener and a pool (a target group) of its own; TCP and UDP on one port share them, as `TCP_UDP`.
+What a target group can't change is in the pool's name: another one takes its place then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws import build_common as common
+from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
+from cloud_controller.clouds.aws.build_network_targets import health_check, require_members, target_attributes
+from cloud_controller.clouds.aws.request import Port, Request, field
+from cloud_controller.load_balancer import Built, Ignored, Listener, LoadBalancerModel, Object, Pool
+from cloud_controller.load_balancer_backends import Backends, Member
+
+_PROTOCOLS = ("TCP", "UDP")
+_DEFAULT_AFFINITY = 10_800
+"""Seconds: Kubernetes' default, which every Service with affinity carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """A port number and the Service's ports on it: one, or one of TCP and one of UDP."""
+
+    number: int
+    ports: tuple[Port, ...]
+
+    @property
+    def transport(self) -> str:
+        """TCP, UDP or TCP_UDP."""
+        return "_".join(sorted(port["protocol"] for port in self.ports))
+
+
+def build(asked: Request, backends: Backends) -> Built:
+    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    targets = str(asked.settings.text("nlb_target_type"))
+    _require_offered(asked, targets)
+    found = fronts(asked.service)
+    scheme = common.scheme(asked)
+    chosen = common.subnets(asked, scheme)
+    addresses = address_type(asked, chosen, [front.transport for front in found])
+    named = aws.checked(field("attributes"), asked.pairs("attributes"), aws.LOAD_BALANCER, "network load balancers")
+    attributes: dict[str, Value | None] = {
+        "type": "network",
+        "scheme": scheme,
+        "subnets": tuple(sorted(subnet.id for subnet in chosen)),
+        "ip_address_type": addresses.type,
+        **common.front(
+            asked, [(front.transport, front.number) for front in found], dualstack=addresses.type == "dualstack"
+        ),
+        **own_addresses(asked, chosen, scheme),
+        **{key: value for key, value in named.items() if key not in common.OWN_ATTRIBUTES.values()},
+        **common.logs(asked, named),
+    }
+    pools = {front.number: _pool(asked, front, targets, addresses, backends) for front in found}
+    model = LoadBalancerModel(
+        name=asked.owner.load_balancer_name,
+        attributes=attributes,
+        listeners=tuple(_listener(asked, front, pools[front.number].name) for front in found),
+        pools=tuple(pools.values()),
+        tags=common.tags(asked),
+    )
+    logging = attributes[aws.ENABLED] == "true"
+    return Built(model, ignored=(*_ignored(asked, targets, logging=logging), *addresses.ignored))
+
+
+def fronts(service: Object) -> list[Front]:
+    """The Service's ports by their number."""
+    found: dict[int, list[Port]] = {}
+    for port in service["spec"].get("ports") or ():
+        if port["protocol"] in _PROTOCOLS:
+            found.setdefault(port["port"], []).append(port)
+    return [
+        Front(number, tuple(sorted(ports, key=lambda port: str(port["protocol"])))) for number, ports in found.items()
+    ]
+
+
+def by_pod(service: Object) -> bool:
+    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
+    return CATALOGUE.value(said(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
+
+
+def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+    """The members behind each listener of a Service whose other settings may be wrong."""
+    pods = by_pod(service)
+    served = [front for front in fronts(service) if pods or all(port.get("nodePort") for port in front.ports)]
+    return {(front.transport, front.number): _members(service, front, backends, pods) for front in served}
+
+
+# --------------------------------------------------------------------------------------------- listeners and pools
+
+
+def _require_offered(asked: Request, targets: str) -> None:
+    for index, port in enumerate(asked.ports):
+        where = f"spec.ports[{index}]"
+        if port["protocol"] not in _PROTOCOLS:
+            raise InvalidConfiguration(
+                f"{where}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS)
+            )
+        if targets == "instance":
+            common.require_node_port(index, port, f"; or {field('nlb_target_type')}: ip")
+        if common.speaks_tls(asked, port) and any(
+            other["port"] == port["port"] and other["protocol"] == "UDP" for other in asked.ports
+        ):
+            why = f"port {port['port']} has UDP too, and AWS has one listener a port, which speaks no TLS then"
+            raise InvalidConfiguration(field("ssl_ports"), why, "ports without UDP")
+
+
+def _members(service: Object, front: Front, backends: Backends, pods: bool) -> tuple[Member, ...]:
+    first = front.ports[0]
+    if not pods:
+        return common.node_members(service, first, backends)
+    family = (service["spec"].get("ipFamilies") or ["IPv4"])[0]
+    return tuple(Member(found.address, found.port, found.address) for found in backends.by_pod(first, family))
+
+
+def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, backends: Backends) -> Pool:
+    tls_behind = asked.settings.text("backend_protocol") == "ssl" and common.speaks_tls(asked, front.ports[0])
+    protocol = "TLS" if tls_behind else front.transport
+    require_members(asked, front.ports, targets, backends)
+    name = f"{protocol.lower()}-{front.number}"
+    name += "-ip" if targets == "ip" else ""
+    name += "-ipv6" if addresses.of_targets == "ipv6" else ""
+    ends_tls = common.speaks_tls(asked, front.ports[0])
+    return Pool(
+        name=name,
+        health_check=health_check(asked, targets),
+        members=_members(asked.service, front, backends, targets == "ip"),
+        attributes={
+            "protocol": protocol,
+            "target_type": targets,
+            "ip_address_type": addresses.of_targets,
+            **target_attributes(asked, protocol, targets, tls=tls_behind or ends_tls),
+        },
+    )
+
+
+def _listener(asked: Request, front: Front, pool: str) -> Listener:
+    tls = common.speaks_tls(asked, front.ports[0])
+    certificates = asked.words("ssl_cert") if tls else ()
+    settings = asked.settings
+    return Listener(
+        front.transport,
+        front.number,
+        pool,
+        attributes={
+            "protocol": "TLS" if tls else front.transport,
+            "certificates": (*certificates[:1], *sorted({*certificates[1:]} - {*certificates[:1]})),
+            "ssl_policy": (settings.text("ssl_negotiation_policy") or aws.DEFAULT_SSL_POLICY) if tls else None,
+            "alpn_policy": (settings.text("alpn_policy") or aws.DEFAULT_ALPN_POLICY) if tls else None,
+        },
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- ignored
+
+_ONLY_CLASSIC: Mapping[str, str] = {
+    "access_log_emit_interval": "a network load balancer writes its logs when AWS chooses",
+    "connection_idle_timeout": "TCP connections through a network load balancer may be silent for 350 seconds",
+    "connection_draining_enabled": "a network load balancer always drains",
+    "connection_draining_timeout": f"{field('target_group_attributes')}: deregistration_delay.timeout_seconds says it",
+}
+
+
+def _ignored(asked: Request, targets: str, *, logging: bool) -> Iterator[Ignored]:
+    yield from common.ignored(asked, logging=logging)
+    for argument, reason in _ONLY_CLASSIC.items():
+        yield from asked.ignored(argument, reason)
+    if not asked.words("ssl_cert"):
+        yield from asked.ignored("alpn_policy", f"there is no {field('ssl_cert')}")
+    if asked.settings.text("backend_protocol") in ("http", "https"):
+        yield from asked.ignored("backend_protocol", "a network load balancer passes on what is in TLS as it is")
+    if targets == "ip":
+        yield from asked.ignored("target_node_labels", "targets are pods, wherever they are")
+    timeout = _affinity_timeout(asked.spec)
+    if timeout not in (None, _DEFAULT_AFFINITY):
+        where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        yield Ignored(where, timeout or 0, "AWS has no such setting")
+
+
+def _affinity_timeout(spec: Mapping[str, Any]) -> int | None:
+    if spec.get("sessionAffinity") != "ClientIP":
+        return None
+    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    seconds = config.get("timeoutSeconds")
+    return None if seconds is None else int(seconds)

@@ -1,0 +1,105 @@
+"""The addresses of a network load balancer: which families, and which of one's own. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.request import Request, field
+from cloud_controller.clouds.aws.surroundings import Subnet
+from cloud_controller.load_balancer import Ignored
+
+
+@dataclass(frozen=True, slots=True)
+class AddressType:
+    """The families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`)."""
+
+    type: str
+    of_targets: str
+    ignored: tuple[Ignored, ...] = ()
+
+
+def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence[str]) -> AddressType:
+    """What the Service's families, or its annotation, come to.
+
+    A Service that only prefers both families gets IPv4 alone where both can't be had, and is told. Raises
+    InvalidConfiguration where it must have them.
+    """
+    families = asked.spec.get("ipFamilies") or ["IPv4"]
+    of_targets = "ipv6" if families[0] == "IPv6" else "ipv4"
+    given = asked.settings.text("ip_address_type")
+    if given == "ipv4" and of_targets == "ipv6":
+        why = "'ipv4', and targets have IPv6 addresses (spec.ipFamilies)"
+        raise InvalidConfiguration(field("ip_address_type"), why, "dualstack")
+    if given == "ipv4" or (given is None and "IPv6" not in families):
+        return AddressType("ipv4", of_targets)
+    obstacle = _obstacle(subnets, transports)
+    if obstacle is None:
+        return AddressType("dualstack", of_targets)
+    if given is not None:
+        raise InvalidConfiguration(field("ip_address_type"), f"{given!r}: {obstacle}", "ipv4")
+    if of_targets == "ipv6" or asked.spec.get("ipFamilyPolicy") == "RequireDualStack":
+        raise InvalidConfiguration("spec.ipFamilies", f"{', '.join(families)}: {obstacle}", "IPv4")
+    return AddressType("ipv4", of_targets, (Ignored("spec.ipFamilies", tuple(families), f"IPv4 alone: {obstacle}"),))
+
+
+def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | None:
+    without = [subnet.id for subnet in subnets if not subnet.ipv6_cidr]
+    if without:
+        return f"{', '.join(without)} has no IPv6 range"
+    if any("UDP" in transport for transport in transports):
+        return "a network load balancer with IPv6 has no UDP listeners without source NAT prefixes"
+    return None
+
+
+def own_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> dict[str, Value | None]:
+    """`eip_allocations` and `private_ipv4_addresses`, in the order of the sorted subnets.
+
+    Raises InvalidConfiguration where they fit neither scheme nor subnets.
+    """
+    return {
+        "eip_allocations": _eip_allocations(asked, subnets, scheme),
+        "private_ipv4_addresses": _private_addresses(asked, subnets, scheme),
+    }
+
+
+def _eip_allocations(asked: Request, subnets: Sequence[Subnet], scheme: str) -> tuple[str, ...]:
+    given, where = asked.words("eip_allocations"), field("eip_allocations")
+    for word in given:
+        if not re.fullmatch(r"eipalloc-[0-9a-f]+", word):
+            raise InvalidConfiguration(where, f"{word!r} is no allocation id", "eipalloc-…")
+    _require_fit(where, given, subnets, scheme, "internet-facing")
+    if len(set(given)) < len(given):
+        raise InvalidConfiguration(where, "an allocation is given twice", "each once")
+    # Said in the order of the subnets as they are named, or of their zones.
+    return tuple(allocation for _, allocation in sorted(zip((s.id for s in subnets), given, strict=False)))
+
+
+def _private_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> tuple[str, ...]:
+    given, where = asked.words("private_ipv4_addresses"), field("private_ipv4_addresses")
+    _require_fit(where, given, subnets, scheme, "internal")
+    of_subnet: dict[str, str] = {}
+    for word in given:
+        try:
+            address = IPv4Address(word)
+        except ValueError:
+            raise InvalidConfiguration(where, f"{word!r} is no IPv4 address", "such as 10.0.1.100") from None
+        home = next((each for each in subnets if each.cidr and address in IPv4Network(each.cidr)), None)
+        if home is None or home.id in of_subnet:
+            ranges = ", ".join(f"{subnet.id} ({subnet.cidr})" for subnet in subnets)
+            why = f"{word} is in none of the subnets" if home is None else f"{home.id} gets two of them"
+            raise InvalidConfiguration(where, why, f"one address in each of {ranges}")
+        of_subnet[home.id] = str(address)
+    return tuple(address for _, address in sorted(of_subnet.items()))
+
+
+def _require_fit(where: str, given: Sequence[str], subnets: Sequence[Subnet], scheme: str, wanted: str) -> None:
+    if given and scheme != wanted:
+        raise InvalidConfiguration(where, f"the load balancer is {scheme}", f"with {wanted} load balancers alone")
+    if given and len(given) != len(subnets):
+        why = f"{len(given)} for {len(subnets)} subnets ({', '.join(subnet.id for subnet in subnets)})"
+        raise InvalidConfiguration(where, why, "one for each subnet")

@@ -1,0 +1,108 @@
+"""What the target groups of a network load balancer do: health checks, and attributes under AWS's names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.load_balancer import HealthCheck
+from cloud_controller.load_balancer_backends import Backends
+
+_INTERVAL, _THRESHOLD = 30, 3
+_LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
+"""Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
+
+_TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
+"""AWS's defaults, in seconds; upstream has no say in it."""
+
+
+def health_check(asked: Request, targets: str) -> HealthCheck:
+    """How targets are checked. Raises InvalidConfiguration, naming the annotation."""
+    settings, config = asked.settings, asked.config
+    by_node, local = targets == "instance", asked.is_local and targets == "instance"
+    protocol, port, path = "TCP", None, "/"
+    if local:
+        protocol, port, path = "HTTP", asked.spec["healthCheckNodePort"], "/healthz"
+    elif by_node and config.health_probe_mode == "Shared":
+        protocol, port, path = "HTTP", config.health_probe_port, config.health_probe_path
+    protocol = settings.text("healthcheck_protocol") or protocol
+    if protocol not in _TIMEOUTS:
+        raise InvalidConfiguration(
+            field("healthcheck_protocol"), f"{protocol!r} on a network one", ", ".join(_TIMEOUTS)
+        )
+    given = settings.text("healthcheck_port")
+    if given is not None:
+        port = None if given == "traffic-port" else port_number(given)
+    interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
+    timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
+    if timeout > interval:
+        why = f"{timeout} s is longer than the interval"
+        raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {interval}")
+    threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
+    return HealthCheck(
+        protocol=protocol,
+        port=port,
+        path=(settings.text("healthcheck_path") or path) if protocol != "TCP" else None,
+        interval_seconds=interval,
+        timeout_seconds=timeout,
+        healthy_threshold=settings.number("healthcheck_healthy_threshold") or threshold,
+        unhealthy_threshold=settings.number("healthcheck_unhealthy_threshold") or threshold,
+    )
+
+
+def target_attributes(asked: Request, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
+    """The attributes that a target group is to have: what the Service says, and AWS's default for what it may say.
+
+    `tls`: listener or targets speak it. Raises InvalidConfiguration for what AWS refuses.
+    """
+    where = field("target_group_attributes")
+    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, "network target groups")
+    sticky = asked.spec.get("sessionAffinity") == "ClientIP"
+    _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
+    _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")
+    defaults = aws.target_group_defaults(protocol, targets)
+    found = {
+        aws.DEREGISTRATION_DELAY: defaults[aws.DEREGISTRATION_DELAY],
+        aws.PRESERVE_CLIENT_IP: defaults[aws.PRESERVE_CLIENT_IP],
+        aws.PROXY_PROTOCOL: as_text(asked.proxy_protocol),
+        aws.STICKINESS: as_text(sticky),
+        **given,
+    }
+    if found[aws.STICKINESS] == "true":
+        if tls:
+            why = "AWS keeps no client at one target behind TLS listeners and before TLS targets"
+            raise InvalidConfiguration("spec.sessionAffinity" if sticky else where, why, "None, or no TLS")
+        found[aws.STICKINESS_TYPE] = "source_ip"
+    if protocol in ("UDP", "TCP_UDP"):
+        for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
+            if given.get(key) == refused:
+                raise InvalidConfiguration(where, f"{key} can't be {refused} for {protocol}", "a Service without UDP")
+    if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
+        why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
+        raise InvalidConfiguration(where, why, f"{aws.TERMINATE_UNHEALTHY}=false beside it")
+    return found
+
+
+def _require_agreement(where: str, given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
+    if asked_for and given.get(key) == "false":
+        raise InvalidConfiguration(where, f"{key}=false contradicts {by}", "one of them")
+
+
+def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:
+    """Raises InvalidConfiguration where TCP and UDP of one port lead to different ports of the targets."""
+    if len(ports) < 2:
+        return
+    why = f"TCP and UDP on port {ports[0]['port']} share a listener of AWS, which sends both to one port of a target"
+    index = [*asked.ports].index(ports[1])
+    if targets == "instance":
+        if len({port["nodePort"] for port in ports}) > 1:
+            numbers = " and ".join(str(port["nodePort"]) for port in ports)
+            allowed = f"the node port of the other, or {field('nlb_target_type')}: ip"
+            raise InvalidConfiguration(f"spec.ports[{index}].nodePort", f"{why}; they have {numbers}", allowed)
+        return
+    family = (asked.spec.get("ipFamilies") or ["IPv4"])[0]
+    numbers_of = [{member.port for member in backends.by_pod(port, family)} for port in ports]
+    if all(numbers_of) and numbers_of[0] != numbers_of[1]:
+        raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the target port of the other")

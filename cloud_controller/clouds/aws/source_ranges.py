@@ -1,0 +1,46 @@
+"""Who may connect to a Service's load balancer: its field wins over its annotation (as upstream), all CIDRs checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from cloud_controller.catalogue import Settings
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import SOURCE_RANGES
+from cloud_controller.clouds.aws.security_rules import Network
+
+FIELD = "spec.loadBalancerSourceRanges"
+_EVERYBODY: tuple[Network, Network] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
+
+
+def field_and_texts(spec: Mapping[str, Any], settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """The ranges as they are written, and where; none: everybody."""
+    given = tuple(spec.get("loadBalancerSourceRanges") or ())
+    if given:
+        return FIELD, given
+    annotated = settings.given.get("load_balancer_source_ranges")
+    return f"annotation {SOURCE_RANGES}", annotated if isinstance(annotated, tuple) else ()
+
+
+def source_ranges(spec: Mapping[str, Any], settings: Settings, *, dualstack: bool) -> tuple[Network, ...]:
+    """The ranges of the families that clients can come by; everybody where none are given.
+
+    IPv6 ranges of a load balancer that has IPv4 addresses alone are left out, as no such client can come. Raises
+    InvalidConfiguration for what is no CIDR, and where nothing would be left: that would let everybody in.
+    """
+    field, texts = field_and_texts(spec, settings)
+    found: set[Network] = set()
+    for text in texts:
+        try:
+            # Bits beyond the prefix are cut off, as upstream's parser does.
+            found.add(ip_network(text.strip(), strict=False))
+        except ValueError:
+            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+    versions = (4, 6) if dualstack else (4,)
+    usable = [network for network in found or _EVERYBODY if network.version in versions]
+    if not usable:
+        why = "has IPv6 ranges alone, and the load balancer has IPv4 addresses: nobody could connect"
+        raise InvalidConfiguration(field, why, "at least one IPv4 range")
+    return tuple(sorted(usable, key=lambda network: (network.version, network)))

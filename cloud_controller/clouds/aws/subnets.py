@@ -1,0 +1,69 @@
+"""Which subnets a load balancer is in: those that its Service names, or one a zone. Pure.
+
+The choice is upstream's: subnets that carry this cluster's tag or no cluster's, public ones for load balancers that
+face the internet; of several in a zone the one with the role's tag, then the one with the cluster's, then the first by
+id. Local and wavelength zones have neither kind of load balancer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.surroundings import Facts, Subnet
+
+FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
+
+_ROLE = {"internet-facing": "kubernetes.io/role/elb", "internal": "kubernetes.io/role/internal-elb"}
+_CLUSTER_PREFIX = "kubernetes.io/cluster/"
+_OLD_CLUSTER_TAG = "KubernetesCluster"
+
+
+def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | None) -> tuple[Subnet, ...]:
+    """The subnets: in the order in which they are `named` (by id or tag `Name`), else in that of their zones.
+
+    Raises InvalidConfiguration where one that is named can't be had, or none is fit.
+    """
+    found = [_named(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
+    if not found:
+        kind = "public subnet (with a route to an internet gateway)" if scheme == "internet-facing" else "subnet"
+        why = f"not given, and {facts.vpc_id} has no {kind} with the tag {config.cluster_tag} or no cluster's tag"
+        raise InvalidConfiguration(FIELD, why, "ids, or values of the tag Name, of subnets, one a zone")
+    zones: dict[str, Subnet] = {}
+    for subnet in found:
+        other = zones.setdefault(subnet.zone, subnet)
+        if other is not subnet:
+            why = f"{other.id} and {subnet.id} are both in {subnet.zone}"
+            raise InvalidConfiguration(FIELD, why, "one subnet a zone")
+    return tuple(found)
+
+
+def _named(subnets: Iterable[Subnet], word: str) -> Subnet:
+    by_id = word.startswith("subnet-")
+    found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
+    if len(found) == 1:
+        return found[0]
+    what = f"subnets of the VPC have {'the id' if by_id else 'the tag Name'} {word!r}"
+    raise InvalidConfiguration(FIELD, f"{len(found) or 'no'} {what}", "subnets of the cluster's VPC, each once")
+
+
+def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
+    ours = [subnet for subnet in facts.subnets if _may_be_ours(subnet, config)]
+    if not ours and config.subnet_id:
+        ours = [subnet for subnet in facts.subnets if subnet.id == config.subnet_id]
+    fit = [each for each in ours if each.in_regional_zone and (each.public or scheme == "internal")]
+    # The best of a zone comes first, and is kept.
+    best: dict[str, Subnet] = {}
+    for subnet in sorted(fit, key=lambda each: (_ROLE[scheme] not in each.tags, not _tagged(each, config), each.id)):
+        best.setdefault(subnet.zone, subnet)
+    return [best[zone] for zone in sorted(best)]
+
+
+def _tagged(subnet: Subnet, config: Config) -> bool:
+    return config.cluster_tag in subnet.tags or subnet.tags.get(_OLD_CLUSTER_TAG) == config.cluster_id
+
+
+def _may_be_ours(subnet: Subnet, config: Config) -> bool:
+    return _tagged(subnet, config) or not any(key.startswith(_CLUSTER_PREFIX) for key in subnet.tags)
