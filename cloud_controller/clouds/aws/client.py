@@ -81,8 +81,7 @@ class Api:
         says. What a repeated deletion finds gone was deleted by the try before: the answer is empty.
         """
         safe = bool(_REPEATABLE.fullmatch(operation)) if idempotent is None else idempotent
-        client = self.client(service)
-        method = getattr(client, xform_name(operation))
+        method = getattr(self._client(service), xform_name(operation))
         pace = self._paces[service, operation]
         end = time.monotonic() + self._policy.deadline
 
@@ -111,8 +110,13 @@ class Api:
                 return
             params |= further
 
-    def client(self, service: str) -> Any:
-        """boto3's client of a service, for what is not a call (signing); made once."""
+    def signing_client(self, service: str, before_sign: Callable[..., None]) -> Any:
+        """boto3's client of a service, for what is signed and not sent; `before_sign` sees each request before."""
+        client = self._made(self._boto_session(), service)
+        client.meta.events.register("before-sign", before_sign)
+        return client
+
+    def _client(self, service: str) -> Any:
         if service not in self._clients:
             session = self._boto_session()
             with self._making:

@@ -1,0 +1,78 @@
+"""AWS as a cloud of the controllers: config in, the parts of the cloud interface out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cloud_controller.cloud import CallObserver
+from cloud_controller.clouds.aws import access
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.instances import AwsInstances
+from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
+from cloud_controller.clouds.aws.routes import AwsRoutes
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.together import Together
+
+LOAD_BALANCER_CLASSES = frozenset({"cloud-controller/nlb", "cloud-controller/classic"})
+
+
+class Aws:
+    """One cluster of one account, in one region."""
+
+    def __init__(self, config: Config) -> None:
+        self._api = Api(config)
+        self._together = Together()
+        self._surroundings = Surroundings(self._api, config.cluster_tag, config.vpc_id)
+        self._instances = AwsInstances(self._api, lambda: self._surroundings.facts().vpc_id)
+        self._routes = AwsRoutes(self._api, self._instances, self._together)
+
+    def __repr__(self) -> str:
+        return f"Aws(cluster_id={self.cluster_id!r}, region={self._api.config.region!r})"
+
+    @property
+    def provider_name(self) -> str:
+        """The scheme of provider IDs."""
+        return PROVIDER_NAME
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster, which is in the key of its tag."""
+        return self._api.config.cluster_id
+
+    @property
+    def load_balancer_classes(self) -> frozenset[str]:
+        """The classes that this cloud claims, besides none set."""
+        return LOAD_BALANCER_CLASSES
+
+    @property
+    def instances(self) -> AwsInstances:
+        """The cluster's machines."""
+        return self._instances
+
+    @property
+    def routes(self) -> AwsRoutes:
+        """The route table of the pods' network."""
+        return self._routes
+
+    @property
+    def load_balancers(self) -> None:
+        """Not yet."""
+        return
+
+    @property
+    def volumes(self) -> None:
+        """None: volumes are the EBS CSI driver's, which is AWS's own."""
+        return
+
+    def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
+        """See `Cloud.check_access`; rights are told where they lack (see `access.check`)."""
+        access.check(self._api)
+
+    def observe_calls(self, observer: CallObserver) -> None:
+        """See `Cloud.observe_calls`."""
+        self._api.observer = observer
+
+    def cluster_access(self) -> str:
+        """A kubeconfig of the EKS cluster, valid for 15 minutes; raises NotFound for a cluster of one's own."""
+        return access.kubeconfig(self._api)

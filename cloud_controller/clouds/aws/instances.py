@@ -1,0 +1,158 @@
+"""EC2's instances as the machines behind nodes: listed in pages, described in batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cloud_controller.cloud import CloudError, Conflict, Instance, InstanceRef, InstanceState, NotFound
+from cloud_controller.clouds.aws import fargate
+from cloud_controller.clouds.aws.addresses import addresses
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
+from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
+
+PAGE = 1000
+"""The longest page of instances."""
+FILTER_VALUES = 200
+"""The most values that one filter may have."""
+
+_STATES = {
+    "pending": InstanceState.PENDING,
+    "running": InstanceState.RUNNING,
+    # They exist, and run nothing any more.
+    "shutting-down": InstanceState.STOPPED,
+    "stopping": InstanceState.STOPPED,
+    "stopped": InstanceState.STOPPED,
+    "terminated": InstanceState.TERMINATED,
+}
+_ALIVE = [state for state in _STATES if state != "terminated"]
+_INSTANCE_ID = re.compile(r"i-[0-9a-f]+")
+
+
+class AwsInstances:
+    """The machines of one cluster."""
+
+    def __init__(self, api: Api, vpc_id: Callable[[], str]) -> None:
+        """`vpc_id` is asked where a node is a task of Fargate."""
+        self._api = api
+        self._vpc_id = vpc_id
+        self._topology = Topology(api)
+        self._checking: dict[str, bool] = {}
+
+    def list(self) -> Sequence[Instance]:
+        """Every machine with the cluster's tag, terminated ones for about an hour."""
+        found = [*self._filtered({"tag-key": [self._api.config.cluster_tag]})]
+        self._topology.forget_all_but(each["InstanceId"] for each in found)
+        self._checking = {}
+        return self._instances(found)
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        """Each machine, by its id or, for a node that tells none, by its name among the cluster's machines.
+
+        None: terminated, or unknown to AWS. Raises InvalidConfiguration for another cloud's provider ID (to say "gone"
+        would delete the node) and Conflict where two machines have a node's name.
+        """
+        wanted = {ref: identity(ref) for ref in refs}
+        known = [each for each in wanted.values() if each is not None]
+        by_id = self._by_id({each.instance_id for each in known if each.instance_id is not None})
+        tasks = fargate.describe(self._api, self._vpc_id, {each.fargate for each in known if each.fargate is not None})
+        by_name = self._by_name({ref.node_name for ref, each in wanted.items() if each is None})
+
+        def answer(ref: InstanceRef, of: Identity | None) -> Instance | None:
+            if of is None:
+                return by_name.get(ref.node_name)
+            return by_id.get(of.instance_id) if of.instance_id is not None else tasks.get(of.fargate or "")
+
+        return {ref: answer(ref, of) for ref, of in wanted.items()}
+
+    def with_source_dest_check(self, ids: Collection[str]) -> Sequence[str]:
+        """Those of these instances that drop packets which are neither from them nor for them (EC2's default).
+
+        Believed as it was told last; asked for in one batch where nothing was told yet.
+        """
+        unknown = {*ids} - self._checking.keys()
+        self._remember([*self._filtered_in_batches("instance-id", unknown)])
+        return sorted(each for each in {*ids} if self._checking.get(each, True))
+
+    def source_dest_check_is_off(self, id: str) -> None:
+        """It was turned off by this process."""
+        self._checking[id] = False
+
+    def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
+        # A filter leaves out what does not exist; asked for by id, one such fails the whole call.
+        found = {each["InstanceId"]: each for each in self._filtered_in_batches("instance-id", ids)}
+        found |= {each["InstanceId"]: each for each in self._confirmed(set(ids) - found.keys())}
+        return {each.id: each for each in self._instances([*found.values()]) if _exists(each)}
+
+    def _confirmed(self, ids: set[str]) -> Iterator[Ec2Instance]:
+        """Those of these that exist all the same: that one is gone, only a call for its id says, which names it."""
+        while ids:
+            try:
+                yield from _flat(self._api.call("ec2", "DescribeInstances", InstanceIds=sorted(ids))["Reservations"])
+            except NotFound as error:
+                gone = ids & {*_INSTANCE_ID.findall(str(error))}
+                if error_code(error) != "InvalidInstanceID.NotFound" or not gone:
+                    raise CloudError(f"AWS says that of {', '.join(sorted(ids))} one is gone, not which") from error
+                ids = ids - gone
+                continue
+            return
+
+    def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
+        more = {"tag-key": [self._api.config.cluster_tag], "instance-state-name": _ALIVE}
+        instances: dict[str, Instance] = {}
+        for instance in self._instances([*self._filtered_in_batches("private-dns-name", names, more)]):
+            if instance.name in instances:
+                others = f"{instances[instance.name].id} and {instance.id}"
+                raise Conflict(f"instances {others} both have the private DNS name {instance.name!r}")
+            instances[instance.name] = instance
+        return instances
+
+    def _filtered_in_batches(
+        self, name: str, values: Collection[str], more: Mapping[str, Sequence[str]] | None = None
+    ) -> Iterator[Ec2Instance]:
+        ordered = sorted(values)
+        for start in range(0, len(ordered), FILTER_VALUES):
+            yield from self._filtered({name: ordered[start : start + FILTER_VALUES], **(more or {})})
+
+    def _filtered(self, filters: Mapping[str, Sequence[str]]) -> Iterator[Ec2Instance]:
+        asked = [{"Name": name, "Values": [*values]} for name, values in filters.items()]
+        return _flat(self._api.pages("ec2", "DescribeInstances", "Reservations", Filters=asked, MaxResults=PAGE))
+
+    def _instances(self, found: Sequence[Ec2Instance]) -> Sequence[Instance]:
+        self._remember(found)
+        labels = self._topology.labels(found)
+        return [self._instance(each, labels[each["InstanceId"]]) for each in found]
+
+    def _remember(self, found: Iterable[Ec2Instance]) -> None:
+        for each in found:
+            self._checking[each["InstanceId"]] = bool(each.get("SourceDestCheck", True))
+
+    def _instance(self, instance: Ec2Instance, labels: Mapping[str, str]) -> Instance:
+        machine, zone = instance["InstanceId"], instance["Placement"]["AvailabilityZone"]
+        state = instance["State"]["Name"]
+        if state not in _STATES:
+            raise CloudError(f"AWS: {machine} is in state {state!r}, which this version does not know")
+        return Instance(
+            id=machine,
+            provider_id=provider_id(zone, machine),
+            # What is terminated has none any more.
+            name=instance.get("PrivateDnsName") or machine,
+            type=instance["InstanceType"],
+            zone=zone,
+            region=self._api.region,
+            state=_STATES[state],
+            addresses=addresses(instance, self._api.config.node_ip_families),
+            additional_labels=labels,
+            tags={tag["Key"]: tag["Value"] for tag in instance.get("Tags") or ()},
+        )
+
+
+def _exists(instance: Instance) -> bool:
+    return instance.state is not InstanceState.TERMINATED
+
+
+def _flat(reservations: Iterable[Mapping[str, Any]]) -> Iterator[Ec2Instance]:
+    for reservation in reservations:
+        yield from reservation["Instances"]

@@ -1,0 +1,180 @@
+"""The pod routes in a route table of the VPC. They carry no tags: whose they are, the plan judges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, NotFound, Route, RouteFailure
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.instances import AwsInstances
+from cloud_controller.clouds.aws.together import Together
+
+QUOTA = 50
+"""Routes in a table where the account's own quota is not told: the least that AWS ever gave."""
+_QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
+"""Under which the account's quota of routes in a table is found."""
+
+_TARGETS = (
+    "InstanceId",
+    "GatewayId",
+    "NatGatewayId",
+    "EgressOnlyInternetGatewayId",
+    "TransitGatewayId",
+    "LocalGatewayId",
+    "CarrierGatewayId",
+    "VpcPeeringConnectionId",
+    "CoreNetworkArn",
+    "NetworkInterfaceId",
+)
+_DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
+
+_log = logging.getLogger(__name__)
+
+
+class AwsRoutes:
+    """The route table that the cloud config names, else the one that carries the cluster's tag."""
+
+    def __init__(self, api: Api, instances: AwsInstances, together: Together) -> None:
+        self._api = api
+        self._instances = instances
+        self._together = together
+        self._table_id = api.config.route_table_id
+
+    def list(self) -> Sequence[Route]:
+        """Every route of the table, foreign ones too, in one call."""
+        table = self._table()
+        self._table_id = table["RouteTableId"]
+        return [_route(route) for route in table.get("Routes") or ()]
+
+    def quota(self) -> int | None:
+        """How many routes the table may hold: the account's quota, or AWS's least where it may not be asked for."""
+        try:
+            answer = self._api.call(
+                "service-quotas", "GetServiceQuota", ServiceCode=_QUOTA_SERVICE, QuotaCode=_QUOTA_CODE
+            )
+        except (NotFound, AccessDenied) as error:
+            _log.warning("quota of routes not told assumed=%d error=%r", QUOTA, str(error))
+            return QUOTA
+        return int(answer["Quota"]["Value"])
+
+    def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        """Write them, and let their machines pass on what is not for themselves.
+
+        One that is there already, to the same machine, is a success.
+        """
+        try:
+            table_id = self._known_table_id()
+            closed = self._instances.with_source_dest_check({route.target_instance for route in routes})
+        except CloudError as error:
+            return [RouteFailure(route, error) for route in routes]
+        errors = self._together(partial(self._open, instance) for instance in closed)
+        unopened = {instance: error for instance, error in zip(closed, errors, strict=True) if error is not None}
+        failures = [
+            RouteFailure(route, unopened[route.target_instance])
+            for route in routes
+            if route.target_instance in unopened
+        ]
+        ready = [route for route in routes if route.target_instance not in unopened]
+        written = self._together(partial(self._create, table_id, route) for route in ready)
+        return self._but_there_already([*failures, *(failure for failure in written if failure is not None)])
+
+    def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        """Remove them; one that is gone already is a success."""
+        try:
+            table_id = self._known_table_id()
+        except CloudError as error:
+            return [RouteFailure(route, error) for route in routes]
+        failures = self._together(partial(self._delete, table_id, route) for route in routes)
+        return [failure for failure in failures if failure is not None]
+
+    def _table(self) -> Mapping[str, Any]:
+        config = self._api.config
+        if config.route_table_id is not None:
+            asked: dict[str, Any] = {"RouteTableIds": [config.route_table_id]}
+        else:
+            filters = [{"Name": "tag-key", "Values": [config.cluster_tag]}]
+            if config.vpc_id is not None:
+                filters.append({"Name": "vpc-id", "Values": [config.vpc_id]})
+            asked = {"Filters": filters}
+        field = "cloud config: [Global] RouteTableID"
+        try:
+            tables = [*self._api.pages("ec2", "DescribeRouteTables", "RouteTables", **asked)]
+        except NotFound as error:
+            raise InvalidConfiguration(field, f"there is no {config.route_table_id}") from error
+        if len(tables) == 1:
+            return tables[0]
+        found = ", ".join(sorted(table["RouteTableId"] for table in tables)) or "no route table"
+        verb = "carry" if len(tables) > 1 else "carries"
+        why = f"it is not given, and {found} {verb} the tag {config.cluster_tag}"
+        raise InvalidConfiguration(field, why, "the id of the table that shall lead to pods, or the tag on it alone")
+
+    def _known_table_id(self) -> str:
+        if self._table_id is None:
+            self._table_id = str(self._table()["RouteTableId"])
+        return self._table_id
+
+    def _open(self, instance_id: str) -> CloudError | None:
+        try:
+            self._api.call("ec2", "ModifyInstanceAttribute", InstanceId=instance_id, SourceDestCheck={"Value": False})
+        except CloudError as error:
+            return error
+        self._instances.source_dest_check_is_off(instance_id)
+        return None
+
+    def _create(self, table_id: str, route: Route) -> RouteFailure | None:
+        destination = _destination(route.destination_cidr)
+        try:
+            # What a first try has written is told by `_but_there_already`.
+            self._api.call(
+                "ec2",
+                "CreateRoute",
+                idempotent=True,
+                RouteTableId=table_id,
+                InstanceId=route.target_instance,
+                **destination,
+            )
+        except CloudError as error:
+            return RouteFailure(route, error)
+        return None
+
+    def _delete(self, table_id: str, route: Route) -> RouteFailure | None:
+        try:
+            self._api.call("ec2", "DeleteRoute", RouteTableId=table_id, **_destination(route.destination_cidr))
+        except NotFound as error:
+            # The table itself may be gone, too.
+            return None if error_code(error) == "InvalidRoute.NotFound" else RouteFailure(route, error)
+        except CloudError as error:
+            return RouteFailure(route, error)
+        return None
+
+    def _but_there_already(self, failures: Sequence[RouteFailure]) -> Sequence[RouteFailure]:
+        """Those failures whose route is not there as wanted all the same."""
+        if not any(error_code(failure.error) == "RouteAlreadyExists" for failure in failures):
+            return failures
+        try:
+            there = {(route.destination_cidr, route.target_instance) for route in self.list() if not route.blackhole}
+        except CloudError as error:
+            _log.warning("route table not told error=%r", str(error))
+            return failures
+        wanted = ((failure, (failure.route.destination_cidr, failure.route.target_instance)) for failure in failures)
+        return [failure for failure, route in wanted if route not in there]
+
+
+def _route(route: Mapping[str, Any]) -> Route:
+    blackhole = route.get("State") == "blackhole"
+    target = next((route[each] for each in _TARGETS if route.get(each)), "")
+    return Route(
+        destination_cidr=next((route[each] for each in _DESTINATIONS if route.get(each)), ""),
+        target_instance=target,
+        blackhole=blackhole,
+        # Of a machine that was terminated, AWS may tell only the interface, which is gone too. The table is the
+        # cluster's own, and what leads nowhere serves nobody.
+        owned=True if blackhole and target.startswith("eni-") else None,
+    )
+
+
+def _destination(cidr: str) -> dict[str, Any]:
+    return {"DestinationIpv6CidrBlock" if ":" in cidr else "DestinationCidrBlock": cidr}
