@@ -11,10 +11,14 @@ from importlib import import_module
 from benchmarks.figure import Figure
 
 
-def _measure(module: str, *arguments: int | str) -> Sequence[Figure]:
+def _measure(module: str, *arguments: int | str, function: str = "measure") -> Sequence[Figure]:
     # Imported only when it runs.
-    figures: Sequence[Figure] = import_module(f"benchmarks.{module}").measure(*arguments)
+    figures: Sequence[Figure] = getattr(import_module(f"benchmarks.{module}"), function)(*arguments)
     return figures
+
+
+def _aws(function: str, count: int) -> Callable[[], Sequence[Figure]]:
+    return partial(_measure, "aws.workloads", count, function=function)
 
 
 BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -33,6 +37,16 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "mycloud-services-500": partial(_measure, "mycloud_services", 500),
     "mycloud-node-added": partial(_measure, "mycloud_node_added", 500),
     "mycloud-idle": partial(_measure, "mycloud_idle", 5000, 500),
+    "aws-nodes-200": _aws("nodes", 200),
+    "aws-nodes-1000": _aws("nodes", 1000),
+    "aws-nodes-5000": _aws("nodes", 5000),
+    "aws-services-10": _aws("services", 10),
+    "aws-services-100": _aws("services", 100),
+    "aws-node-added": _aws("node_added", 100),
+    "aws-annotation": _aws("annotation", 10),
+    "aws-restart": _aws("restart", 10),
+    "aws-idle": _aws("idle", 10),
+    "aws-delete": _aws("delete", 10),
 }
 
 

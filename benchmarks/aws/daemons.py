@@ -88,7 +88,7 @@ class Daemon:
         """What it has spent since it was started, when the condition holds and it has settled."""
         return self._spent(self._started, self._before, 0.0, until)
 
-    def spent(self, until: Callable[[], bool] | None, trigger: Callable[[], None]) -> Spent:
+    def spent(self, until: Callable[[], bool] | None, trigger: Callable[[], object]) -> Spent:
         """What it spends from now, when `trigger` is called, until the condition holds and it has settled.
 
         Raises RuntimeError when it ends, or takes too long.
@@ -96,6 +96,11 @@ class Daemon:
         before, cpu, started = self._simulator.counted(), self._cpu_seconds(), time.monotonic()
         trigger()
         return self._spent(started, before, cpu, until)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds and every call under way was answered."""
+        self._wait(condition)
+        self._wait(lambda: self._simulator.counted().busy == 0)
 
     def over(self, seconds: float) -> Spent:
         """What it spends in so many seconds."""

@@ -1,0 +1,232 @@
+"""What both controllers are measured at on AWS: nodes, Services, one change, a restart, nothing at all, and the end.
+
+The bound of each figure is what the peer took in the same run, at the same settings, on a cluster and an account of
+its own. Only those of its calls count that AWS would answer with success; of ours, all do. The goals are the issue's:
+figures of their own (`.goal`), in calls.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+
+from benchmarks.aws.cluster import Cluster, cluster
+from benchmarks.aws.daemons import OURS, PEER, Spent, Who
+from benchmarks.figure import Figure
+from cloud_controller.kube import SERVICES, Object, PatchType
+
+LATENCY = 0.05
+"""Seconds that each call takes longer than moto needs: AWS is not on this machine."""
+NODES = 200
+PORTS = (80, 443)
+_PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
+_TARGETS_A_CALL = 100
+_INSTANCES_A_PAGE = 1000
+
+# The peer opens the node group for each port of each Service, and a group holds 60 rules: it can't serve more Services
+# than this with two ports each, unless it leaves the node group alone. Both do so then.
+_SERVICES_IN_A_NODE_GROUP = 25
+_LEAVE_NODE_GROUP = {"DisableSecurityGroupIngress": "true"}
+
+_IDLE_PERIOD = 5
+_IDLE_PERIODS = 6
+_SNAPSHOT_READS = 6
+"""Load balancers of both kinds, target groups, security groups, tags of both kinds."""
+
+
+def nodes(count: int) -> Sequence[Figure]:
+    """So many nodes, all there when the controller starts, until the last taint is off."""
+
+    def run(who: Who) -> Spent:
+        with cluster(LATENCY) as made:
+            made.add_nodes(count, initialised=False)
+            with made.daemon(who, ["node"]) as daemon:
+                return daemon.since_start(made.all_initialised)
+
+    return _figures(f"aws-nodes-{count}", run, goal=ceil(count / _INSTANCES_A_PAGE) + 3)
+
+
+def services(count: int) -> Sequence[Figure]:
+    """So many Services of two ports, all there when the controller starts, until the last has its address."""
+
+    def run(who: Who) -> Spent:
+        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+            spent = daemon.since_start(lambda: made.served(count))
+            _check(_registered(made) == {NODES}, "a target group lacks nodes")
+            return spent
+
+    # A group and its rules, the load balancer; a port's target group, its targets and its listener.
+    writes = count * (3 + len(PORTS) * (2 + ceil(NODES / _TARGETS_A_CALL)))
+    return _figures(f"aws-services-{count}", run, goal=1.1 * writes + 10)
+
+
+def node_added(count: int) -> Sequence[Figure]:
+    """One more node beside so many Services, until it is a target of each port of each."""
+
+    def run(who: Who) -> Spent:
+        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+            daemon.since_start(lambda: made.served(count))
+            added: list[str] = []
+            spent = daemon.spent(
+                lambda: bool(added) and _is_target_everywhere(made, added[0]),
+                lambda: added.extend(machine.id for machine in made.add_nodes(1, initialised=True)),
+            )
+            _check(_registered(made) == {NODES + 1}, "a target group lacks the node")
+            return spent
+
+    return _figures("aws-node-added", run, goal=count * len(PORTS) + 5)
+
+
+def annotation(count: int) -> Sequence[Figure]:
+    """One annotation of one of so many Services, until its load balancer has the attribute."""
+    name = "service-00000"
+    change = {"metadata": {"annotations": {f"{_PREFIX}cross-zone-load-balancing-enabled": "true"}}}
+
+    def run(who: Who) -> Spent:
+        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+            daemon.since_start(lambda: made.served(count))
+            return daemon.spent(
+                lambda: _is_cross_zone(made, name),
+                lambda: made.kube.patch(SERVICES, name, change, "default", type=PatchType.MERGE),
+            )
+
+    return _figures("aws-annotation", run, goal=4)
+
+
+def restart(count: int) -> Sequence[Figure]:
+    """A controller that finds so many Services as it left them."""
+
+    def run(who: Who) -> Spent:
+        with _with_services(count) as made:
+            with made.daemon(who, ["service"]) as daemon:
+                daemon.since_start(lambda: made.served(count))
+            with made.daemon(who, ["service"]) as daemon:
+                spent = daemon.since_start()
+            _check(who == PEER or not _writes(spent), f"a restart wrote: {_writes(spent)}")
+            return spent
+
+    return _figures("aws-restart", run, goal=15)
+
+
+def idle(count: int) -> Sequence[Figure]:
+    """Some periods of all loops with nothing to do, every period shortened; nodes are initialised, Services served."""
+    flags = [f"--node-status-update-frequency={_IDLE_PERIOD}s"]
+
+    def run(who: Who) -> Spent:
+        more = [f"--service-resync-period={_IDLE_PERIOD}s"] if who == OURS else []
+        with _with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
+            daemon.until(lambda: made.served(count))
+            return daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
+
+    # A window of some periods may begin just before one.
+    periods = _IDLE_PERIODS + 1
+    return _figures("aws-idle", run, goal=periods * (ceil(NODES / _INSTANCES_A_PAGE) + _SNAPSHOT_READS))
+
+
+def delete(count: int) -> Sequence[Figure]:
+    """So many Services deleted, until they are gone and the account holds nothing of theirs."""
+
+    def run(who: Who) -> Spent:
+        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+            daemon.since_start(lambda: made.served(count))
+            spent = daemon.spent(lambda: made.served(0), made.delete_services)
+            _check(not _left(made), f"left: {_left(made)}")
+            return spent
+
+    # The load balancer, its group, its target groups; the shared group and the node group's rule once, and reads.
+    return _figures("aws-delete", run, goal=1.1 * count * (2 + len(PORTS)) + 10)
+
+
+def _figures(name: str, run: Callable[[Who], Spent], goal: float) -> list[Figure]:
+    peer, ours = run(PEER), run(OURS)
+    for who, spent in ((PEER, peer), (OURS, ours)):
+        told = {"name": name, "who": who, "calls": spent.counted.calls, "failed": spent.counted.failed}
+        print(json.dumps(told), file=sys.stderr, flush=True)
+    succeeded = max(1, sum(peer.counted.calls.values()))
+    return [
+        Figure(f"{name}.calls", ours.calls, "calls", succeeded),
+        Figure(f"{name}.goal", ours.calls, "calls", goal),
+        Figure(f"{name}.seconds", ours.seconds, "s", peer.seconds),
+        Figure(f"{name}.cpu", ours.cpu_seconds, "s", peer.cpu_seconds),
+        Figure(f"{name}.memory", ours.memory, "MiB", peer.memory),
+    ]
+
+
+@contextmanager
+def _with_services(count: int) -> Iterator[Cluster]:
+    """A cluster with initialised nodes and so many Services, for which nothing was done yet."""
+    config: Mapping[str, str] = _LEAVE_NODE_GROUP if count > _SERVICES_IN_A_NODE_GROUP else {}
+    with cluster(LATENCY, config) as made:
+        made.add_nodes(NODES, initialised=True)
+        made.add_services([_service(number) for number in range(count)])
+        yield made
+
+
+def _service(number: int) -> Object:
+    return {
+        "metadata": {
+            "name": f"service-{number:05}",
+            "namespace": "default",
+            "annotations": {f"{_PREFIX}type": "nlb"},
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "selector": {"app": "none"},
+            "ports": [{"name": f"port-{port}", "port": port} for port in PORTS],
+        },
+    }
+
+
+def _writes(spent: Spent) -> dict[str, int]:
+    reading = ("Describe", "Get", "List")
+    return {call: count for call, count in spent.counted.calls.items() if not call.split()[1].startswith(reading)}
+
+
+def _target_groups(made: Cluster) -> list[str]:
+    pages = made.account.elbv2.get_paginator("describe_target_groups").paginate()
+    return [group["TargetGroupArn"] for page in pages for group in page["TargetGroups"]]
+
+
+def _registered(made: Cluster) -> set[int]:
+    """How many targets the target groups have."""
+    elbv2 = made.account.elbv2
+    return {
+        len(elbv2.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"])
+        for group in _target_groups(made)
+    }
+
+
+def _is_target_everywhere(made: Cluster, instance: str) -> bool:
+    elbv2 = made.account.elbv2
+    for group in _target_groups(made):
+        health = elbv2.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
+        if not any(target["Target"]["Id"] == instance for target in health):
+            return False
+    return True
+
+
+def _is_cross_zone(made: Cluster, name: str) -> bool:
+    status = made.kube.get(SERVICES, name, "default")["status"]
+    host = status["loadBalancer"]["ingress"][0]["hostname"]
+    balancers = made.account.elbv2.describe_load_balancers()["LoadBalancers"]
+    (arn,) = [balancer["LoadBalancerArn"] for balancer in balancers if balancer["DNSName"] == host]
+    attributes = made.account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
+    return {"Key": "load_balancing.cross_zone.enabled", "Value": "true"} in attributes
+
+
+def _left(made: Cluster) -> list[str]:
+    """Load balancers, target groups and security groups beside the nodes'."""
+    account = made.account
+    balancers = [each["LoadBalancerName"] for each in account.elbv2.describe_load_balancers()["LoadBalancers"]]
+    in_vpc = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc]}])
+    groups = [group["GroupName"] for group in in_vpc["SecurityGroups"]]
+    return [*balancers, *_target_groups(made), *(name for name in groups if name not in ("default", "nodes"))]
+
+
+def _check(holds: bool, otherwise: str) -> None:
+    """A controller that does not do its work is not measured."""
+    if not holds:
+        raise RuntimeError(otherwise)
