@@ -142,7 +142,7 @@ class SecurityGroupCalls:
         except Unavailable as error:
             if error_code(error) != _GONE:
                 raise
-            self._surroundings.forget()
+            self._surroundings.forget(group.id)
             raise Conflict(
                 f"security group {group.id} ({group.name}) is gone; what there is will be read anew"
             ) from error

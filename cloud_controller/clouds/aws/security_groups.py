@@ -43,13 +43,21 @@ class SecurityGroups:
         """
         front = [group for group in self._front(load_balancer_id).values() if group.id in attached]
         rules = {rule for group in front for rule in group.ingress}
-        shared = self._shared.group()
-        own = {group.id for group in (*front, shared) if group is not None}
-        named = tuple(sorted(set(attached) - own))
+        named = tuple(sorted(set(attached) - self.own(load_balancer_id)))
         return {
             "ingress_rules": tuple(sorted(rules)) if front else None,
             "security_groups": named if self._shared.serves(attached) else None,
         }
+
+    def own(self, load_balancer_id: str) -> frozenset[str]:
+        """The ids of our groups that a load balancer may be in: those in front of it, and the shared one."""
+        shared = self._shared.group()
+        groups = (*self._front(load_balancer_id).values(), *(() if shared is None else (shared,)))
+        return frozenset(group.id for group in groups)
+
+    def has_front(self, load_balancer_id: str) -> bool:
+        """Whether a group of ours, with its Service's tags, was made for it."""
+        return bool(self._front(load_balancer_id))
 
     def left_behind(self, load_balancer_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """The tags of groups of this cluster whose load balancer is not one of these, by its id."""

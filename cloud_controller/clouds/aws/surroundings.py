@@ -129,10 +129,11 @@ class Surroundings:
         with self._reading:
             return self._known(since) or self._read()
 
-    def forget(self) -> None:
-        """Read all anew when the facts are wanted next: AWS said that something in them is gone."""
+    def forget(self, group_id: str) -> None:
+        """Read all anew when the facts are wanted next: AWS said that this security group is gone."""
         with self._changing:
             self._facts = None
+            self._changed.pop(group_id, None)
 
     def changed(self, group_id: str, group: SecurityGroup | None) -> None:
         """A security group was made or changed to this, or (None) deleted, by this process."""

@@ -1,0 +1,428 @@
+"""Security groups of load balancers: made, changed and deleted with the fewest calls, never left, never foreign."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import Conflict, InvalidConfiguration
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.load_balancer import LoadBalancerModel, Owner
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, Calls, tag_list
+
+OWNER = Owner(CLUSTER, "0f7e5f3c-0000-4000-8000-000000000001", "default", "web")
+ID = "k8s-default-web-0123456789"
+RULES = ("icmp 3-4 0.0.0.0/0", "tcp 80-80 0.0.0.0/0")
+
+
+class HoldingApi(Api):
+    """Answers DependencyViolation as AWS does for minutes after a load balancer is gone, and moto never."""
+
+    holds = False
+
+    def call(self, service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+        if self.holds and operation == "DeleteSecurityGroup":
+            error = {"Error": {"Code": "DependencyViolation", "Message": "resource has a dependent object"}}
+            raise Conflict("still in use") from ClientError(error, operation)  # type: ignore[arg-type]
+        return super().call(service, operation, **params)
+
+
+class Scene:
+    """One process: its own client, facts and memory."""
+
+    def __init__(self, account: AwsAccount, calls: Calls | None = None, **config: Any) -> None:
+        self.api = HoldingApi(account.config(**config))
+        self.api.observer = calls
+        self.surroundings = Surroundings(self.api, CLUSTER_TAG, account.vpc_id)
+        self.groups = SecurityGroups(self.api, account.config(**config), self.surroundings)
+        self.surroundings.facts()
+        if calls is not None:
+            calls.clear()
+
+
+def model(
+    rules: tuple[str, ...] | None = RULES, named: tuple[str, ...] = (), more_tags: Mapping[str, str] | None = None
+) -> LoadBalancerModel:
+    attributes: dict[str, Value | None] = {"ingress_rules": rules, "security_groups": named}
+    return LoadBalancerModel(
+        OWNER.load_balancer_name, attributes, tags={**OWNER.tags, CLUSTER_TAG: "owned", **(more_tags or {})}
+    )
+
+
+def many_rules(count: int) -> tuple[str, ...]:
+    return tuple(f"tcp {port}-{port} 0.0.0.0/0" for port in range(1, 2 * count, 2))
+
+
+def groups_of(account: AwsAccount) -> dict[str, Any]:
+    """The groups of the VPC that the account did not begin with, by name."""
+    found = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc_id]}])
+    return {
+        each["GroupName"]: each for each in found["SecurityGroups"] if each["GroupName"] not in ("default", "nodes")
+    }
+
+
+def rules_of_nodes(account: AwsAccount) -> list[Any]:
+    found = account.ec2.describe_security_groups(GroupIds=[account.node_group_id])
+    return list(found["SecurityGroups"][0]["IpPermissions"])
+
+
+def tags_of(group: Any) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+
+
+def use(account: AwsAccount, *group_ids: str) -> str:
+    """A classic load balancer that is in these groups."""
+    account.elb.create_load_balancer(
+        LoadBalancerName=ID,
+        Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstanceProtocol": "TCP", "InstancePort": 30080}],
+        Subnets=account.public_subnets[:1],
+        SecurityGroups=[*group_ids],
+    )
+    return ID
+
+
+# ---------------------------------------------------------------------------------------------------- groups in front
+
+
+def test_a_group_in_front_is_made_in_two_calls_and_carries_its_owner(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+
+    ids = scene.groups.front(ID, model())
+
+    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 AuthorizeSecurityGroupIngress"]
+    made = groups_of(account)[ID]
+    assert ids == (made["GroupId"],)
+    assert OWNER.tags.items() <= tags_of(made).items()
+    assert tags_of(made)[CLUSTER_TAG] == "owned"
+
+
+def test_unchanged_rules_cost_no_call(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+    scene.groups.front(ID, model())
+    calls.clear()
+
+    scene.groups.front(ID, model())
+
+    assert calls.made == []
+
+
+def test_of_changed_rules_only_the_difference_is_sent_and_what_is_added_comes_first(
+    account: AwsAccount, calls: Calls
+) -> None:
+    scene = Scene(account, calls)
+    ids = scene.groups.front(ID, model())
+    calls.clear()
+
+    changed = scene.groups.front(ID, model((*RULES[:1], "tcp 443-443 0.0.0.0/0")))
+
+    assert changed == ids
+    assert calls.made == ["ec2 AuthorizeSecurityGroupIngress", "ec2 RevokeSecurityGroupIngress"]
+    assert {each["FromPort"] for each in groups_of(account)[ID]["IpPermissions"]} == {3, 443}
+
+
+def test_more_rules_than_a_group_may_have_fill_further_groups(account: AwsAccount) -> None:
+    ids = Scene(account).groups.front(ID, model(many_rules(130)))
+
+    found = groups_of(account)
+    assert [found[name]["GroupId"] for name in (ID, f"{ID}-2", f"{ID}-3")] == [*ids]
+    assert [len(found[name]["IpPermissions"]) for name in (ID, f"{ID}-2", f"{ID}-3")] == [60, 60, 10]
+
+
+def test_more_rules_than_all_groups_may_have_are_refused_and_nothing_is_made(account: AwsAccount) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"spec.loadBalancerSourceRanges.*241 rules.*240 rules"):
+        Scene(account).groups.front(ID, model(many_rules(241)))
+
+    assert groups_of(account) == {}
+
+
+def test_groups_that_hold_no_rule_any_more_are_dropped(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.front(ID, model(many_rules(130)))
+
+    kept = scene.groups.front(ID, model(many_rules(60)))
+    scene.groups.drop(ID, kept)
+
+    assert [*groups_of(account)] == [ID]
+
+
+def test_groups_that_people_name_come_after_ours_and_are_not_touched(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+
+    ids = scene.groups.front(ID, model(named=("sg-0aaa", "sg-0bbb")))
+
+    assert ids[1:] == ("sg-0aaa", "sg-0bbb")
+    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 AuthorizeSecurityGroupIngress"]
+
+
+def test_where_people_name_all_groups_none_is_made(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+
+    assert scene.groups.front(ID, model(None, ("sg-0aaa",))) == ("sg-0aaa",)
+    assert calls.made == []
+
+
+def test_new_tags_reach_the_group(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+    scene.groups.front(ID, model())
+    calls.clear()
+
+    scene.groups.front(ID, model(more_tags={"team": "web"}))
+
+    assert calls.made == ["ec2 CreateTags"]
+    assert tags_of(groups_of(account)[ID])["team"] == "web"
+
+
+def test_a_group_that_an_earlier_process_made_is_taken_over(account: AwsAccount) -> None:
+    first = Scene(account).groups.front(ID, model())
+
+    assert Scene(account).groups.front(ID, model()) == first
+    assert len(groups_of(account)) == 1
+
+
+def test_a_group_that_no_list_showed_is_found_by_its_name(account: AwsAccount, calls: Calls) -> None:
+    late = Scene(account, calls)
+    first = Scene(account).groups.front(ID, model())
+
+    assert late.groups.front(ID, model()) == first
+    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 DescribeSecurityGroups"]
+
+
+def test_a_foreign_group_of_the_same_name_is_refused_and_left_alone(account: AwsAccount) -> None:
+    account.ec2.create_security_group(GroupName=ID, Description="somebody's", VpcId=account.vpc_id)
+
+    with pytest.raises(InvalidConfiguration, match=f"security group {ID}.*not this cluster's tags"):
+        Scene(account).groups.front(ID, model())
+
+    assert groups_of(account)[ID]["IpPermissions"] == []
+
+
+def test_rules_that_somebody_else_changed_meanwhile_come_out_right(account: AwsAccount) -> None:
+    scene = Scene(account)
+    (group,) = scene.groups.front(ID, model())
+    permission: Any = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+    account.ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[permission])
+
+    scene.groups.front(ID, model((*RULES, "tcp 443-443 0.0.0.0/0")))
+
+    assert {each["FromPort"] for each in groups_of(account)[ID]["IpPermissions"]} == {3, 80, 443}
+
+
+def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(account: AwsAccount) -> None:
+    scene = Scene(account)
+    (group,) = scene.groups.front(ID, model())
+    account.ec2.delete_security_group(GroupId=group)
+
+    with pytest.raises(Conflict, match="is gone"):
+        scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
+    scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
+
+    assert {each["FromPort"] for each in groups_of(account)[ID]["IpPermissions"]} == {443}
+
+
+# --------------------------------------------------------------------------------------------------- the shared group
+
+
+def test_joining_first_makes_the_shared_group_and_one_rule_on_the_nodes(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+
+    (shared,) = scene.groups.join(ID)
+
+    assert calls.made == ["ec2 CreateSecurityGroup", "ec2 AuthorizeSecurityGroupIngress"]
+    (rule,) = rules_of_nodes(account)
+    assert (rule["IpProtocol"], rule["UserIdGroupPairs"][0]["GroupId"]) == ("-1", shared)
+
+
+def test_joining_later_costs_no_call_however_many_services_there_are(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+    scene.groups.join(ID)
+    calls.clear()
+
+    for number in range(70):
+        scene.groups.join(f"k8s-default-web{number}-0123456789")
+
+    assert calls.made == []
+    assert len(rules_of_nodes(account)) == 1
+
+
+def test_many_threads_that_join_at_once_make_one_group(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls)
+    threads = [threading.Thread(target=scene.groups.join, args=(f"lb-{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert calls.writes == {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
+
+
+def test_without_a_tagged_group_of_nodes_the_error_says_what_to_do(account: AwsAccount) -> None:
+    account.ec2.delete_tags(Resources=[account.node_group_id], Tags=[{"Key": CLUSTER_TAG}])
+
+    with pytest.raises(InvalidConfiguration, match=f"security groups of the nodes: none carries the tag {CLUSTER_TAG}"):
+        Scene(account).groups.join(ID)
+
+    assert groups_of(account) == {}
+
+
+def test_where_others_open_the_nodes_there_is_no_shared_group(account: AwsAccount, calls: Calls) -> None:
+    scene = Scene(account, calls, disable_security_group_ingress=True)
+
+    assert scene.groups.join(ID) == ()
+    assert calls.made == []
+
+
+def test_the_last_load_balancer_takes_the_shared_group_and_the_rule_with_it(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.front(ID, model())
+    scene.groups.join(ID)
+
+    assert scene.groups.delete(ID)
+
+    assert groups_of(account) == {}
+    assert rules_of_nodes(account) == []
+
+
+def test_another_load_balancer_that_joined_keeps_the_shared_group(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.front(ID, model())
+    (shared,) = scene.groups.join(ID)
+    scene.groups.join("k8s-default-other-0123456789")
+
+    assert scene.groups.delete(ID)
+
+    assert [each["GroupId"] for each in groups_of(account).values()] == [shared]
+    assert len(rules_of_nodes(account)) == 1
+
+
+def test_after_a_restart_aws_is_asked_whether_another_load_balancer_needs_the_shared_group(
+    account: AwsAccount, calls: Calls
+) -> None:
+    (shared,) = Scene(account).groups.join(ID)
+    use(account, shared)
+    scene = Scene(account, calls)
+
+    assert scene.groups.delete("k8s-default-other-0123456789")
+
+    assert calls.counts == {"elbv2 DescribeLoadBalancers": 1, "elb DescribeLoadBalancers": 1}
+    assert len(rules_of_nodes(account)) == 1
+
+
+def test_what_is_still_in_use_is_told_and_deleted_at_a_later_call(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.front(ID, model())
+    scene.groups.join(ID)
+    scene.api.holds = True
+
+    assert not scene.groups.delete(ID)
+    assert ID in groups_of(account)
+
+    scene.api.holds = False
+    assert scene.groups.delete(ID)
+    assert groups_of(account) == {}
+
+
+def test_who_joins_while_the_shared_group_could_not_go_yet_is_let_in_again(account: AwsAccount) -> None:
+    scene = Scene(account)
+    (shared,) = scene.groups.join(ID)
+    scene.api.holds = True
+    assert not scene.groups.delete(ID)
+    assert rules_of_nodes(account) == []
+
+    assert scene.groups.join("k8s-default-other-0123456789") == (shared,)
+
+    assert scene.groups.delete(ID)
+    assert len(rules_of_nodes(account)) == 1
+
+
+# ------------------------------------------------------------------------------------------------- what a model is told
+
+
+def test_a_load_balancer_that_is_as_it_should_be_reads_as_its_model(account: AwsAccount) -> None:
+    scene = Scene(account)
+    attached = (*scene.groups.front(ID, model(named=("sg-0aaa",))), *scene.groups.join(ID))
+
+    assert scene.groups.attributes(ID, attached) == model(named=("sg-0aaa",)).attributes
+
+
+def test_rules_are_read_from_all_its_groups(account: AwsAccount) -> None:
+    scene = Scene(account)
+    attached = (*scene.groups.front(ID, model(many_rules(70))), *scene.groups.join(ID))
+
+    assert scene.groups.attributes(ID, attached)["ingress_rules"] == tuple(sorted(many_rules(70)))
+
+
+def test_groups_of_people_alone_read_as_such(account: AwsAccount) -> None:
+    scene = Scene(account)
+    attached = ("sg-0aaa", *scene.groups.join(ID))
+
+    assert scene.groups.attributes(ID, attached) == {"ingress_rules": None, "security_groups": ("sg-0aaa",)}
+
+
+def test_a_load_balancer_that_is_not_in_the_shared_group_differs_from_any_model(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.join(ID)
+
+    assert scene.groups.attributes(ID, scene.groups.front(ID, model()))["security_groups"] is None
+
+
+def test_a_rule_that_was_taken_from_the_nodes_shows(account: AwsAccount) -> None:
+    scene = Scene(account)
+    attached = (*scene.groups.front(ID, model()), *scene.groups.join(ID))
+    account.ec2.revoke_security_group_ingress(
+        GroupId=account.node_group_id,
+        IpPermissions=[{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": attached[-1]}]}],
+    )
+    later = Scene(account)
+
+    assert later.groups.attributes(ID, attached)["security_groups"] is None
+    later.groups.join(ID)
+    assert later.groups.attributes(ID, attached)["security_groups"] == ()
+
+
+def test_a_new_group_of_nodes_shows_and_is_let_in(account: AwsAccount) -> None:
+    attached = (lambda scene: (*scene.groups.front(ID, model()), *scene.groups.join(ID)))(Scene(account))
+    account.ec2.create_security_group(
+        GroupName="other-nodes",
+        Description="of another pool",
+        VpcId=account.vpc_id,
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list({CLUSTER_TAG: "owned"})}],
+    )
+    scene = Scene(account)
+
+    assert scene.groups.attributes(ID, attached)["security_groups"] is None
+    scene.groups.join(ID)
+
+    assert len(groups_of(account)["other-nodes"]["IpPermissions"]) == 1
+
+
+def test_groups_whose_load_balancer_is_gone_are_named_with_their_owner(account: AwsAccount) -> None:
+    Scene(account).groups.front(ID, model())
+    scene = Scene(account)
+
+    assert scene.groups.left_behind([ID]) == {}
+    (tags,) = scene.groups.left_behind([]).values()
+    assert Owner.of_tags(tags) == OWNER
+
+
+def test_groups_of_another_cluster_are_nobodys_here(account: AwsAccount) -> None:
+    foreign = {CLUSTER_TAG: "shared", **Owner("other", OWNER.uid, "default", "web").tags}
+    account.ec2.create_security_group(
+        GroupName=ID,
+        Description="of a cluster in the same VPC",
+        VpcId=account.vpc_id,
+        TagSpecifications=[
+            {"ResourceType": "security-group", "Tags": tag_list({**foreign, "cloud-controller/load-balancer": ID})}
+        ],
+    )
+    scene = Scene(account)
+
+    assert scene.groups.left_behind([]) == {}
+    assert scene.groups.delete(ID)
+    assert ID in groups_of(account)
