@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.api_site import SiteError
+from local.api_site import ApiSite, SiteError
+from local.aws.folder import site_root
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine import termination
@@ -29,23 +30,21 @@ from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
-from local.stack_copy import StackFileError, check_stack_file, write_stack_copy
+from local.stack_copy import StackFileError, check_stack_file, simulated_region, write_stack_copy
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
-from local.status_text import addresses, render
 
 OK, FAILED, USAGE = 0, 1, 2
 
 PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
 SETTLE_SECONDS = 120.0
-ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One call of the command line."""
 
-    site: Site
+    site: ApiSite
     stack: str
     json: bool
     stack_file: Path
@@ -69,7 +68,8 @@ def main(argv: list[str] | None = None) -> int:
     engine_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     with_cli = options.engine == "pulumi"
-    run = Run(Site(state), options.stack, options.json, stack_file, tuple(engine_options), with_cli)
+    site = _site(state, options.stack, stack_file)
+    run = Run(site, options.stack, options.json, stack_file, tuple(engine_options), with_cli)
     os.umask(0o077)  # whatever the user's is: keys and state are nobody else's to read, still less to change
     try:
         code = _COMMANDS[options.command](run)
@@ -90,6 +90,20 @@ def main(argv: list[str] | None = None) -> int:
         return FAILED
 
 
+def _site(state: Path, stack: str, stack_file: Path) -> ApiSite:
+    """The checkout's site, of mycloud; a stack on a simulated AWS has a site of its own."""
+    try:
+        region = simulated_region(stack_file)
+    except StackFileError:
+        region = None  # whichever command needs the file says so
+    if region is None and not site_root(state, stack).exists():
+        return Site(state)
+    # Imported on use: whoever has no stack on AWS does not wait for its SDK.
+    from local.aws.site import AwsSite
+
+    return AwsSite(state, stack, region)
+
+
 def _up(run: Run) -> int:
     check_stack_file(run.stack_file, PROJECT)  # before minutes of building: a mistyped name builds nothing
     _require_engine(run)
@@ -98,14 +112,8 @@ def _up(run: Run) -> int:
     code = _engine(run, "up", *_policies(run.stack))
     if code != OK:
         return code
-    answering = run.site.wait_answering(ANSWER_SECONDS)
-    proxied = any(os.environ.get(name) for name in ("http_proxy", "all_proxy", "ALL_PROXY"))
-    if not run.json and (commands := addresses(run.site.status()["load_balancers"], proxied=proxied)):
-        print("\nTry it:")
-        for name, shown in commands.items():
-            print("\n".join([f"  {name}", *(f"    {command}" for command in shown)]))
-    if not answering:
-        _tell("not every load balancer has a healthy backend yet; `status` shows which")
+    for line in run.site.after_up():
+        print(line, file=sys.stderr if run.json else sys.stdout)
     return OK
 
 
@@ -143,24 +151,16 @@ def _down(run: Run) -> int:
     if others := _others(run):
         _tell(f"the site goes on running: it holds stack {', '.join(others)} too")
         return OK
-    status = run.site.status()
-    left = [
-        f"{kind} {each['id']} ({each['name']})"
-        for kind, collection in _OUTLIVING.items()
-        for each in status.get(collection, [])
-    ]
-    if status["up"] and left:
+    if left := run.site.left():
         # Somebody wanted them to outlive the stack. Who says so of a site that is stopped has been told.
         run.site.down(keep_data=True)
         _tell(f"the site is stopped; it keeps its data, for there is left: {', '.join(left)}; `down` again deletes it")
         return OK
+    if (nothing := run.site.nothing_left()) is not None:
+        _tell(nothing)
     run.site.down()
     _tell("the site is stopped and its data are deleted")
     return OK
-
-
-_OUTLIVING = {"cluster": "clusters", "load balancer": "load_balancers", "volume": "volumes"}
-"""What a destroy leaves only if it is told to, by kind: where the site's status has it."""
 
 
 def _others(run: Run) -> list[str]:
@@ -171,7 +171,7 @@ def _others(run: Run) -> list[str]:
 def _status(run: Run) -> int:
     status = run.site.status()
     outputs = masked_outputs(run.stack_dir)
-    print(json.dumps({**status, "outputs": outputs}, indent=2) if run.json else render(status, outputs))
+    print(json.dumps({**status, "outputs": outputs}, indent=2) if run.json else run.site.render(status, outputs))
     return OK
 
 
@@ -206,11 +206,11 @@ def _engine_ready(run: Run) -> None:
     check_stack_file(run.stack_file, PROJECT)  # before anything is started: a mistyped name starts nothing
     _require_engine(run)
     run.site.up()
-    _tell(f"mycloud answers at {run.site.endpoint}")
+    _tell(f"{run.site.CLOUD} answers at {run.site.endpoint}")
     run.site.wait_settled(SETTLE_SECONDS)
     for machine in run.site.crashed_machines():
         _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; `stop`, then `up`, boots it again")
-    write_stack_copy(run.stack_file, run.stack_dir, run.site.endpoint, run.site.token)
+    write_stack_copy(run.stack_file, run.stack_dir, run.site.stack_config())
 
 
 def _require_engine(run: Run) -> None:
@@ -228,6 +228,17 @@ def _require_engine(run: Run) -> None:
 
 
 def _engine(run: Run, command: str, *more: str) -> int:
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(run.site.environment(before))
+    try:
+        return _run_engine(run, command, *more)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _run_engine(run: Run, command: str, *more: str) -> int:
     if run.with_cli:
         return OK if run.cli.run(command, [*run.engine_options, *more]) else FAILED
     # Imported on use: status and stop need none of it. In process, so that the stack's key is derived once.

@@ -31,6 +31,7 @@ from local.mycloud.machine.processes import kill_leftovers
 from local.mycloud.state_folder import StateFolder, endpoint
 from local.ports import PortBusyError, require_free
 from local.processes import Process, ProcessError
+from local.stack_copy import SiteConfig
 
 API = "api"
 
@@ -54,6 +55,9 @@ class SiteError(Exception):
 class ApiSite(ABC):
     """The site of one state folder. Objects hold no state: any number may speak of one site."""
 
+    CLOUD: ClassVar[str]
+    """What people call the cloud."""
+
     API_TITLE: ClassVar[str]
     """What people call the API."""
 
@@ -71,6 +75,50 @@ class ApiSite(ABC):
     @abstractmethod
     def suspend(self) -> None:
         """Note that the next `up` shall start what ran: called when all has ended and the data are kept."""
+
+    @abstractmethod
+    def stack_config(self) -> SiteConfig:
+        """What the site adds to the config of its stacks. Raises SiteError while there is no site."""
+
+    @abstractmethod
+    def wait_settled(self, seconds: float) -> None:
+        """Wait until nothing that a stack waits for is on its way, at most `seconds`; raises SiteError."""
+
+    @abstractmethod
+    def crashed_machines(self) -> list[str]:
+        """The names of the machines that are stopped though nobody stopped them."""
+
+    @abstractmethod
+    def boot_crashed_machines(self) -> None:
+        """Start the machines that `crashed_machines` names; raises SiteError if the API refuses."""
+
+    @abstractmethod
+    def end_simulated_machines(self) -> None:
+        """Terminate what tests and benchmarks made beside the real machines; raises SiteError."""
+
+    @abstractmethod
+    def after_up(self) -> list[str]:
+        """What people should know, or can try, now that the stack is up, a line each."""
+
+    @abstractmethod
+    def left(self) -> list[str]:
+        """What of a stack's is still there, by kind and name; empty of a site that does not run."""
+
+    @abstractmethod
+    def status(self) -> dict[str, Any]:
+        """What runs where, as JSON has it."""
+
+    @abstractmethod
+    def render(self, status: Mapping[str, Any], outputs: Mapping[str, Any]) -> str:
+        """That status, and a stack's outputs, for a person to read."""
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """What the engine of a stack gets of an environment."""
+        return dict(inherited)
+
+    def nothing_left(self) -> str | None:
+        """What to say when `left` found nothing."""
+        return None
 
     @property
     def block(self) -> AddressBlock:

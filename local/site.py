@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,13 +17,21 @@ from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
+from local.stack_copy import NAMESPACE, SiteConfig
+from local.status_text import addresses, render
 
+ANSWER_SECONDS = 60.0
 CHANGE_SECONDS = 30.0
+UNHEALTHY = "not every load balancer has a healthy backend yet; `status` shows which"
+
+_OUTLIVING = {"cluster": "clusters", "load balancer": "load_balancers", "volume": "volumes"}
+"""By kind: where the site's status has it."""
 
 
 class Site(ApiSite):
     """The site of one state folder, with mycloud's API."""
 
+    CLOUD = "mycloud"
     API_TITLE = "mycloud's API"
     API_MODULE = "local.mycloud"
 
@@ -38,6 +47,11 @@ class Site(ApiSite):
         if self.folder.database.exists():
             with closing(Store(self.folder.database)) as store:
                 suspend(store, "the site was stopped")
+
+    def stack_config(self) -> SiteConfig:
+        """Where the API is, and the token for it."""
+        where = {f"{NAMESPACE}:mycloud": {"endpoint": self.endpoint}}
+        return SiteConfig(where, {f"{NAMESPACE}:mycloudToken": self.token})
 
     def wait_settled(self, seconds: float) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
@@ -77,6 +91,27 @@ class Site(ApiSite):
         """Wait until every load balancer that has backends has a healthy one; whether that came about."""
         return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
 
+    def after_up(self) -> list[str]:
+        """How to see its load balancers at work."""
+        answering = self.wait_answering(ANSWER_SECONDS)
+        proxied = any(os.environ.get(name) for name in ("http_proxy", "all_proxy", "ALL_PROXY"))
+        lines = []
+        if commands := addresses(self.status()["load_balancers"], proxied=proxied):
+            lines = ["", "Try it:"]
+            for name, shown in commands.items():
+                lines += [f"  {name}", *(f"    {command}" for command in shown)]
+        return lines if answering else [*lines, UNHEALTHY]
+
+    def left(self) -> list[str]:
+        """What a destroy leaves only if it is told to."""
+        status = self.status()
+        return [
+            f"{kind} {each['id']} ({each['name']})"
+            for kind, collection in _OUTLIVING.items()
+            for each in status.get(collection, [])
+            if status["up"]
+        ]
+
     def status(self) -> dict[str, Any]:
         """What runs where, as JSON has it."""
         if not self.folder.site_file.exists():
@@ -93,6 +128,10 @@ class Site(ApiSite):
             "processes": self.processes(),
             **objects,
         }
+
+    def render(self, status: Mapping[str, Any], outputs: Mapping[str, Any]) -> str:
+        """The status as text."""
+        return render(status, outputs)
 
     # -- helpers
 

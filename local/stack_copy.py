@@ -1,4 +1,4 @@
-"""The copy of a stack file that tells the program where the site is: endpoint in plain, token encrypted.
+"""The copy of a stack file that tells the program where the site is: endpoint in plain, secrets encrypted.
 
 The copy lies in the state folder, readable by its user alone, and is written anew before each run. Its salt stays, so
 that the stack's state can be read with the same key. Any engine can use it (`--config-file`). One run at a time writes:
@@ -8,8 +8,9 @@ two first ones would each make a passphrase, and the salt of one with the passph
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,19 @@ from local.mycloud.state_folder import write_private
 NAMESPACE = "cloud-controller"
 
 
+@dataclass(frozen=True, slots=True)
+class SiteConfig:
+    """What a site adds to the config of a stack that runs on it: keys with values, and keys with secrets."""
+
+    values: Mapping[str, Mapping[str, str]]
+    secrets: Mapping[str, str] = field(repr=False)
+
+
 class StackFileError(Exception):
     """The stack's file is missing or not for a local site; the message says what is wrong and what there is."""
 
 
-def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -> Path:
+def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     """Write the copy of `source` for a site into `stack_dir` and return its path.
 
     It has the stack's name, whatever file it was made from: that is the one that the engine is given.
@@ -39,7 +48,8 @@ def write_stack_copy(source: Path, stack_dir: Path, endpoint: str, token: str) -
     with _lock(stack_dir):
         crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
         stack["encryptionsalt"] = crypter.salt
-        stack["config"] = _completed(stack["config"], endpoint, crypter.encrypt(token))
+        secrets = {key: {"secure": crypter.encrypt(secret)} for key, secret in site.secrets.items()}
+        stack["config"] = {**_completed(stack["config"], site.values), **secrets}
         write_private(
             copy, f"# Made from {source.name} for the site of this folder, before every run.\n" + yaml.dump(stack)
         )
@@ -51,7 +61,10 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
 
     Raises StackFileError.
     """
-    config = _completed(read_stack_file(source)["config"], endpoint="", token="")
+    config = read_stack_file(source)["config"]
+    if config[f"{NAMESPACE}:cloud"] == "mycloud":
+        config = _completed(config, {f"{NAMESPACE}:mycloud": {"endpoint": ""}})
+        config[f"{NAMESPACE}:mycloudToken"] = {"secure": ""}
     try:
         resolve(load_project(project_dir), StackFile(source, config), crypter=None)
     except ProjectError as error:
@@ -71,19 +84,25 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
-    cloud = config.get(f"{NAMESPACE}:cloud")
-    if cloud != "mycloud":
+    cloud, aws = config.get(f"{NAMESPACE}:cloud"), config.get(f"{NAMESPACE}:aws")
+    if cloud != "mycloud" and not (cloud == "aws" and isinstance(aws, dict) and aws.get("simulated") is True):
         raise StackFileError(
-            f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud'; "
-            f"run the stack with `python -m local.engine` or `pulumi`"
+            f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud', and 'aws' where "
+            f"{NAMESPACE}:aws says `simulated: true`; run the stack with `python -m local.engine` or `pulumi`"
         )
     return dict(stack)
 
 
-def _completed(config: dict[str, Any], endpoint: str, token: str) -> dict[str, Any]:
-    """The config with what only the site knows; the token is encrypted."""
-    site = {f"{NAMESPACE}:mycloud": {"endpoint": endpoint}, f"{NAMESPACE}:mycloudToken": {"secure": token}}
-    return {**config, **site}
+def simulated_region(source: Path) -> str | None:
+    """The region of a stack for a simulated AWS; None of a stack for mycloud. Raises StackFileError."""
+    config = read_stack_file(source)["config"]
+    return str(config[f"{NAMESPACE}:aws"].get("region")) if config[f"{NAMESPACE}:cloud"] == "aws" else None
+
+
+def _completed(config: Mapping[str, Any], values: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """The config with what only the site knows."""
+    given = {key: config[key] if isinstance(config.get(key), dict) else {} for key in values}
+    return {**config, **{key: {**given[key], **added} for key, added in values.items()}}
 
 
 @contextmanager

@@ -19,13 +19,13 @@ def render(status: Json, outputs: Json) -> str:
     if not status["up"] and "endpoint" not in status:
         return f"There is no site in {status['state_folder']}."
     lines = [f"mycloud   {status['endpoint']}  {'answers' if status['up'] else 'does not answer'}"]
-    lines += _section("clusters", [_cluster(each) for each in status.get("clusters", [])])
+    lines += section("clusters", [_cluster(each) for each in status.get("clusters", [])])
     lines += _machines(status.get("machines", []))
-    lines += _section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
+    lines += section("load balancers", [_balancer(each) for each in status.get("load_balancers", [])])
     names = {each["id"]: each["name"] for each in status.get("machines", [])}
-    lines += _section("volumes", [_volume(each, names) for each in status.get("volumes", [])])
-    lines += _section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
-    lines += _section("stack outputs", [[name, str(value)] for name, value in outputs.items()])
+    lines += section("volumes", [_volume(each, names) for each in status.get("volumes", [])])
+    lines += section("processes", [[each["name"], f"pid {each['pid']}", each["log"]] for each in status["processes"]])
+    lines += section("stack outputs", [[name, str(value)] for name, value in outputs.items()])
     return "\n".join(lines)
 
 
@@ -56,7 +56,7 @@ def _machines(machines: Sequence[Json]) -> list[str]:
     simulated = sum(each["simulated"] and each["state"] != "terminated" for each in machines)
     title = f"machines, beside {simulated} simulated" if simulated else "machines"
     real = sorted((each for each in machines if not each["simulated"]), key=lambda each: str(each["name"]))
-    return _section(title, [_machine(each) for each in real])
+    return section(title, [_machine(each) for each in real])
 
 
 def _machine(machine: Json) -> list[str]:
@@ -90,7 +90,7 @@ def _state(thing: Json) -> str:
     return f"{thing['state']}: {thing['state_reason']}" if thing["state_reason"] else str(thing["state"])
 
 
-def _section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+def section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """A title and its rows, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -173,12 +173,13 @@ class Lifecycle:
             if not free:
                 raise MachineryError(f"a site has addresses for {NETWORKS_PER_SITE} clusters")
             cluster.index = free[0]
-        services = self._block.network(cluster.index).services
+        ranges = self._block.network(cluster.index)
         asked = dict(cluster.kubernetes_network_config or {})
-        if cluster.service_range_asked and not IPv4Network(asked["serviceIpv4Cidr"]).subnet_of(services):
-            raise MachineryError(f"cluster IPs of {asked['serviceIpv4Cidr']} can't be had here, but of {services}")
         if not cluster.service_range_asked:
-            cluster.kubernetes_network_config = {**asked, "serviceIpv4Cidr": str(services)}
+            asked["serviceIpv4Cidr"] = str(ranges.services)
+            cluster.kubernetes_network_config = asked
+        _require_inside(asked["serviceIpv4Cidr"], ranges.services, "cluster IPs")
+        _require_inside(cluster.pod_range or str(ranges.pods), ranges.pods, "pods")
 
     def _heal(self, cluster: SiteCluster) -> None:
         """A managed control plane heals: its processes were killed, or the site was stopped."""
@@ -206,3 +207,9 @@ class Lifecycle:
             case Work.REMOVE if machine is None:
                 self._machinery.halt(machine_id, TERMINATE_GRACE_SECONDS)
                 self._machinery.remove_machine(machine_id)
+
+
+def _require_inside(asked: str, there_is: IPv4Network, what: str) -> None:
+    """Raise MachineryError unless the range is one that this machine can bind and no other site has."""
+    if not IPv4Network(asked).subnet_of(there_is):
+        raise MachineryError(f"{what} can't have addresses of {asked} here, but of {there_is}")

@@ -125,7 +125,7 @@ class Machinery:
             self._folder.cluster(cluster.uid),
             binaries,
             self._block.control_plane_address(cluster.index),
-            self._block.network(cluster.index).pods,
+            cluster.pod_range or self._block.network(cluster.index).pods,
             cluster.kubernetes_network_config["serviceIpv4Cidr"],
             cluster.name,
             issuer=cluster.identity["oidc"]["issuer"],

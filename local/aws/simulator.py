@@ -8,6 +8,7 @@ milliseconds, a few megabytes).
 from __future__ import annotations
 
 import base64
+import os
 import pickle
 import threading
 from collections import Counter
@@ -29,6 +30,7 @@ from moto.ec2.models.instances import Instance, StateReason
 from moto.eks import models as eks
 from moto.iam.models import iam_backends
 
+from local.aws.account import PROCESS_ENDED
 from local.aws.user_data import KubeletFlags, kubelet_flags
 from local.mycloud.state_folder import write_private
 
@@ -36,8 +38,8 @@ SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupst
 """What of moto is kept."""
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
-PROCESS_ENDED = "Server.InternalError"
-"""Why an instance is stopped whose process ended by itself: what AWS says of an instance that its host lost."""
+POD_RANGE_TAG = "cloud-controller/pod-cidr"
+"""EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
 
 OWNER = "site"
 """The IAM user in whose name the stack is made."""
@@ -77,6 +79,11 @@ class SiteCluster(eks.Cluster):
         self.endpoint = ""
         self.certificate_authority = {}
         self.health: dict[str, list[dict[str, str]]] = {"issues": []}
+
+    @property
+    def pod_range(self) -> str | None:
+        """The range that its maker wants pods to have, where they have none of the VPC's."""
+        return self.tags.get(POD_RANGE_TAG) if self.tags else None
 
     def become_active(self, facts: ClusterFacts) -> None:
         """Its control plane can be used."""
@@ -119,6 +126,7 @@ class Simulator:
     def load(self) -> None:
         """Go on from what was saved, if anything was. Raises UnreadableStateError."""
         if not self._file.exists():
+            _load_managed_policies()
             return
         try:
             saved: dict[str, dict[str, dict[str, Any]]] = pickle.loads(self._file.read_bytes())
@@ -243,6 +251,14 @@ def _text(user_data: Any) -> str:
 def _backends(service: str) -> BackendDict[Any]:
     backends: BackendDict[Any] = moto.backends.get_backend(service)  # type: ignore[call-overload]
     return backends
+
+
+def _load_managed_policies() -> None:
+    """AWS's own policies, which roles attach by name; for the one partition that is used, for they are many."""
+    switch = "MOTO_IAM_LOAD_MANAGED_POLICIES"
+    os.environ[switch] = "true"
+    assert iam_backends[DEFAULT_ACCOUNT_ID]["aws"].aws_managed_policies
+    del os.environ[switch]
 
 
 def _differ_from_moto() -> None:

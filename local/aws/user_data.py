@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _FLAG = re.compile(r"--(node-labels|register-with-taints|provider-id)(?:=|\s+)([^\s\"'\\]+)")
+_NODEADM = "node.eks.aws/"
+"""The API of the settings that EKS's own image takes; it sets the provider ID itself."""
+
 _TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)")
 
 
@@ -28,7 +31,7 @@ def kubelet_flags(user_data: str) -> KubeletFlags:
     """The flags that the text gives its kubelet; of a label given twice the last one holds."""
     labels: dict[str, str] = {}
     taints: dict[tuple[str, str], dict[str, Any]] = {}
-    names_provider_id = False
+    names_provider_id = _NODEADM in user_data
     for flag, value in _FLAG.findall(user_data):
         if flag == "node-labels":
             labels |= {key: word for key, _, word in (each.partition("=") for each in value.split(",") if each)}

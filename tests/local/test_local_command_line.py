@@ -22,7 +22,7 @@ from local import stack_copy
 from local.engine import cli
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
-from local.stack_copy import StackFileError, write_stack_copy
+from local.stack_copy import SiteConfig, StackFileError, write_stack_copy
 from local.status_text import addresses, render
 
 ENDPOINT = "http://127.32.0.1:7070"
@@ -170,7 +170,7 @@ def test_a_machine_that_died_is_named_with_what_boots_it(fakes: Fakes, capsys: p
 
 def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fakes) -> None:
     code = (
-        "import sys; import local.__main__ as m; m.render = lambda *_: 'line\\n' * 100_000;"
+        "import sys; import local.__main__ as m; import local.site as s; s.render = lambda *_: 'line\\n' * 100_000;"
         f"sys.exit(m.main(['status', '--state', {str(fakes.state)!r}]))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -416,8 +416,12 @@ def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
 # ---------------------------------------------------------------------------------------------------- the stack's copy
 
 
+def site_of(token: str) -> SiteConfig:
+    return SiteConfig({"cloud-controller:mycloud": {"endpoint": ENDPOINT}}, {"cloud-controller:mycloudToken": token})
+
+
 def test_the_copy_adds_endpoint_and_encrypted_token_and_keeps_the_rest(fakes: Fakes, tmp_path: Path) -> None:
-    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "the-token")
+    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("the-token"))
 
     text = copy.read_text()
     stack = yaml.safe_load(text)
@@ -432,8 +436,8 @@ def test_the_copy_adds_endpoint_and_encrypted_token_and_keeps_the_rest(fakes: Fa
 
 
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:
-    first = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a").read_text())
-    second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "b").read_text())
+    first = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
+    second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("b")).read_text())
 
     assert first["encryptionsalt"] == second["encryptionsalt"]
 
@@ -450,7 +454,7 @@ def test_two_first_runs_at_once_agree_on_one_passphrase(
 
     monkeypatch.setattr(stack_copy, "new_crypter", slowly)
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(write_stack_copy, fakes.stack_file, tmp_path / "dir", ENDPOINT, "a") for _ in range(2)]
+        runs = [pool.submit(write_stack_copy, fakes.stack_file, tmp_path / "dir", site_of("a")) for _ in range(2)]
         stacks = [yaml.safe_load(run.result().read_text()) for run in runs]
 
     passphrase = (tmp_path / "dir" / "passphrase").read_text().strip()
@@ -461,29 +465,29 @@ def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "right")
-    write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
     assert not (tmp_path / "dir" / "passphrase").exists()
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
     with pytest.raises(SecretsError, match="does not fit"):
-        write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+        write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
 
 
 def test_a_lost_passphrase_is_an_error_that_says_where_it_belongs(fakes: Fakes, tmp_path: Path) -> None:
-    write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
     (tmp_path / "dir" / "passphrase").unlink()
 
     with pytest.raises(SecretsError, match="PULUMI_CONFIG_PASSPHRASE"):
-        write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+        write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
 
 
 @pytest.mark.parametrize("text", ["config: [", "config: {}", ""])
 def test_a_copy_that_somebody_spoilt_is_written_anew(fakes: Fakes, tmp_path: Path, text: str) -> None:
-    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a")
+    copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
     copy.write_text(text)
 
-    stack = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", ENDPOINT, "a").read_text())
+    stack = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
 
     passphrase = (tmp_path / "dir" / "passphrase").read_text().strip()
     secure = stack["config"]["cloud-controller:mycloudToken"]["secure"]

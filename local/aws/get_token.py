@@ -1,0 +1,75 @@
+"""`aws eks get-token`, for machines without AWS's command line: what kubeconfigs of EKS run for a token.
+
+A site puts it, as `aws`, on the PATH of its stack's engine. Credentials, region and endpoint come from the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlencode
+
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from local.aws.tokens import CLUSTER_HEADER, PREFIX
+from local.mycloud.state_folder import write_private
+
+PRESIGNED_SECONDS = 60
+LIFETIME = timedelta(minutes=14)
+"""Of a token: EKS takes them for 15 minutes."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print an ExecCredential."""
+    parser = argparse.ArgumentParser(prog="aws", description="This stand-in for AWS's command line knows one command.")
+    parser.add_argument("service", choices=["eks"])
+    parser.add_argument("command", choices=["get-token"])
+    parser.add_argument("--cluster-name", required=True)
+    parser.add_argument("--region", default=os.environ.get("AWS_REGION"))
+    parser.add_argument("--output", choices=["json"], default="json")
+    options = parser.parse_args(argv)
+    try:
+        key, secret = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+        endpoint = os.environ["AWS_ENDPOINT_URL"]
+    except KeyError as missing:
+        parser.exit(255, f"the environment has no {missing.args[0]}\n")
+    print(json.dumps(exec_credential(token(options.cluster_name, endpoint, options.region, key, secret))))
+
+
+def token(cluster: str, endpoint: str, region: str, access_key: str, secret_key: str) -> str:
+    """A presigned request to STS that tells the cluster who signed it."""
+    query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
+    request = AWSRequest("GET", f"{endpoint}/?{query}", headers={CLUSTER_HEADER: cluster})
+    SigV4QueryAuth(Credentials(access_key, secret_key), "sts", region, expires=PRESIGNED_SECONDS).add_auth(request)
+    return PREFIX + base64.urlsafe_b64encode(str(request.url).encode()).decode().rstrip("=")
+
+
+def exec_credential(token: str) -> dict[str, object]:
+    """As Kubernetes' clients take it from a credential plugin."""
+    ends = (datetime.now(UTC) + LIFETIME).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "kind": "ExecCredential",
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "spec": {},
+        "status": {"expirationTimestamp": ends, "token": token},
+    }
+
+
+def write_command(folder: Path) -> None:
+    """Put the command `aws` into a folder, to be named in a PATH."""
+    command = folder / "aws"
+    project = Path(__file__).resolve().parents[2]
+    call = f'PYTHONPATH="{project}" exec "{sys.executable}" -P -m local.aws.get_token "$@"'
+    write_private(command, f"#!/bin/sh\n{call}\n")
+    command.chmod(0o700)
+
+
+if __name__ == "__main__":
+    main()
