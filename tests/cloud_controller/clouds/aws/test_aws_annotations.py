@@ -1,0 +1,146 @@
+"""AWS's catalogue: every annotation of upstream and of the requirements is in it, and users' values are taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.catalogue import Mutability
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, said
+
+OF_UPSTREAM = [
+    "access-log-emit-interval",
+    "access-log-enabled",
+    "access-log-s3-bucket-name",
+    "access-log-s3-bucket-prefix",
+    "additional-resource-tags",
+    "backend-protocol",
+    "connection-draining-enabled",
+    "connection-draining-timeout",
+    "connection-idle-timeout",
+    "cross-zone-load-balancing-enabled",
+    "eip-allocations",
+    "extra-security-groups",
+    "healthcheck-healthy-threshold",
+    "healthcheck-interval",
+    "healthcheck-path",
+    "healthcheck-port",
+    "healthcheck-protocol",
+    "healthcheck-timeout",
+    "healthcheck-unhealthy-threshold",
+    "internal",
+    "private-ipv4-addresses",
+    "proxy-protocol",
+    "security-groups",
+    "ssl-cert",
+    "ssl-negotiation-policy",
+    "ssl-ports",
+    "subnets",
+    "target-group-attributes",
+    "target-node-labels",
+    "type",
+]
+
+OF_THE_REQUIREMENTS = [
+    "type",
+    "nlb-target-type",
+    "internal",
+    "subnets",
+    "eip-allocations",
+    "private-ipv4-addresses",
+    "scheme",
+    "ssl-cert",
+    "ssl-ports",
+    "ssl-negotiation-policy",
+    "healthcheck-protocol",
+    "healthcheck-path",
+    "healthcheck-port",
+    "healthcheck-interval",
+    "healthcheck-timeout",
+    "healthcheck-healthy-threshold",
+    "healthcheck-unhealthy-threshold",
+    "cross-zone-load-balancing-enabled",
+    "proxy-protocol",
+    "access-log-enabled",
+    "access-log-s3-bucket-name",
+    "access-log-s3-bucket-prefix",
+    "additional-resource-tags",
+    "backend-protocol",
+    "connection-idle-timeout",
+]
+
+
+def test_upstream_has_thirty_annotations_and_each_is_offered_and_says_who_else_honours_it() -> None:
+    assert len(OF_UPSTREAM) == 30
+    for name in OF_UPSTREAM:
+        entry = CATALOGUE.by_name[f"{PREFIX}{name}"]
+        assert not entry.ignored, name
+        assert "cloud-provider-aws" in (entry.honoured_by or ""), name
+
+
+@pytest.mark.parametrize("name", OF_THE_REQUIREMENTS)
+def test_every_annotation_of_the_requirements_is_offered(name: str) -> None:
+    assert not CATALOGUE.by_name[f"{PREFIX}{name}"].ignored
+
+
+def test_every_entry_says_who_else_honours_it_and_those_that_do_nothing_why() -> None:
+    assert [entry.name for entry in CATALOGUE if not entry.honoured_by] == []
+    controllers = [entry for entry in CATALOGUE if entry.ignored]
+    assert controllers
+    assert all("AWS Load Balancer Controller" in (entry.honoured_by or "") for entry in controllers)
+
+
+@pytest.mark.parametrize("argument", ["type", "internal", "scheme", "eip_allocations", "private_ipv4_addresses"])
+def test_what_aws_cannot_change_replaces_the_load_balancer(argument: str) -> None:
+    entry = CATALOGUE.by_argument[argument]
+
+    assert CATALOGUE.mutability(entry.sets) is Mutability.REPLACE
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("internal", "true", True),
+        ("internal", "false", False),
+        ("internal", "0.0.0.0/0", True),
+        ("internal", "True", True),
+        ("internal", "yes", True),
+        ("access-log-enabled", "True", True),
+        ("access-log-enabled", "0", False),
+        ("healthcheck-protocol", "http", "HTTP"),
+        ("backend-protocol", "HTTPS", "https"),
+        ("healthcheck-port", "traffic-port", "traffic-port"),
+        ("type", "clb", "clb"),
+        ("ssl-ports", "443, https", ("443", "https")),
+    ],
+)
+def test_the_values_that_users_have_are_taken(name: str, text: str, value: object) -> None:
+    (found,) = CATALOGUE.parse({f"{PREFIX}{name}": text}).given.values()
+
+    assert found == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("internal", "False", "true, false"),
+        ("internal", "no", "true, false"),
+        ("type", "alb", "comes from an Ingress"),
+        ("type", "network", "nlb, classic"),
+        ("proxy-protocol", "true", r"\*"),
+        ("access-log-emit-interval", "10", "5, 60"),
+        ("healthcheck-interval", "4", "from 5 to 300"),
+        ("healthcheck-path", "ready", "begins with /"),
+        ("healthcheck-port", "http", "traffic-port"),
+        ("ssl-negotiation-policy", "a policy", "security policy"),
+        ("conection-idle-timeout", "60", "did you mean .*connection-idle-timeout"),
+    ],
+)
+def test_what_could_be_meant_otherwise_is_refused_and_says_what_is_allowed(name: str, text: str, hint: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=hint):
+        CATALOGUE.parse({f"{PREFIX}{name}": text})
+
+
+def test_an_empty_annotation_says_nothing() -> None:
+    assert said({f"{PREFIX}ssl-cert": "", f"{PREFIX}type": " ", "a": "b"}) == {"a": "b"}
+    assert said(None) == {}

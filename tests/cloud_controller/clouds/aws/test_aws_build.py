@@ -1,0 +1,139 @@
+"""Which kind of load balancer a Service gets on AWS, and which Services and nodes are none of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloud_controller.catalogue import Mutability
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
+from cloud_controller.clouds.aws.build import backend, claims, follows_endpoints
+from cloud_controller.kube import Object
+from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer
+from cloud_controller.load_balancer_diff import diff
+from cloud_controller.plan import ActionKind
+from tests.cloud_controller.clouds.aws.asked_services import built, classic, model, named, nlb, node
+
+TYPE = f"{PREFIX}type"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "kind"),
+    [
+        ({}, {}, "classic"),
+        ({TYPE: ""}, {}, "classic"),
+        ({TYPE: "clb"}, {}, "classic"),
+        ({TYPE: "nlb"}, {}, "network"),
+        ({}, {"loadBalancerClass": "cloud-controller/nlb"}, "network"),
+        ({}, {"loadBalancerClass": "cloud-controller/classic"}, "classic"),
+        ({TYPE: "nlb"}, {"loadBalancerClass": "cloud-controller/nlb"}, "network"),
+    ],
+)
+def test_the_kind_is_said_by_annotation_or_class(annotations: dict[str, str], spec: dict[str, Any], kind: str) -> None:
+    assert model(classic(annotations, **spec)).attributes["type"] == kind
+
+
+@pytest.mark.parametrize("said", ["classic", "external"])
+def test_an_annotation_that_contradicts_the_class_is_refused(said: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"contradicts spec.loadBalancerClass 'cloud-controller/nlb'"):
+        built(classic({TYPE: said}, loadBalancerClass="cloud-controller/nlb"))
+
+
+def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> None:
+    with pytest.raises(InvalidConfiguration, match="comes from an Ingress"):
+        built(classic({TYPE: "alb"}))
+
+
+@pytest.mark.parametrize(
+    ("service", "ours"),
+    [
+        (classic(), True),
+        (nlb(), True),
+        (classic({TYPE: "external"}), False),
+        (classic({TYPE: "nlb-ip"}), False),
+        (classic({TYPE: "external"}, loadBalancerClass="cloud-controller/nlb"), True),
+        (classic({TYPE: "alb"}), True),
+    ],
+)
+def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ours: bool) -> None:
+    assert claims(service) is ours
+
+
+def test_pods_are_followed_only_where_they_are_targets() -> None:
+    assert follows_endpoints(nlb(named(nlb_target_type="ip")))
+    assert not follows_endpoints(nlb())
+    assert not follows_endpoints(nlb(externalTrafficPolicy="Local"))
+    assert not follows_endpoints(classic(named(nlb_target_type="ip")))
+    assert not follows_endpoints(nlb({f"{PREFIX}nlb-target-type": "pods"}))
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "machine"),
+    [
+        ("aws:///us-east-1a/i-0123456789abcdef0", "i-0123456789abcdef0"),
+        ("aws:////i-0123456789abcdef0", "i-0123456789abcdef0"),
+        ("i-0123456789abcdef0", "i-0123456789abcdef0"),
+        ("aws:///us-east-1a/fargate-ip-10-0-1-9.ec2.internal", "fargate-ip-10-0-1-9.ec2.internal"),
+        ("gce://project/zone/name", None),
+        ("", None),
+    ],
+)
+def test_a_node_is_reached_by_its_machine(provider_id: str, machine: str | None) -> None:
+    of_node = {"metadata": {"name": "n1"}, "spec": {"providerID": provider_id}}
+
+    found = backend(of_node)
+
+    assert (found and found.instance_id) == machine
+
+
+def test_a_node_brings_its_labels_for_services_that_choose_by_them() -> None:
+    found = backend(node(1, pool="edge"))
+
+    assert found is not None
+    assert found.labels == {"pool": "edge"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (classic(), nlb()),
+        (nlb(), nlb(named(internal=True))),
+        (nlb(), nlb(named(eip_allocations=("eipalloc-0a", "eipalloc-0b", "eipalloc-0c")))),
+    ],
+)
+def test_what_aws_cannot_change_is_a_replacement_and_the_plan_says_that_the_address_changes(
+    before: Object, after: Object
+) -> None:
+    present = ObservedLoadBalancer("k8s-web-0", LoadBalancerState.READY, model(before))
+
+    (action,) = diff(model(after), [present], CATALOGUE, target="service/shop/web", client_token="t")
+
+    assert action.kind is ActionKind.REPLACE
+    assert "the address changes" in action.summary
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (nlb(), nlb(named(healthcheck_interval=10))),
+        (nlb(), nlb(named(cross_zone_load_balancing_enabled=True))),
+        (nlb(), nlb(named(subnets=("subnet-a1",)))),
+        (nlb(), nlb(named(target_group_attributes=("preserve_client_ip.enabled=false",)))),
+        (classic(), classic(named(connection_idle_timeout=10))),
+        (nlb(), nlb(loadBalancerSourceRanges=["10.0.0.0/8"])),
+    ],
+)
+def test_the_rest_is_changed_in_place_and_by_one_action(before: Object, after: Object) -> None:
+    present = ObservedLoadBalancer("k8s-web-0", LoadBalancerState.READY, model(before))
+
+    (action,) = diff(model(after), [present], CATALOGUE, target="service/shop/web", client_token="t")
+
+    assert action.kind is ActionKind.UPDATE
+
+
+def test_every_field_of_the_models_that_an_annotation_decides_has_the_mutability_of_its_entry() -> None:
+    replaced = {entry.sets for entry in CATALOGUE if entry.mutability is Mutability.REPLACE}
+
+    assert replaced <= {*model(nlb()).attributes}
