@@ -14,13 +14,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
 MUTATING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_NO_CHANGE = ("/leases", "/events", "tokenreviews", "subjectaccessreviews", "access:check")
-"""Calls that change nothing that a crash could leave half done; the lease and the events are nobody's state."""
+_NO_CHANGE = (
+    *("/leases", "/events", "/configmaps", "tokenreviews", "subjectaccessreviews", "access:check"),
+    *(" Describe", " Get", " List"),
+)
+"""Calls that change nothing that a crash could leave half done; the lease, the events and the checkpoint are nobody's
+state. AWS is asked by POST, whatever for: its operations are told by their names (`ec2 DescribeSubnets`)."""
 
 _NOT_RELAYED = frozenset({"connection", "content-length", "transfer-encoding", "keep-alive"})
 _LOOK = 0.05
@@ -134,6 +139,14 @@ class Refusal:
 Refuse = Callable[[str, str], Refusal | None]
 """From method and path (with query) to what is answered instead of asking the server."""
 
+Naming = Callable[[str, Message, bytes], str]
+"""From path (with query), headers and body to what is recorded as the call's path."""
+
+
+def path_of(path: str, _headers: Message, _body: bytes) -> str:
+    """The path says what is asked for, as it does in most APIs."""
+    return path
+
 
 class Proxy:
     """Listens on `host` and relays to `backend` (a URL); use as a context manager."""
@@ -147,8 +160,10 @@ class Proxy:
         *,
         serving: ssl.SSLContext | None = None,
         trust: ssl.SSLContext | None = None,
+        naming: Naming = path_of,
     ) -> None:
         self.name = name
+        self.naming = naming
         self.recorder = recorder
         self.refuse: Refuse | None = None
         self._backend = urlsplit(backend)
@@ -262,6 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
+    asked: str
 
     def handle(self) -> None:
         with self.server.proxy.held(self.connection):
@@ -271,15 +287,16 @@ class _Handler(BaseHTTPRequestHandler):
         """The recorder has it all."""
 
     def _relay(self) -> None:
-        with self.server.proxy.recorder.under_way(self.command, self.path):
-            self._relay_one()
-
-    def _relay_one(self) -> None:
-        proxy = self.server.proxy
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.asked = self.server.proxy.naming(self.path, self.headers, body)
+        with self.server.proxy.recorder.under_way(self.command, self.asked):
+            self._relay_one(body)
+
+    def _relay_one(self, body: bytes) -> None:
+        proxy = self.server.proxy
         if self._lost():
             return
-        refusal = None if proxy.refuse is None else proxy.refuse(self.command, self.path)
+        refusal = None if proxy.refuse is None else proxy.refuse(self.command, self.asked)
         if refusal is not None:
             proxy.recorder.take(self._call(refusal.status))
             self._answer(refusal.status, [("Content-Type", refusal.content_type)], refusal.body)
@@ -309,7 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _call(self, status: int) -> Call:
         proxy = self.server.proxy
-        return Call(time.monotonic(), proxy.name, self.command, self.path.partition("?")[0], status)
+        return Call(time.monotonic(), proxy.name, self.command, self.asked.partition("?")[0], status)
 
     def _lost(self) -> bool:
         """Whether the cable is pulled; returns only when it is back, or when the manager has hung up."""

@@ -267,7 +267,7 @@ def test_an_expired_token_stops_it_only_until_the_file_has_a_new_one(manager: Ma
     file = manager.directory / "token"
     first = cloud.post("admin/tokens", {"ttl_seconds": 15})["token"]
     file.write_text(first)
-    config = Config(manager.mycloud.url, "unused", manager.environment.cluster["id"])
+    config = Config(manager.cloud.url, "unused", manager.environment.cluster["id"])
     manager.cloud_config.write_text(render(config).replace("token = unused", f"token-file = {file}"))
 
     def expiry(manager: Manager) -> Generator[None, None, None]:
