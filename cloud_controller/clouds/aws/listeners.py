@@ -1,0 +1,121 @@
+"""The listeners of network load balancers. AWS has one a port, whose protocol can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws.attributes import DEFAULT_ALPN_POLICY, DEFAULT_SSL_POLICY
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.target_groups import tag_list
+from cloud_controller.load_balancer import Listener
+
+
+class Listeners:
+    """The calls, each idempotent; safe to share between threads. Listeners are named by ARN."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def read(self, load_balancer_arn: str, pools: Mapping[str, str]) -> dict[str, Listener]:
+        """Those of a load balancer; `pools` are the names of its target groups, by ARN."""
+        pages = self._api.pages("elbv2", "DescribeListeners", "Listeners", LoadBalancerArn=load_balancer_arn)
+        return {each["ListenerArn"]: self._listener(each, pools) for each in pages}
+
+    def create(self, load_balancer_arn: str, listener: Listener, group_arn: str, tags: Mapping[str, str]) -> str:
+        """Make it, or change the one that has its port; its ARN."""
+        params = {"Port": listener.port, "Tags": tag_list(tags), **_params(listener, group_arn)}
+        try:
+            # A second one of a port is refused, so the first answer being lost does no harm.
+            made = self._api.call(
+                "elbv2", "CreateListener", idempotent=True, LoadBalancerArn=load_balancer_arn, **params
+            )
+        except Conflict as error:
+            if error_code(error) != "DuplicateListener":
+                raise
+            present = self.read(load_balancer_arn, {})
+            for arn, before in present.items():
+                if before.port == listener.port:
+                    self.change(arn, listener, group_arn, before)
+                    return arn
+            raise
+        arn = str(made["Listeners"][0]["ListenerArn"])
+        self._put_certificates(arn, listener, ())
+        return arn
+
+    def change(self, arn: str, listener: Listener, group_arn: str, before: Listener) -> None:
+        """Make it what it shall be; `before` is what it was."""
+        self._api.call("elbv2", "ModifyListener", ListenerArn=arn, **_params(listener, group_arn))
+        self._put_certificates(arn, listener, _further(before))
+
+    def delete(self, arn: str) -> None:
+        """Delete it; one that is gone already does not matter."""
+        try:
+            self._api.call("elbv2", "DeleteListener", ListenerArn=arn)
+        except NotFound:
+            return
+
+    def _listener(self, listener: Mapping[str, Any], pools: Mapping[str, str]) -> Listener:
+        protocol = str(listener["Protocol"])
+        certificates: tuple[str, ...] = ()
+        ssl_policy = alpn_policy = None
+        if protocol == "TLS":
+            certificates = self._certificates(listener)
+            ssl_policy = listener.get("SslPolicy") or DEFAULT_SSL_POLICY
+            alpn_policy = next(iter(listener.get("AlpnPolicy") or ()), DEFAULT_ALPN_POLICY)
+        attributes = {
+            "protocol": protocol,
+            "certificates": certificates,
+            "ssl_policy": ssl_policy,
+            "alpn_policy": alpn_policy,
+        }
+        groups = [action.get("TargetGroupArn", "") for action in listener.get("DefaultActions") or ()]
+        # A target group that somebody else put there is no pool of the model.
+        pool = pools.get(groups[0], groups[0]) if groups else ""
+        return Listener(transport(protocol), int(listener["Port"]), pool, attributes)
+
+    def _certificates(self, listener: Mapping[str, Any]) -> tuple[str, ...]:
+        """The default one, then the others, which AWS tells only if it is asked for them."""
+        default = [each["CertificateArn"] for each in listener.get("Certificates") or ()]
+        arn = listener["ListenerArn"]
+        all_ = self._api.pages("elbv2", "DescribeListenerCertificates", "Certificates", ListenerArn=arn)
+        others = {each["CertificateArn"] for each in all_ if not each.get("IsDefault")} - {*default}
+        return (*default, *sorted(others))
+
+    def _put_certificates(self, arn: str, listener: Listener, before: Sequence[str]) -> None:
+        wanted = _further(listener)
+        changes = (
+            ("AddListenerCertificates", [each for each in wanted if each not in before]),
+            ("RemoveListenerCertificates", [each for each in before if each not in wanted]),
+        )
+        for operation, certificates in changes:
+            if certificates:
+                listed = [{"CertificateArn": each} for each in certificates]
+                self._api.call("elbv2", operation, idempotent=True, ListenerArn=arn, Certificates=listed)
+
+
+def transport(protocol: str) -> str:
+    """What a listener of this protocol is in the model: TLS is TCP."""
+    return "TCP" if protocol == "TLS" else protocol
+
+
+def _further(listener: Listener) -> tuple[str, ...]:
+    certificates = listener.attributes.get("certificates")
+    return tuple(str(each) for each in certificates[1:]) if isinstance(certificates, tuple) else ()
+
+
+def _params(listener: Listener, group_arn: str) -> dict[str, Any]:
+    attributes = listener.attributes
+    params: dict[str, Any] = {
+        "Protocol": attributes["protocol"],
+        "DefaultActions": [{"Type": "forward", "TargetGroupArn": group_arn}],
+    }
+    certificates = attributes.get("certificates")
+    if isinstance(certificates, tuple) and certificates:
+        params["Certificates"] = [{"CertificateArn": certificates[0]}]
+    if attributes.get("ssl_policy"):
+        params["SslPolicy"] = attributes["ssl_policy"]
+    if attributes.get("alpn_policy"):
+        params["AlpnPolicy"] = [attributes["alpn_policy"]]
+    return params

@@ -1,0 +1,160 @@
+"""What is remembered of network load balancers: what AWS tells one by one, and lists do not show.
+
+Listeners, attributes and targets of a load balancer would cost a call each at every look. They are read once, kept true
+by what this process changes itself, and read again when a list shows that something else changed, when a change failed,
+and once an hour.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
+from cloud_controller.clouds.aws.remembered import Remembered
+from cloud_controller.load_balancer import Listener, Pool
+
+View = Mapping[str, Any]
+"""A load balancer or target group as a list describes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownListener:
+    """A listener and what AWS calls it."""
+
+    arn: str
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A pool and the target group that it is. `attached`: whether a list showed a listener to it; None: not seen."""
+
+    arn: str
+    pool: Pool
+    attached: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A load balancer: its attributes, its listeners by port, its target groups by pool.
+
+    `made_with` are attributes of the model that a list may leave out, as they were when it was made.
+    """
+
+    arn: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    listeners: Mapping[int, KnownListener] = field(default_factory=dict)
+    groups: Mapping[str, KnownGroup] = field(default_factory=dict)
+    made_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def with_listener(self, port: int, listener: KnownListener | None) -> Known:
+        """The same with this listener on the port, or (None) without."""
+        rest = {each: known for each, known in self.listeners.items() if each != port}
+        # Which groups a listener leads to is for the next list to show.
+        groups = {name: replace(group, attached=None) for name, group in self.groups.items()}
+        return replace(self, listeners=rest if listener is None else {**rest, port: listener}, groups=groups)
+
+    def with_group(self, name: str, group: KnownGroup | None) -> Known:
+        """The same with this target group as pool `name`, or (None) without."""
+        rest = {each: known for each, known in self.groups.items() if each != name}
+        return replace(self, groups=rest if group is None else {**rest, name: group})
+
+
+class Memory(Remembered[Known]):
+    """Of load balancers by id, and of tags by ARN. Safe to share between threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._past: dict[str, Known] = {}
+        self._views: dict[str, View] = {}
+        self._tags: dict[str, Mapping[str, str]] = {}
+
+    # ---------------------------------------------------------------------------------------------- load balancers
+
+    def forget(self, id: str) -> None:
+        """It is gone, or must be read again."""
+        with self._lock:
+            self._views.pop(id, None)
+            if (known := self.get(id)) is not None:
+                self._past[id] = known
+            super().forget(id)
+
+    def last(self, id: str) -> Known | None:
+        """What was known of it once, true or not."""
+        with self._lock:
+            return self.get(id) or self._past.get(id)
+
+    def view(self, id: str) -> View | None:
+        """What the last list showed of it, if it was not changed since."""
+        with self._lock:
+            return self._views.get(id)
+
+    def see(self, id: str, view: View | None) -> None:
+        """A list shows this; None: it is not like that any more."""
+        with self._lock:
+            self._views.pop(id, None)
+            if view is not None:
+                self._views[id] = view
+
+    # -------------------------------------------------------------------------------------------------------- tags
+
+    def tags(self, arn: str) -> Mapping[str, str] | None:
+        """The tags of a load balancer or target group, others' too; None: they must be read."""
+        with self._lock:
+            return self._tags.get(arn)
+
+    def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
+        """What it was made with, or is known to have."""
+        with self._lock:
+            self._tags[arn] = tags
+
+    def forget_tags(self, arns: Collection[str]) -> None:
+        """They are gone, or must be read again."""
+        with self._lock:
+            for arn in arns:
+                self._tags.pop(arn, None)
+
+    def groups(self, id: str) -> dict[str, str]:
+        """The target groups that were made for a load balancer: ARNs by pool."""
+        with self._lock:
+            return {
+                tags[POOL_TAG]: arn
+                for arn, tags in self._tags.items()
+                if tags.get(LOAD_BALANCER_TAG) == id and POOL_TAG in tags
+            }
+
+    def named(self, id: str) -> list[str]:
+        """The load balancers of this name: ARNs, of which AWS allows but one."""
+        with self._lock:
+            return [arn for arn in self._tags if name_in(arn) == id]
+
+    # ---------------------------------------------------------------------------------------------------- the whole
+
+    def keep_only(self, ids: Collection[str], arns: Collection[str], since: int) -> None:
+        """A list that began at `since` showed all that there is; where something was changed meanwhile, all stays."""
+        with self._lock:
+            if self._moment == since and not self._changing.total():
+                self._tags = {arn: tags for arn, tags in self._tags.items() if arn in arns}
+                for each in (self._known, self._past):
+                    for gone in each.keys() - {*ids}:
+                        del each[gone]
+
+    def all(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
+        """All load balancers by id, and all tags by ARN."""
+        with self._lock:
+            return dict(self._known), dict(self._tags)
+
+    def restore(self, known: Mapping[str, Known], tags: Mapping[str, Mapping[str, str]]) -> None:
+        """Remember this besides."""
+        with self._lock:
+            self._tags |= tags
+            for lb_id, each in known.items():
+                self.read(lb_id, each, self._moment)
+
+
+def name_in(arn: str) -> str:
+    """The name in a load balancer's ARN (…:loadbalancer/net/NAME/0123456789abcdef); "" in that of another thing."""
+    return arn.split("/")[2] if ":loadbalancer/" in arn else ""

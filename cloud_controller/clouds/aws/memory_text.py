@@ -1,0 +1,124 @@
+"""The memory of network load balancers as bytes, to be kept while no process runs. Pure.
+
+Many target groups have the same targets at different ports, so that each set of addresses is written once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener
+from cloud_controller.load_balancer import HealthCheck, Listener, Pool
+from cloud_controller.load_balancer_backends import Member
+
+_FORMAT = 1
+_MOST_EXPANDED = 256 * 1024 * 1024
+"""Bytes to which what was kept may expand: it stands where others may write too."""
+
+Tags = Mapping[str, Mapping[str, str]]
+
+
+def to_bytes(known: Mapping[str, Known], tags: Tags, *, limit: int) -> bytes:
+    """All of it; where that is more than `limit` bytes, without the load balancers that take most."""
+    left = dict(known)
+    while len(written := _written(left, tags)) > limit and left:
+        # Each round a tenth goes, which is seldom more than a round.
+        by_size = sorted(left, key=lambda lb_id: -sum(len(g.pool.members) for g in left[lb_id].groups.values()))
+        for lb_id in by_size[: max(1, len(by_size) // 10)]:
+            del left[lb_id]
+    return written if len(written) <= limit else _written({}, {})
+
+
+def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, str]]]:
+    """What `to_bytes` wrote. Raises ValueError for anything else."""
+    try:
+        expander = zlib.decompressobj()
+        content = json.loads(expander.decompress(written, _MOST_EXPANDED))
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format {content['format']!r} is not known here")
+        sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
+        known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
+        return known, {arn: {str(k): str(v) for k, v in each.items()} for arn, each in content["tags"].items()}
+    except (zlib.error, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, IndexError, AttributeError) as e:
+        raise ValueError(f"it is damaged: {type(e).__name__}: {e}") from e
+
+
+# --------------------------------------------------------------------------------------------------------- writing
+
+
+def _written(known: Mapping[str, Known], tags: Tags) -> bytes:
+    sets: dict[tuple[str, ...], int] = {}
+    balancers = {lb_id: _balancer_json(each, sets) for lb_id, each in sorted(known.items())}
+    content = {
+        "format": _FORMAT,
+        "known": balancers,
+        "sets": [*sets],
+        "tags": {arn: dict(sorted(each.items())) for arn, each in sorted(tags.items())},
+    }
+    return zlib.compress(json.dumps(content, separators=(",", ":"), sort_keys=True).encode(), 6)
+
+
+def _balancer_json(known: Known, sets: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    return {
+        "arn": known.arn,
+        "attributes": dict(known.attributes),
+        "made_with": dict(known.made_with),
+        "listeners": [[each.arn, _listener_json(each.listener)] for _, each in sorted(known.listeners.items())],
+        "groups": [[each.arn, each.attached, _pool_json(each.pool, sets)] for _, each in sorted(known.groups.items())],
+    }
+
+
+def _listener_json(listener: Listener) -> list[Any]:
+    return [listener.protocol, listener.port, listener.pool, dict(listener.attributes)]
+
+
+def _pool_json(pool: Pool, sets: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    by_port: dict[int, list[str]] = {}
+    for member in sorted(pool.members):
+        by_port.setdefault(member.port, []).append(member.address)
+    members = [[port, sets.setdefault(tuple(addresses), len(sets))] for port, addresses in sorted(by_port.items())]
+    return {
+        "name": pool.name,
+        "check": asdict(pool.health_check),
+        "members": members,
+        "attributes": dict(pool.attributes),
+    }
+
+
+# --------------------------------------------------------------------------------------------------------- reading
+
+
+def _known(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Known:
+    listeners = [KnownListener(arn, _listener(*listener)) for arn, listener in content["listeners"]]
+    groups = [KnownGroup(arn, _pool(pool, sets), attached) for arn, attached, pool in content["groups"]]
+    return Known(
+        arn=content["arn"],
+        attributes=content["attributes"],
+        listeners={each.listener.port: each for each in listeners},
+        groups={each.pool.name: each for each in groups},
+        made_with={key: tuple(values) for key, values in content["made_with"].items()},
+    )
+
+
+def _listener(protocol: str, port: int, pool: str, attributes: Mapping[str, Any]) -> Listener:
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
+    return Listener(protocol, port, pool, values)
+
+
+def _pool(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Pool:
+    return Pool(
+        content["name"],
+        HealthCheck(**content["check"]),
+        tuple(_members(content["members"], sets)),
+        content["attributes"],
+    )
+
+
+def _members(content: Iterable[tuple[int, int]], sets: list[tuple[str, ...]]) -> Iterable[Member]:
+    # What a target group tells of a target: whose machine it is on is not in it.
+    return (Member(address, port, address) for port, number in content for address in sets[number])

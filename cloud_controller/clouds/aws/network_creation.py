@@ -1,0 +1,183 @@
+"""How a network load balancer is made, with all its parts, of which some may be there from a try that broke off.
+
+First what carries the Service's tags and lets nothing through, then the load balancer, its listeners last: whatever
+breaks off, what is there is found again, by its name and by its tags.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import Conflict, NotFound, Unavailable
+from cloud_controller.clouds.aws.attributes import load_balancer_defaults
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, target_group_name
+from cloud_controller.clouds.aws.network_model import ADDRESSES
+from cloud_controller.clouds.aws.network_reads import NetworkReads
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.target_groups import TargetGroups, tag_list, with_defaults
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import LoadBalancerModel, Owner, Pool
+from cloud_controller.load_balancer_backends import Member
+
+_log = logging.getLogger(__name__)
+
+
+class NetworkCreation:
+    """The making of load balancers and of their target groups; safe to share between threads."""
+
+    def __init__(
+        self,
+        api: Api,
+        surroundings: Surroundings,
+        security_groups: SecurityGroups,
+        memory: Memory,
+        reads: NetworkReads,
+        groups: TargetGroups,
+        listeners: Listeners,
+        together: Together,
+    ) -> None:
+        self._api = api
+        self._surroundings = surroundings
+        self._security_groups = security_groups
+        self._memory = memory
+        self._reads = reads
+        self._groups = groups
+        self._listeners = listeners
+        self._together = together
+
+    def load_balancer(self, name: str, model: LoadBalancerModel) -> tuple[View, Known, tuple[str, ...]]:
+        """Make it; as AWS describes it, what is known of it, and the security groups that it is in."""
+        fronts, made = self._together.both(
+            partial(self._security_groups.front, name, model),
+            [partial(self.group, name, pool, model.tags) for pool in model.pools],
+        )
+        attached = (*fronts, *self._security_groups.join(name))
+        groups = {group.pool.name: group for group in made}
+        view, refused = self._together.both(
+            partial(self._made, name, model, attached),
+            [call for pool in model.pools for call in self._exchange(groups[pool.name], pool)],
+        )
+        unfit = {member for each in refused for member in each}
+        _warn(unfit)
+        arn = str(view["LoadBalancerArn"])
+        self._memory.put_tags(arn, dict(model.tags))
+        attributes, arns = self._together.both(
+            partial(self._write_attributes, arn, model),
+            [partial(self._listeners.create, arn, each, groups[each.pool].arn, model.tags) for each in model.listeners],
+        )
+        listeners = zip(model.listeners, arns, strict=True)
+        known = Known(
+            arn,
+            attributes,
+            {listener.port: KnownListener(each, listener) for listener, each in listeners},
+            {pool.name: _filled(groups[pool.name], pool, unfit) for pool in model.pools},
+            {key: texts(model.attributes.get(key)) for key in ADDRESSES},
+        )
+        return view, known, attached
+
+    def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
+        """The target group of this pool, with the targets that it has: none if it is new."""
+        tags = {**tags, LOAD_BALANCER_TAG: lb_id, POOL_TAG: pool.name}
+        group = self._taken_over(lb_id, pool)
+        if group is None:
+            name = target_group_name(lb_id, pool.name, Owner.of_tags(tags))
+            arn = self._groups.create(name, pool, self._surroundings.facts().vpc_id, tags)
+            group = KnownGroup(arn, replace(pool, members=(), attributes=with_defaults(pool)))
+        self._memory.put_tags(group.arn, tags)
+        return group
+
+    def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
+        """Give the target group exactly the members of the pool, as far as AWS takes them."""
+        unfit = {member for each in self._together(self._exchange(group, pool)) for member in each}
+        _warn(unfit)
+        return _filled(group, pool, unfit)
+
+    def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
+        """The one that a list has shown already, with the settings of the pool."""
+        arn = self._memory.groups(lb_id).get(pool.name)
+        if arn is None:
+            return None
+        try:
+            members = self._groups.health(arn).keys()
+            self._groups.change(arn, pool, None)
+        except NotFound:
+            return None
+        return KnownGroup(arn, replace(pool, members=tuple(members)))
+
+    def _exchange(self, group: KnownGroup, pool: Pool) -> list[Callable[[], list[Member]]]:
+        present, wanted = {*group.pool.members}, {*pool.members}
+        added = [member for member in pool.members if member not in present]
+        return self._groups.exchange(group.arn, added, sorted(present - wanted))
+
+    def _made(self, name: str, model: LoadBalancerModel, security_groups: Collection[str]) -> View:
+        params = {
+            "Name": name,
+            "Type": "network",
+            "Scheme": model.attributes["scheme"],
+            "IpAddressType": model.attributes["ip_address_type"],
+            "SecurityGroups": [*security_groups],
+            "Tags": tag_list(model.tags),
+            **subnet_params(model),
+        }
+        try:
+            made: View = self._api.call("elbv2", "CreateLoadBalancer", **params)["LoadBalancers"][0]
+        except Conflict as error:
+            if error_code(error) != "DuplicateLoadBalancerName":
+                raise
+            # It is there with other settings, though no list has shown it: once one does, it is changed, not made.
+            made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[name])["LoadBalancers"][0]
+            self._reads.require_ownership(name, str(made["LoadBalancerArn"]), model.tags)
+            raise Unavailable(f"load balancer {name} is there already, and must be read first") from error
+        return made
+
+    def _write_attributes(self, arn: str, model: LoadBalancerModel) -> dict[str, str]:
+        defaults = load_balancer_defaults(str(model.attributes["scheme"]))
+        wanted = settable(model)
+        differing = {key: value for key, value in wanted.items() if defaults.get(key) != value}
+        if differing:
+            listed = tag_list(differing)
+            self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=arn, Attributes=listed)
+        return {**defaults, **wanted}
+
+
+def settable(model: LoadBalancerModel) -> dict[str, str]:
+    """The attributes of the load balancer under AWS's names, all of which have a dot in them."""
+    return {key: str(value) for key, value in model.attributes.items() if "." in key and value is not None}
+
+
+def subnet_params(model: LoadBalancerModel) -> dict[str, Any]:
+    """The subnets as AWS takes them: with addresses that people chose, each says its own."""
+    subnets = texts(model.attributes["subnets"])
+    chosen = {key: texts(model.attributes.get(attribute)) for attribute, key in ADDRESSES.items()}
+    if not any(chosen.values()):
+        return {"Subnets": [*subnets]}
+    mappings: list[dict[str, str]] = [{"SubnetId": subnet} for subnet in subnets]
+    for key, values in chosen.items():
+        for mapping, value in zip(mappings, values, strict=False):
+            mapping[key] = value
+    return {"SubnetMappings": mappings}
+
+
+def texts(value: Value | None) -> tuple[str, ...]:
+    """A value of a model that is a list."""
+    return tuple(str(each) for each in value) if isinstance(value, tuple) else ()
+
+
+def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:
+    members = tuple(member for member in pool.members if member not in unfit)
+    return replace(group, pool=replace(group.pool, members=members))
+
+
+def _warn(unfit: Collection[Member]) -> None:
+    if unfit:
+        named = ", ".join(sorted({member.address for member in unfit}))
+        _log.warning("not registered targets=%r: AWS takes running machines, and addresses of the VPC, alone", named)

@@ -1,0 +1,300 @@
+"""Network load balancers: one small method an operation, each safe to repeat after it broke off anywhere.
+
+What is read of them is in `network_reads`, how one is made in `network_creation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+
+from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, load_balancer_name
+from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params
+from cloud_controller.clouds.aws.network_model import name_of, observed
+from cloud_controller.clouds.aws.network_reads import NetworkReads
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.target_groups import TargetGroups, tag_list
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import (
+    CLUSTER_TAG,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+)
+from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeletePool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+
+
+class NetworkLoadBalancers:
+    """Those of one cluster in its VPC. Safe to share between threads, each load balancer changed by one at a time."""
+
+    def __init__(
+        self,
+        api: Api,
+        cluster_id: str,
+        surroundings: Surroundings,
+        security_groups: SecurityGroups,
+        together: Together,
+    ) -> None:
+        self._api = api
+        self._cluster_id = cluster_id
+        self._surroundings = surroundings
+        self._security_groups = security_groups
+        self._together = together
+        self._groups = TargetGroups(api)
+        self._listeners = Listeners(api)
+        self.memory = Memory()
+        self._reads = NetworkReads(api, cluster_id, self.memory, self._groups, self._listeners, together)
+        self._creation = NetworkCreation(
+            api, surroundings, security_groups, self.memory, self._reads, self._groups, self._listeners, together
+        )
+
+    # -------------------------------------------------------------------------------------------------------- reads
+
+    def read(self) -> tuple[list[ObservedLoadBalancer], dict[str, Mapping[str, str]]]:
+        """All there are; and the tags of target groups whose load balancer is none of these, by the id of that."""
+        listed = self._reads.all(self._surroundings.facts().vpc_id)
+        found = [lb for view in listed.load_balancers.values() if (lb := self._observed(view)) is not None]
+        return found, self._left_behind(listed.target_groups, listed.load_balancers)
+
+    def read_some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
+        """These, as far as they exist."""
+        views = self._reads.some(ids)
+        return [lb for view in views.values() if (lb := self._observed(view)) is not None]
+
+    def target_groups_left_behind(self, ids: Collection[str]) -> dict[str, Mapping[str, str]]:
+        """The tags of target groups of this cluster whose load balancer is none of these, by the id of that."""
+        return self._left_behind(self._reads.target_groups(self._surroundings.facts().vpc_id), ids)
+
+    def health(self, lb_id: str) -> dict[tuple[str, str, int], bool]:
+        """Whether each member passes its check, where AWS knows."""
+        groups = self._known(lb_id).groups
+        found = self._together([partial(self._groups.health, group.arn) for group in groups.values()])
+        return {
+            (name, member.address, member.port): fit
+            for name, members in zip(groups, found, strict=True)
+            for member, fit in members.items()
+            if fit is not None
+        }
+
+    # ---------------------------------------------------------------------------------------- the whole load balancer
+
+    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        """Make it with all its parts, of which some may be there already."""
+        model = operation.model
+        name = load_balancer_name(model, operation.client_token)
+        with self.memory.changing(name):
+            view, known, attached = self._creation.load_balancer(name, model)
+            self.memory.put(name, known)
+        return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
+
+    def update(self, operation: UpdateLoadBalancer) -> None:
+        """Give it these attributes and tags, by the calls that the differences need."""
+        lb_id, model = operation.id, operation.model
+        known, view = self._known(lb_id), self.memory.view(lb_id) or self._reads.some([lb_id]).get(lb_id)
+        before = self._observed(view) if view is not None else None
+        if view is None or before is None:
+            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
+        # Somebody may have given it to others since it was read.
+        self._reads.require_ownership(lb_id, known.arn, model.tags)
+        tags = self.memory.tags(known.arn) or {}
+        actual = before.model.attributes
+        differs = {key for key, value in model.attributes.items() if actual.get(key) != value}
+        changed = {key: value for key, value in settable(model).items() if key in differs}
+        with self.memory.changing(lb_id):
+            self.memory.see(lb_id, None)
+            if differs & {"ingress_rules", "security_groups"} or tags != model.tags:
+                self._put_security_groups(lb_id, view, model)
+            if "subnets" in differs:
+                self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **subnet_params(model))
+            if "ip_address_type" in differs:
+                kind = model.attributes["ip_address_type"]
+                self._api.call("elbv2", "SetIpAddressType", LoadBalancerArn=known.arn, IpAddressType=kind)
+            if changed:
+                listed = tag_list(changed)
+                self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
+            self._put_tags(lb_id, known, tags, model.tags)
+            self.memory.put(lb_id, replace(known, attributes={**known.attributes, **changed}))
+
+    def delete(self, lb_id: str) -> None:
+        """Delete it and what was made for it, as far as that is possible now; the rest is left in part.
+
+        Raises Conflict where it is another cluster's by now.
+        """
+        groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
+        # Somebody may have given them to others since they were read.
+        tags = self._reads.tags([*balancers, *groups.values()])
+        owned = {arn for arn, each in tags.items() if each.get(CLUSTER_TAG) == self._cluster_id}
+        self.memory.forget_tags({*groups.values(), *balancers} - owned)
+        if tags.keys() & {*balancers} - owned:
+            raise Conflict(f"load balancer {lb_id} does not carry the tags of this cluster any more")
+        with self.memory.changing(lb_id):
+            for arn in owned & {*balancers}:
+                self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
+                self.memory.forget_tags([arn])
+            # Security groups are in use for minutes after their load balancer has gone. Until they are gone, the
+            # target groups stay, so that there is something that carries the Service's tags.
+            if self._security_groups.delete(lb_id):
+                self._delete_groups([arn for arn in groups.values() if arn in owned])
+        self.memory.forget(lb_id)
+
+    # -------------------------------------------------------------------------------------------- pools and members
+
+    def put_pool(self, operation: PutPool) -> None:
+        """Make the target group with its targets, or change its settings."""
+        lb_id, pool = operation.id, operation.pool
+        known = self._known(lb_id)
+        group = known.groups.get(pool.name)
+        with self.memory.changing(lb_id):
+            if group is not None and not operation.new:
+                self._groups.change(group.arn, pool, group.pool)
+                attributes = {**group.pool.attributes, **pool.attributes}
+                changed = replace(group.pool, health_check=pool.health_check, attributes=attributes)
+                group = replace(group, pool=changed)
+            else:
+                made = self._creation.group(lb_id, pool, self.memory.tags(known.arn) or {})
+                group = self._creation.fill(made, pool)
+            self.memory.put(lb_id, known.with_group(pool.name, group))
+
+    def add_members(self, operation: AddMembers) -> None:
+        """Register the targets. Raises Conflict, once the others are, for those that AWS does not take."""
+        known, group = self._group(operation.id, operation.pool)
+        with self.memory.changing(operation.id):
+            calls = self._groups.exchange(group.arn, operation.members)
+            refused = {member for each in self._together(calls) for member in each}
+            members = {member.key: member for member in group.pool.members}
+            members |= {member.key: member for member in operation.members if member not in refused}
+            self._put_members(operation.id, known, group, members.values())
+        if refused:
+            named = ", ".join(sorted({member.address for member in refused}))
+            raise Conflict(f"AWS does not register {named} with pool {operation.pool}: not running, or not in this VPC")
+
+    def remove_members(self, operation: RemoveMembers) -> None:
+        """Deregister the targets; connections that they have are drained."""
+        known, group = self._group(operation.id, operation.pool)
+        with self.memory.changing(operation.id):
+            self._together(self._groups.exchange(group.arn, (), operation.members))
+            gone = {member.key for member in operation.members}
+            rest = [member for member in group.pool.members if member.key not in gone]
+            self._put_members(operation.id, known, group, rest)
+
+    def delete_pool(self, operation: DeletePool) -> None:
+        """Delete the target group. Raises Conflict while a listener leads to it."""
+        known = self._known(operation.id)
+        group = known.groups.get(operation.name)
+        if group is None:
+            return
+        with self.memory.changing(operation.id):
+            if not self._groups.delete(group.arn):
+                raise Conflict(f"target group {operation.name} of {operation.id} is still in use")
+            self.memory.forget_tags([group.arn])
+            self.memory.put(operation.id, known.with_group(operation.name, None))
+
+    # ---------------------------------------------------------------------------------------------------- listeners
+
+    def put_listener(self, operation: PutListener) -> None:
+        """Make the listener, or change the one that has its port, whatever its protocol was."""
+        listener = operation.listener
+        known, group = self._group(operation.id, listener.pool)
+        present = known.listeners.get(listener.port)
+        with self.memory.changing(operation.id):
+            if present is not None:
+                arn = present.arn
+                self._listeners.change(arn, listener, group.arn, present.listener)
+            else:
+                tags = self.memory.tags(known.arn) or {}
+                arn = self._listeners.create(known.arn, listener, group.arn, tags)
+            changed = known.with_listener(listener.port, KnownListener(arn, listener))
+            self.memory.put(operation.id, changed)
+
+    def delete_listener(self, operation: DeleteListener) -> None:
+        """Delete the listener, unless its port has another protocol by now."""
+        known = self._known(operation.id)
+        present = known.listeners.get(operation.port)
+        if present is None or present.listener.protocol != operation.protocol:
+            return
+        with self.memory.changing(operation.id):
+            self._listeners.delete(present.arn)
+            self.memory.put(operation.id, known.with_listener(operation.port, None))
+
+    # ------------------------------------------------------------------------------------------------------ helpers
+
+    def _observed(self, view: View) -> ObservedLoadBalancer | None:
+        lb_id = view["LoadBalancerName"]
+        known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
+        if tags is None:
+            return None  # It went while it was read.
+        if known is None:
+            # It is being made right now: whoever makes it knows more.
+            model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
+            return ObservedLoadBalancer(lb_id, LoadBalancerState.PENDING, model, settled=False)
+        attached = view.get("SecurityGroups") or ()
+        return observed(view, known, tags, self._security_groups.attributes(lb_id, attached))
+
+    def _left_behind(self, groups: Collection[str], ids: Collection[str]) -> dict[str, Mapping[str, str]]:
+        left: dict[str, Mapping[str, str]] = {}
+        for arn in groups:
+            tags = self.memory.tags(arn) or {}
+            of = tags.get(LOAD_BALANCER_TAG)
+            if of is not None and of not in ids:
+                left.setdefault(of, tags)
+        return left
+
+    def _known(self, lb_id: str) -> Known:
+        """Raises NotFound where it is gone."""
+        known = self.memory.get(lb_id)
+        if known is None:
+            self._reads.some([lb_id])
+            known = self.memory.get(lb_id)
+        if known is None:
+            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
+        return known
+
+    def _group(self, lb_id: str, pool: str) -> tuple[Known, KnownGroup]:
+        known = self._known(lb_id)
+        if pool not in known.groups:
+            raise NotFound(f"network load balancer {lb_id} has no pool {pool}")
+        return known, known.groups[pool]
+
+    def _put_members(self, lb_id: str, known: Known, group: KnownGroup, members: Collection[Member]) -> None:
+        pool = replace(group.pool, members=tuple(members))
+        self.memory.put(lb_id, known.with_group(pool.name, replace(group, pool=pool)))
+
+    def _put_security_groups(self, lb_id: str, view: View, model: LoadBalancerModel) -> None:
+        wanted = (*self._security_groups.front(lb_id, model), *self._security_groups.join(lb_id))
+        if {*view.get("SecurityGroups", ())} != {*wanted}:
+            arn = view["LoadBalancerArn"]
+            self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
+        self._security_groups.drop(lb_id, wanted)
+
+    def _put_tags(self, lb_id: str, known: Known, before: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+        arns = [known.arn, *(group.arn for group in known.groups.values())]
+        added = {key: value for key, value in wanted.items() if before.get(key) != value}
+        removed = sorted(before.keys() - wanted.keys())
+        if added:
+            self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=arns, Tags=tag_list(added))
+        if removed:
+            self._api.call("elbv2", "RemoveTags", idempotent=True, ResourceArns=arns, TagKeys=removed)
+        if added or removed:
+            self.memory.put_tags(known.arn, dict(wanted))
+            for name, group in known.groups.items():
+                self.memory.put_tags(group.arn, {**wanted, LOAD_BALANCER_TAG: lb_id, POOL_TAG: name})
+
+    def _delete_groups(self, arns: Collection[str]) -> None:
+        gone = self._together([partial(self._groups.delete, arn) for arn in arns])
+        self.memory.forget_tags([arn for arn, deleted in zip(arns, gone, strict=True) if deleted])

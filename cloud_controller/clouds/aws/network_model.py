@@ -1,0 +1,87 @@
+"""A network load balancer as AWS describes it, as a model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cloud_controller.catalogue import Value
+from cloud_controller.clouds.aws.attributes import load_balancer_defaults
+from cloud_controller.clouds.aws.memory import Known
+from cloud_controller.load_balancer import (
+    Ingress,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
+
+ADDRESSES = {"eip_allocations": "AllocationId", "private_ipv4_addresses": "PrivateIPv4Address"}
+"""Attributes of the model, one value for each subnet, and AWS's names of them."""
+
+_STATES = {
+    "provisioning": LoadBalancerState.PENDING,
+    "active": LoadBalancerState.READY,
+    # It serves, though it can't get as large as it should.
+    "active_impaired": LoadBalancerState.READY,
+    "failed": LoadBalancerState.FAILED,
+}
+
+
+def observed(
+    view: Mapping[str, Any],
+    known: Known,
+    tags: Mapping[str, str],
+    groups: Mapping[str, Value | None],
+) -> ObservedLoadBalancer:
+    """The load balancer of a description, of what is known besides, and of its security groups (`attributes`)."""
+    state = view.get("State") or {}
+    created = view.get("CreatedTime")
+    code = str(state.get("Code", "active"))
+    return ObservedLoadBalancer(
+        id=view["LoadBalancerName"],
+        state=_STATES.get(code, LoadBalancerState.READY),
+        state_reason=state.get("Reason"),
+        model=LoadBalancerModel(
+            name=name_of(tags) or view["LoadBalancerName"],
+            attributes=_attributes(view, known, groups),
+            listeners=tuple(each.listener for _, each in sorted(known.listeners.items())),
+            pools=tuple(each.pool for _, each in sorted(known.groups.items())),
+            tags=tags,
+        ),
+        ingress=(Ingress(hostname=view["DNSName"]),) if view.get("DNSName") else (),
+        created_at=created.isoformat() if isinstance(created, datetime) else str(created or ""),
+        settled=code != "provisioning",
+    )
+
+
+def addresses_of(view: Mapping[str, Any], known: Known | None) -> dict[str, tuple[str, ...]]:
+    """The addresses that people chose, in the order of the subnets; where AWS tells none, those it was made with."""
+    zones = sorted(view.get("AvailabilityZones") or (), key=lambda zone: str(zone.get("SubnetId")))
+    found = {}
+    for attribute, key in ADDRESSES.items():
+        told = [address[key] for zone in zones for address in zone.get("LoadBalancerAddresses") or () if key in address]
+        found[attribute] = tuple(told) or (known.made_with.get(attribute, ()) if known else ())
+    return found
+
+
+def name_of(tags: Mapping[str, str]) -> str:
+    """The name that people see; "" where a tag that holds it is gone."""
+    owner = Owner.of_tags(tags)
+    return owner.load_balancer_name if owner is not None and owner.name else ""
+
+
+def _attributes(view: Mapping[str, Any], known: Known, groups: Mapping[str, Value | None]) -> dict[str, Value | None]:
+    scheme = str(view["Scheme"])
+    return {
+        # Where AWS is silent, it is the default.
+        **load_balancer_defaults(scheme),
+        **known.attributes,
+        "type": "network",
+        "scheme": scheme,
+        "subnets": tuple(sorted(zone["SubnetId"] for zone in view.get("AvailabilityZones") or ())),
+        "ip_address_type": view.get("IpAddressType") or "ipv4",
+        **addresses_of(view, known),
+        **groups,
+    }

@@ -1,0 +1,232 @@
+"""What there is of network load balancers: lists in a few calls, and details of those that the memory lacks.
+
+A list shows what exists, and of each its state, groups, subnets and health checks. Only where it shows something that
+the memory does not know of, or the memory has become old, is more asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX
+from cloud_controller.clouds.aws.network_model import addresses_of
+from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of, told
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import CLUSTER_TAG, Owner
+
+_ARNS_A_CALL = 20
+"""Things whose tags AWS tells at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One moment's lists: this cluster's load balancers and target groups, by id and by ARN."""
+
+    load_balancers: Mapping[str, View]
+    target_groups: Mapping[str, View]
+
+
+class NetworkReads:
+    """Reads of one cluster's network load balancers; safe to share between threads."""
+
+    def __init__(
+        self,
+        api: Api,
+        cluster_id: str,
+        memory: Memory,
+        groups: TargetGroups,
+        listeners: Listeners,
+        together: Together,
+    ) -> None:
+        self._api = api
+        self._cluster_id = cluster_id
+        self._memory = memory
+        self._groups = groups
+        self._listeners = listeners
+        self._together = together
+
+    def all(self, vpc_id: str) -> Listed:
+        """All of this cluster in its VPC; what the memory lacks of them is read."""
+        since = self._memory.moment()
+        found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
+        balancers = {each["LoadBalancerArn"]: each for each in found[0] if _ours(each, "LoadBalancerName", vpc_id)}
+        groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
+        balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
+        # Those of a load balancer are believed as long as what else is known of it.
+        old = {each["LoadBalancerName"] for each in balancers.values() if self._memory.is_due(each["LoadBalancerName"])}
+        self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
+        listed = Listed(
+            {each["LoadBalancerName"]: each for arn, each in balancers.items() if self._is_clusters(arn)},
+            {arn: each for arn, each in groups.items() if self._is_clusters(arn)},
+        )
+        self._memory.keep_only(listed.load_balancers, {*balancers, *groups}, since)
+        self._learn(listed, since)
+        return listed
+
+    def some(self, ids: Collection[str]) -> dict[str, View]:
+        """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
+        since = self._memory.moment()
+        views: dict[str, View] = {each["LoadBalancerName"]: each for each in self._by_name(ids)}
+        arns = {each["LoadBalancerArn"] for each in views.values()}
+        self._read_tags([arn for arn in arns if self._memory.tags(arn) is None])
+        views = {lb_id: each for lb_id, each in views.items() if self._is_clusters(each["LoadBalancerArn"])}
+        lacking = {lb_id: view for lb_id, view in views.items() if self._known(view) is None}
+        if lacking:
+            vpc_id = str(next(iter(lacking.values()))["VpcId"])
+            self._learn(Listed(lacking, self.target_groups(vpc_id)), since)
+        for lb_id, view in views.items():
+            self._memory.see(lb_id, view)
+        return views
+
+    def target_groups(self, vpc_id: str) -> dict[str, View]:
+        """All of this cluster in its VPC, by ARN: one call."""
+        groups = {each["TargetGroupArn"]: each for each in self._groups.all() if _ours(each, "TargetGroupName", vpc_id)}
+        self._read_tags([arn for arn in groups if self._memory.tags(arn) is None])
+        return {arn: each for arn, each in groups.items() if self._is_clusters(arn)}
+
+    def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The tags of these now; those that are gone are absent."""
+        parts = [arns[start : start + _ARNS_A_CALL] for start in range(0, len(arns), _ARNS_A_CALL)]
+        found: dict[str, dict[str, str]] = {}
+        for answer in self._together([partial(self._tags_of, part) for part in parts]):
+            found |= answer
+        return found
+
+    def require_ownership(self, lb_id: str, arn: str, wanted: Mapping[str, str]) -> None:
+        """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have."""
+        owner, tags = Owner.of_tags(wanted), self.tags([arn]).get(arn, {})
+        self._memory.put_tags(arn, tags)
+        if owner is None or not owner.owns(tags):
+            raise Conflict(f"load balancer {lb_id} exists, but does not carry the tags of {owner}")
+
+    # -------------------------------------------------------------------------------------------------------- lists
+
+    def _load_balancers(self) -> list[dict[str, Any]]:
+        return [*self._api.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers", PageSize=400)]
+
+    def _by_name(self, ids: Collection[str]) -> Iterator[dict[str, Any]]:
+        if len(ids) == 1:
+            try:
+                yield from self._api.call("elbv2", "DescribeLoadBalancers", Names=[*ids])["LoadBalancers"]
+            except NotFound:
+                return
+        elif ids:
+            # Asked for by name, one that is gone would be an error for all.
+            yield from (each for each in self._load_balancers() if each["LoadBalancerName"] in ids)
+
+    def _read_tags(self, arns: Sequence[str]) -> None:
+        for arn, tags in self.tags(sorted(arns)).items():
+            self._memory.put_tags(arn, tags)
+
+    def _tags_of(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
+        try:
+            answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[*arns])["TagDescriptions"]
+        except NotFound:
+            if len(arns) == 1:
+                return {}
+            return {arn: tags for each in arns for arn, tags in self._tags_of([each]).items()}
+        return {each["ResourceArn"]: told(each["Tags"]) for each in answer}
+
+    def _lacks_tags(self, arn: str, old: Collection[str]) -> bool:
+        tags = self._memory.tags(arn)
+        return tags is None or name_in(arn) in old or tags.get(LOAD_BALANCER_TAG) in old
+
+    def _is_clusters(self, arn: str) -> bool:
+        return (self._memory.tags(arn) or {}).get(CLUSTER_TAG) == self._cluster_id
+
+    # ------------------------------------------------------------------------------------------------------ details
+
+    def _learn(self, listed: Listed, since: int) -> None:
+        """Take over what the lists show, and read what they only hint at."""
+        groups: dict[str, dict[str, View]] = {lb_id: {} for lb_id in listed.load_balancers}
+        for arn, each in listed.target_groups.items():
+            tags = self._memory.tags(arn) or {}
+            of, pool = tags.get(LOAD_BALANCER_TAG), tags.get(POOL_TAG)
+            if of in groups and pool is not None:
+                groups[of][pool] = each
+        lacking = []
+        for lb_id, view in listed.load_balancers.items():
+            self._memory.see(lb_id, view)
+            known = self._known(view)
+            shown = None if known is None or self._memory.is_due(lb_id) else _brought_up_to_date(known, groups[lb_id])
+            if shown is None:
+                lacking.append(lb_id)
+            elif shown != known:
+                self._memory.read(lb_id, shown, since, anew=False)
+        # Two rounds of many calls at once: what a load balancer has, then what each of its target groups has.
+        self._read_details({each: (listed.load_balancers[each], groups[each]) for each in lacking}, since)
+
+    def _known(self, view: View) -> Known | None:
+        known = self._memory.get(view["LoadBalancerName"])
+        return known if known is not None and known.arn == view["LoadBalancerArn"] else None
+
+    def _read_details(self, wanted: Mapping[str, tuple[View, Mapping[str, View]]], since: int) -> None:
+        calls = [partial(self._group, name, each) for _, groups in wanted.values() for name, each in groups.items()]
+        known_groups = iter(self._together(calls))
+        of = {lb_id: {name: next(known_groups) for name in groups} for lb_id, (_, groups) in wanted.items()}
+        balancers = [partial(self._balancer, view, of[lb_id]) for lb_id, (view, _) in wanted.items()]
+        for lb_id, known in zip(wanted, self._together(balancers), strict=True):
+            if known is not None:
+                self._memory.read(lb_id, known, since)
+
+    def _group(self, name: str, view: View) -> KnownGroup | None:
+        arn = str(view["TargetGroupArn"])
+        try:
+            attributes, members = self._groups.attributes(arn), self._groups.health(arn)
+        except NotFound:  # It went meanwhile; the next look tells.
+            return None
+        return KnownGroup(arn, pool_of(name, view, attributes, sorted(members)), _is_attached(view))
+
+    def _balancer(self, view: View, groups: Mapping[str, KnownGroup | None]) -> Known | None:
+        arn = str(view["LoadBalancerArn"])
+        present = {name: each for name, each in groups.items() if each is not None}
+        try:
+            found = self._listeners.read(arn, {each.arn: name for name, each in present.items()})
+            attributes = told(
+                self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]
+            )
+        except NotFound:
+            return None
+        return Known(
+            arn,
+            attributes,
+            {listener.port: KnownListener(each, listener) for each, listener in found.items()},
+            present,
+            addresses_of(view, self._memory.last(view["LoadBalancerName"])),
+        )
+
+
+def _ours(view: View, key: str, vpc_id: str) -> bool:
+    """Whether it may be ours: names are for life, so that others' tags need not be asked for."""
+    return str(view[key]).startswith(PREFIX) and view.get("VpcId") == vpc_id
+
+
+def _is_attached(view: View) -> bool:
+    return bool(view.get("LoadBalancerArns"))
+
+
+def _brought_up_to_date(known: Known, views: Mapping[str, View]) -> Known | None:
+    """What is known, with what lists show of the target groups; None where they hint at more."""
+    if {name: group.arn for name, group in known.groups.items()} != _arns(views.items()):
+        return None
+    for name, view in views.items():
+        group = known.groups[name]
+        attached = _is_attached(view)
+        if group.attached is not None and group.attached != attached:
+            return None
+        check = check_of(view)
+        if group.attached != attached or group.pool.health_check != check:
+            changed = replace(group, attached=attached, pool=replace(group.pool, health_check=check))
+            known = known.with_group(name, changed)
+    return known
+
+
+def _arns(views: Iterable[tuple[str, View]]) -> dict[str, str]:
+    return {name: str(view["TargetGroupArn"]) for name, view in views}
