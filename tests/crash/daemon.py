@@ -135,7 +135,7 @@ class Daemon:
 
 
 class Daemons:
-    """Makes daemons for one cluster, each with its own proxies, and with the rights that its controllers are said to need.
+    """Makes daemons for one cluster, each with its own proxies, and with the rights that its controllers need.
 
     `kubeconfig` is an admin's; `cloud` the URL of the cloud's API.
     """
