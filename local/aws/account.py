@@ -163,7 +163,7 @@ class Account:
 
 def _vpcs(thing: Json) -> set[str]:
     """The VPC that a thing is or lies in, or those that it is attached to."""
-    return {thing["VpcId"]} if thing.get("VpcId") else {each["VpcId"] for each in thing.get("Attachments", [])}
+    return {thing["VpcId"]} if thing.get("VpcId") else {each.get("VpcId", "") for each in thing.get("Attachments", [])}
 
 
 def _crashed(instance: Json) -> bool:

@@ -1,0 +1,122 @@
+"""Requests are believed that the holder of a known key signed, in the header or in the query, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from local.aws.signatures import Refused, Request, signature_of, verify
+
+KEY, SECRET = "AKIAEXAMPLEEXAMPLE12", "a-secret"
+SECRETS = {KEY: SECRET}
+NO_SECRETS: dict[str, str] = {}
+URL = "http://127.16.0.1:7070/clusters/a%20b?x=1&a=~%2B"
+
+
+def as_received(signed: AWSRequest, body: bytes = b"") -> Request:
+    """What a server sees of a request that botocore has signed."""
+    parts = urlsplit(str(signed.url))
+    headers = {name.lower(): str(value) for name, value in signed.headers.items()} | {"host": parts.netloc}
+    return Request(str(signed.method), parts.path, parts.query, headers, body)
+
+
+def signed_in_header(body: bytes = b"", secret: str = SECRET) -> Request:
+    request = AWSRequest("POST", URL, headers={"X-Some": "  two   words "}, data=body)
+    SigV4Auth(Credentials(KEY, secret), "eks", "eu-central-1").add_auth(request)
+    return as_received(request, body)
+
+
+def presigned(expires: int = 60) -> Request:
+    request = AWSRequest("GET", URL, headers={"x-k8s-aws-id": "c1"})
+    SigV4QueryAuth(Credentials(KEY, SECRET), "sts", "eu-central-1", expires=expires).add_auth(request)
+    return as_received(request)
+
+
+def refusal(request: Request, now: datetime | None = None) -> str:
+    """AWS's code of the refusal."""
+    with pytest.raises(Refused) as raised:
+        signature = signature_of(request)
+        assert signature is not None
+        verify(request, signature, SECRETS.get, now)
+    return raised.value.code
+
+
+@pytest.mark.parametrize("request_", [signed_in_header(), signed_in_header(b'{"name": "c1"}'), presigned()])
+def test_what_aws_sdk_signs_is_believed(request_: Request) -> None:
+    signature = signature_of(request_)
+
+    assert signature is not None
+    assert signature.access_key == KEY
+    verify(request_, signature, SECRETS.get)
+
+
+def test_a_presigned_request_can_be_passed_on_as_one_signed_in_its_header() -> None:
+    request = presigned()
+    signature = signature_of(request)
+    assert signature is not None
+
+    again = signature_of(replace(request, query="", headers={"authorization": signature.as_header()}))
+
+    assert again is not None
+    assert (again.access_key, again.scope, again.signed_headers) == (
+        signature.access_key,
+        signature.scope,
+        ("host", "x-k8s-aws-id"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"body": b"another"}, "SignatureDoesNotMatch"),
+        ({"method": "DELETE"}, "SignatureDoesNotMatch"),
+        ({"path": "/clusters/other"}, "SignatureDoesNotMatch"),
+        ({"query": "x=2&a=~%2B"}, "SignatureDoesNotMatch"),
+    ],
+)
+def test_a_request_that_was_changed_on_its_way_is_refused(change: dict[str, str | bytes], code: str) -> None:
+    assert refusal(replace(signed_in_header(b"body"), **change)) == code  # type: ignore[arg-type]
+
+
+def test_a_header_that_was_signed_may_not_change() -> None:
+    request = presigned()
+
+    assert refusal(replace(request, headers={**request.headers, "x-k8s-aws-id": "c2"})) == "SignatureDoesNotMatch"
+
+
+def test_another_secret_is_refused() -> None:
+    assert refusal(signed_in_header(secret="guessed")) == "SignatureDoesNotMatch"
+
+
+def test_an_unknown_key_is_refused() -> None:
+    request = signed_in_header()
+    signature = signature_of(request)
+    assert signature is not None
+
+    with pytest.raises(Refused) as raised:
+        verify(request, signature, NO_SECRETS.get)
+
+    assert raised.value.code == "InvalidClientTokenId"
+
+
+def test_a_presigned_request_holds_no_longer_than_it_says() -> None:
+    assert refusal(presigned(60), datetime.now(UTC) + timedelta(seconds=70)) == "RequestExpired"
+
+
+def test_a_signed_request_cannot_be_sent_again_another_day() -> None:
+    assert refusal(signed_in_header(), datetime.now(UTC) + timedelta(days=1)) == "RequestExpired"
+
+
+def test_a_request_without_a_signature_has_none() -> None:
+    assert signature_of(Request("GET", "/", "Action=GetCallerIdentity", {}, b"")) is None
+
+
+@pytest.mark.parametrize("header", ["Basic abc", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=y"])
+def test_a_signature_that_cannot_be_read_is_refused(header: str) -> None:
+    assert refusal(Request("GET", "/", "", {"authorization": header}, b"")) == "IncompleteSignature"

@@ -1,0 +1,44 @@
+"""What user data tell a kubelet, in the forms in which machines get them."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.clouds.aws.user_data import eks_node
+from local.aws.user_data import KubeletFlags, kubelet_flags
+
+BOOTSTRAP = """#!/bin/bash
+set -o xtrace
+FLAGS='--node-labels=pool=w,example.com/a=b --register-with-taints=gpu=yes:NoSchedule,spot:NoExecute'
+/etc/eks/bootstrap.sh c1 --kubelet-extra-args "$FLAGS"
+"""
+SYSTEMD = """[Service]
+Environment="KUBELET_EXTRA_ARGS=--cloud-provider=external --provider-id=aws:///${ZONE}/${ID} --node-labels a=b"
+"""
+
+
+def test_the_arguments_of_eks_older_images() -> None:
+    assert kubelet_flags(BOOTSTRAP) == KubeletFlags(
+        labels={"pool": "w", "example.com/a": "b"},
+        taints=[
+            {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+            {"key": "spot", "effect": "NoExecute"},
+        ],
+    )
+
+
+def test_the_arguments_of_a_kubelet_of_ones_own() -> None:
+    assert kubelet_flags(SYSTEMD) == KubeletFlags(labels={"a": "b"}, names_provider_id=True)
+
+
+def test_the_settings_that_the_stack_writes_for_eks_image() -> None:
+    join = {"endpoint": "https://127.16.1.1:6443", "certificate_authority": "QUJD"}
+
+    flags = kubelet_flags(eks_node("c1", join, {"cloud-controller/pool": "workers", "a": "b"}))
+
+    assert flags == KubeletFlags(labels={"cloud-controller/pool": "workers", "a": "b"}, names_provider_id=True)
+
+
+@pytest.mark.parametrize("text", ["", "#!/bin/sh\ntrue\n"])
+def test_without_flags_a_kubelet_says_nothing_of_its_own(text: str) -> None:
+    assert kubelet_flags(text) == KubeletFlags()
