@@ -6,17 +6,18 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 
-CATALOGUES = (MYCLOUD,)
+CATALOGUES = (AWS, MYCLOUD)
 
 _HEAD = """\
 <!-- Made by `python -m cloud_controller.annotation_docs`; change the catalogues, not this page. -->
 # Annotations of a LoadBalancer Service
 
 What a Service of type `LoadBalancer` may tell its cloud. Every annotation is also a typed argument of the component
-`LoadBalancerService` (its settings). A value that is not allowed, and a misspelt name, is an error that names what is
-allowed: an event at the Service, a failed preview in the program.
+`LoadBalancerService` (its settings); lists are comma-separated in an annotation. A value that is not allowed, and a
+misspelt name, is an error that names what is allowed: an event at the Service, a failed preview in the program.
 
 A change takes effect, by annotation, in one of these ways; the plan says which before it happens:
 """

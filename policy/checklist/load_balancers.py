@@ -1,6 +1,6 @@
 """What a Service's annotations say of its load balancer, whichever cloud it is in.
 
-mycloud's names come from its catalogue, those of other clouds stand here; a setting of the rules adds to them.
+The names of clouds that have a catalogue come from it, those of others stand here; a setting of the rules adds to them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 
 from pulumi_policy import ReportViolation, ResourceValidationArgs
 
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from policy.checklist.objects import SERVICE, dig, is_judged
 from policy.checklist.unknowns import Problem, first_known, judge
 
@@ -21,7 +23,6 @@ _ALIBABA = (
     "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-",
     "service.beta.kubernetes.io/alicloud-loadbalancer-",
 )
-_AWS = "service.beta.kubernetes.io/aws-load-balancer-"
 _AZURE = "service.beta.kubernetes.io/azure-"
 
 
@@ -43,18 +44,18 @@ class Mark:
         return text in self.values if self.values else text not in ("", "false")
 
 
-def _mycloud(argument: str) -> str:
-    return CATALOGUE.by_argument[argument].name
+def _of(catalogue: Catalogue, argument: str) -> str:
+    return catalogue.by_argument[argument].name
 
 
-SOURCE_RANGES = _mycloud("load_balancer_source_ranges")
+SOURCE_RANGES = _of(MYCLOUD, "load_balancer_source_ranges")
 """Every cloud's: it is Kubernetes' own."""
 
 INTERNAL = (
-    Mark(_mycloud("scheme"), ("internal",)),
+    Mark(_of(MYCLOUD, "scheme"), ("internal",)),
     *(Mark(f"{prefix}address-type", ("intranet",)) for prefix in _ALIBABA),
-    Mark(f"{_AWS}internal"),
-    Mark(f"{_AWS}scheme", ("internal",)),
+    Mark(_of(AWS, "internal")),
+    Mark(_of(AWS, "scheme"), ("internal",)),
     Mark(f"{_AZURE}load-balancer-internal", ("true",)),
     Mark("networking.gke.io/load-balancer-type", ("internal",)),
     Mark("cloud.google.com/load-balancer-type", ("internal",)),
@@ -66,18 +67,18 @@ INTERNAL = (
 
 LIMITED_ELSEWHERE = (
     # Its own ranges decide, and the cloud refuses any that the Service brings.
-    Mark(_mycloud("id")),
+    Mark(_of(MYCLOUD, "id")),
     # An access list is off until it is switched on.
     *(Mark(f"{prefix}acl-type", ("white",), Mark(f"{prefix}acl-status", ("on",))) for prefix in _ALIBABA),
     *(Mark(f"{prefix}security-group-ids") for prefix in _ALIBABA),
-    Mark(f"{_AWS}security-groups"),
+    Mark(_of(AWS, "security_groups")),
     Mark(f"{_AZURE}allowed-service-tags"),
     Mark(f"{_AZURE}allowed-ip-ranges"),
 )
 """Who may connect is said by something other than the Service's source ranges."""
 
 UNCHECKED = (
-    Mark(_mycloud("health_check_protocol"), ("none",)),
+    Mark(_of(MYCLOUD, "health_check_protocol"), ("none",)),
     *(Mark(f"{prefix}health-check-{switch}", ("off",)) for prefix in _ALIBABA for switch in ("flag", "switch")),
     Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),
     Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),

@@ -8,7 +8,10 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
+from components.clouds.aws.load_balancer import AwsLoadBalancerArgs
 from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 from components.load_balancer_service import LoadBalancerService
 
@@ -134,11 +137,16 @@ def test_a_change_of_class_replaces_the_service_and_the_old_one_goes_first(run_p
     assert not request.deletedWith
 
 
-def test_the_typed_settings_are_those_of_the_catalogue() -> None:
-    offered = {entry.argument: entry for entry in CATALOGUE if not entry.ignored}
+@pytest.mark.parametrize(
+    ("catalogue", "args"),
+    [(CATALOGUE, MycloudLoadBalancerArgs), (AWS, AwsLoadBalancerArgs)],
+    ids=["mycloud", "aws"],
+)
+def test_the_typed_settings_are_those_of_the_catalogue(catalogue: Catalogue, args: Any) -> None:
+    offered = {entry.argument: entry for entry in catalogue if not entry.ignored}
 
     # As texts: what the SDK calls Input has a forward reference that only its own module resolves.
-    annotations = {name: hint.__forward_arg__ for name, hint in MycloudLoadBalancerArgs.__annotations__.items()}
+    annotations = {name: hint.__forward_arg__ for name, hint in args.__annotations__.items()}
 
     assert set(annotations) == set(offered)
     for argument, entry in offered.items():

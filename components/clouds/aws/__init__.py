@@ -1,0 +1,1 @@
+"""AWS's resources in the components' shape, in AWS's own Pulumi package."""
