@@ -28,7 +28,6 @@ def describe(api: Api, vpc_id: Callable[[], str], names: Collection[str]) -> dic
     ordered = sorted(by_ip)
     for start in range(0, len(ordered), _BATCH):
         filters = [
-            {"Name": "attachment.status", "Values": ["attached"]},
             {"Name": "addresses.private-ip-address", "Values": ordered[start : start + _BATCH]},
             # Another VPC may use the same addresses.
             {"Name": "vpc-id", "Values": [vpc_id()]},
@@ -36,7 +35,8 @@ def describe(api: Api, vpc_id: Callable[[], str], names: Collection[str]) -> dic
         for interface in api.pages(
             "ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", Filters=filters, MaxResults=1000
         ):
-            if name := by_ip.get(interface["PrivateIpAddress"]):
+            name = by_ip.get(interface["PrivateIpAddress"])
+            if name is not None and (interface.get("Attachment") or {}).get("Status") == "attached":
                 found[name] = _instance(api, name, interface)
     return found
 

@@ -10,7 +10,7 @@ from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 PROVIDER_NAME = "aws"
 
 _ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-…, or i-… alone"
-_PROVIDER_ID = re.compile(r"(?:aws://[^/]*/(?:[^/]*/)?)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))")
+_PROVIDER_ID = re.compile(r"(?:aws://[^/]*/(?:[^/]*/)*)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))")
 _NAMED_AFTER_ID = re.compile(r"(?P<instance>i-[0-9a-f]{8,})(?:\..*)?")
 
 

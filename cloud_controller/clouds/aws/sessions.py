@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import botocore.session
 from botocore.credentials import AssumeRoleCredentialFetcher, CredentialProvider, DeferredRefreshableCredentials
+from botocore.loaders import create_loader
 from botocore.utils import InstanceMetadataRegionFetcher
 
 from cloud_controller.cloud_errors import InvalidConfiguration
@@ -21,6 +22,9 @@ from cloud_controller.clouds.aws.config import Config
 
 _SESSION_NAME = "cloud-controller"
 _ACCOUNT = re.compile(r"arn:[^:]+:[^:]+:[^:]*:(?P<account>\d+):")
+
+_MODELS = create_loader()
+"""The descriptions of AWS's services, megabytes each, read once a process."""
 
 # At debug it logs each request with its signature and session token.
 logging.getLogger("botocore").setLevel(logging.INFO)
@@ -31,15 +35,21 @@ def session_of(config: Config) -> boto3.Session:
 
     Raises InvalidConfiguration where neither it nor the environment nor the metadata service tells a region.
     """
-    own = botocore.session.Session()
+    own = _session()
     region = config.region or own.get_config_variable("region") or _region_of_this_machine()
     own.set_config_variable("region", region)
     if config.role_arn is None:
         return boto3.Session(botocore_session=own)
-    assuming = botocore.session.Session()
+    assuming = _session()
     assuming.set_config_variable("region", region)
     assuming.get_component("credential_provider").insert_before("env", _Role(own, config, config.role_arn, region))
     return boto3.Session(botocore_session=assuming)
+
+
+def _session() -> botocore.session.Session:
+    session = botocore.session.Session()
+    session.register_component("data_loader", _MODELS)
+    return session
 
 
 def _region_of_this_machine() -> str:

@@ -62,10 +62,8 @@ class AwsAccount:
         tags: dict[str, str] | None = None,
     ) -> list[InstanceTypeDef]:
         """Running machines in a private subnet (the first zone's by default), with the cluster's tag."""
-        specification: TagSpecificationTypeDef = {
-            "ResourceType": "instance",
-            "Tags": tag_list({CLUSTER_TAG: "owned"} if tags is None else tags),
-        }
+        listed = tag_list({CLUSTER_TAG: "owned"} if tags is None else tags)
+        tagged: list[TagSpecificationTypeDef] = [{"ResourceType": "instance", "Tags": listed}] if listed else []
         answer = self.ec2.run_instances(
             ImageId=IMAGE,
             MinCount=count,
@@ -73,7 +71,7 @@ class AwsAccount:
             InstanceType=type,  # type: ignore[arg-type]
             SubnetId=subnet or self.private_subnets[0],
             SecurityGroupIds=[self.node_group_id],
-            TagSpecifications=[specification],
+            TagSpecifications=tagged,
         )
         # Their first answer says that they are pending.
         return self.instances([instance["InstanceId"] for instance in answer["Instances"]])
@@ -153,18 +151,25 @@ def calls() -> Calls:
     return Calls()
 
 
-@pytest.fixture
-def empty_account(_moto: str, _credentials: None) -> AwsAccount:
-    """An account without anything of ours; AWS's default VPC is there."""
-    with urllib.request.urlopen(urllib.request.Request(f"{_moto}/moto-api/reset", method="POST")) as answer:
-        assert answer.status == 200
-    session = boto3.Session(region_name=REGION)
-    return AwsAccount(
-        _moto,
+@pytest.fixture(scope="session")
+def _clients(_moto: str) -> tuple[EC2Client, ElasticLoadBalancingv2Client, ElasticLoadBalancingClient]:
+    """Kept for the whole session: to make a client is slow."""
+    session = boto3.Session("AKIAIOSFODNN7EXAMPLE", "a-secret-of-nobody", region_name=REGION)
+    return (
         session.client("ec2", endpoint_url=_moto),
         session.client("elbv2", endpoint_url=_moto),
         session.client("elb", endpoint_url=_moto),
     )
+
+
+@pytest.fixture
+def empty_account(
+    _moto: str, _clients: tuple[EC2Client, ElasticLoadBalancingv2Client, ElasticLoadBalancingClient]
+) -> AwsAccount:
+    """An account without anything of ours; AWS's default VPC is there."""
+    with urllib.request.urlopen(urllib.request.Request(f"{_moto}/moto-api/reset", method="POST")) as answer:
+        assert answer.status == 200
+    return AwsAccount(_moto, *_clients)
 
 
 @pytest.fixture

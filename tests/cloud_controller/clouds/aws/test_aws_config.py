@@ -1,0 +1,208 @@
+"""The cloud config of AWS: what upstream's files say is understood, and what is wrong is told with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.clouds.aws.config import Config, ServiceOverride, parse, render
+
+SEED = """
+[Global]
+Zone=us-west-2a
+VPC=vpc-0123456789abcdef0
+SubnetID=subnet-0123456789abcdef0
+RouteTableID=rtb-0123456789abcdef0
+KubernetesClusterTag=kubernetes.io/cluster/my-cluster
+KubernetesClusterID=my-cluster
+DisableSecurityGroupIngress=false
+ElbSecurityGroup=sg-0123456789abcdef0
+
+[ServiceOverride "ec2"]
+Service=ec2
+Region=us-west-2
+URL=https://ec2.us-west-2.amazonaws.com
+SigningRegion=us-west-2
+"""
+
+
+def config(text: str) -> Config:
+    """The config with this in [Global] beside the cluster's id."""
+    return parse(f"[Global]\nKubernetesClusterID = c\n{text}\n")
+
+
+def test_the_example_of_the_field_is_understood() -> None:
+    assert parse(SEED) == Config(
+        cluster_id="my-cluster",
+        region="us-west-2",
+        vpc_id="vpc-0123456789abcdef0",
+        subnet_id="subnet-0123456789abcdef0",
+        route_table_id="rtb-0123456789abcdef0",
+        elb_security_group="sg-0123456789abcdef0",
+        overrides=(ServiceOverride("ec2", "https://ec2.us-west-2.amazonaws.com", "us-west-2", "us-west-2"),),
+    )
+
+
+def test_only_the_cluster_must_be_named() -> None:
+    assert config("") == Config(cluster_id="c")
+    with pytest.raises(InvalidConfiguration, match=r"\[Global\] KubernetesClusterID: missing"):
+        parse("[Global]\nRegion = eu-central-1\n")
+
+
+def test_names_are_read_whatever_their_case() -> None:
+    assert parse("[GLOBAL]\nkubernetesclusterid = c\nREGION = eu-central-1\n") == Config("c", region="eu-central-1")
+
+
+@pytest.mark.parametrize(
+    ("line", "region"),
+    [
+        ("Region = eu-central-1", "eu-central-1"),
+        ("Zone = eu-central-1b", "eu-central-1"),
+        ("Zone = us-gov-west-1a", "us-gov-west-1"),
+        ("Zone = us-west-2-lax-1a", "us-west-2"),
+        ("Region = eu-central-1\nZone = eu-central-1b", "eu-central-1"),
+    ],
+)
+def test_the_region_is_given_or_that_of_the_zone(line: str, region: str) -> None:
+    assert config(line).region == region
+
+
+def test_the_older_tag_may_say_the_id() -> None:
+    assert parse("[Global]\nKubernetesClusterTag = kubernetes.io/cluster/old\n").cluster_id == "old"
+
+
+def test_a_key_without_a_value_is_true() -> None:
+    assert config("DisableSecurityGroupIngress").disable_security_group_ingress
+
+
+@pytest.mark.parametrize(
+    ("text", "families"),
+    [
+        ("", ("ipv4",)),
+        ("NodeIPFamilies = ipv6", ("ipv6",)),
+        ("NodeIPFamilies = ipv6\nNodeIPFamilies = ipv4", ("ipv6", "ipv4")),
+        ("NodeIPFamilies = IPv4, ipv6", ("ipv4", "ipv6")),
+    ],
+)
+def test_address_families_are_repeated_or_listed_in_order(text: str, families: tuple[str, ...]) -> None:
+    assert config(text).node_ip_families == families
+
+
+def test_comments_and_quotes_are_read_as_gcfg_reads_them() -> None:
+    text = '; all\nRoleARN = "arn:aws:iam::1:role/a#b" ; why\nRegion = eu-central-1 # where\n'
+
+    assert config(text).role_arn == "arn:aws:iam::1:role/a#b"
+    assert config(text).region == "eu-central-1"
+
+
+def test_one_endpoint_of_load_balancing_serves_both_of_its_apis() -> None:
+    text = '[Global]\nKubernetesClusterID = c\n[ServiceOverride "1"]\nService = elasticloadbalancing\n'
+    text += "Region = r\nURL = http://127.0.0.1:5000\nSigningRegion = r\n"
+
+    assert [override.service for override in parse(text).overrides] == ["elb", "elbv2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "services"),
+    [
+        ("EC2", ["ec2"]),
+        ("Elastic Load Balancing", ["elb"]),
+        ("Elastic Load Balancing v2", ["elbv2"]),
+        ("sts", ["sts"]),
+        ("KMS", []),
+    ],
+)
+def test_services_have_the_names_of_either_sdk(name: str, services: list[str]) -> None:
+    text = f'[Global]\nKubernetesClusterID = c\n[ServiceOverride "1"]\nService = {name}\nRegion = r\n'
+    text += "URL = http://127.0.0.1:5000\nSigningRegion = r\n"
+
+    assert [override.service for override in parse(text).overrides] == services
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Regoin = x", r"\[Global\] Regoin: unknown; did you mean 'Region'"),
+        ("Region = a\nRegion = b", r"\[Global\] Region: given twice"),
+        ("VPC = subnet-1", r"\[Global\] VPC: 'subnet-1' is no id of it"),
+        ("RoleARN = admin", r"\[Global\] RoleARN: 'admin' is no ARN"),
+        ("Zone = europe", r"\[Global\] Zone: 'europe' is no availability zone"),
+        ("Region = eu-west-1\nZone = eu-central-1a", r"\[Global\] Zone: 'eu-central-1a' is not in Region 'eu-west-1'"),
+        ("KubernetesClusterTag = other", r"KubernetesClusterTag: 'other' is another cluster"),
+        ("DisableSecurityGroupIngress = maybe", r"DisableSecurityGroupIngress: 'maybe' is not a value of it"),
+        ("NodeIPFamilies = ipv5", r"NodeIPFamilies: 'ipv5' is not a value of it \(allowed: ipv4, ipv6\)"),
+        ("NodeIPFamilies = ipv4, ipv4", r"NodeIPFamilies: a family is given twice"),
+        ("ClusterServiceLoadBalancerHealthProbeMode = shared", r"'shared' is not a value of it"),
+        ("ClusterServiceSharedLoadBalancerHealthProbePort = 0", r"HealthProbePort: '0' is no port"),
+        ("ClusterServiceSharedLoadBalancerHealthProbePath = x", r"HealthProbePath: 'x' is no path"),
+        ("SupportedTopologyInstanceTypePattern = [", r"InstanceTypePattern: '\[' is no regular expression"),
+        ('Region = "x', r"line 3: a quote is not closed"),
+        ("= x", r"line 3: it is not of the form 'key = value'"),
+        ("[Globe]", r"section \[Globe\]: unknown; did you mean 'Global'"),
+        ("[ServiceOverride]", r"line 3: it is no section"),
+        ('[Global "x"]', r"line 3: it is no section"),
+        ('[ServiceOverride "1"]\nService = ec2', r'\[ServiceOverride "1"\] Region: missing'),
+        ('[ServiceOverride "1"]\nURI = x', r'\[ServiceOverride "1"\] URI: unknown; did you mean \'URL\''),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=f"cloud config: .*{told}"):
+        config(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("Service = ecc", r"Service: 'ecc' is no service that is called here; did you mean"),
+        ("URL = ec2.example.com", r"URL: 'ec2.example.com' is not a URL"),
+        ("SigningMethod = v2", r"SigningMethod: 'v2' is not a value of it \(allowed: v4\)"),
+    ],
+)
+def test_an_override_that_cannot_hold_is_refused(change: str, told: str) -> None:
+    values = {"Service": "ec2", "Region": "r", "URL": "http://127.0.0.1:5000", "SigningRegion": "r"}
+    key, _, value = change.partition(" = ")
+    lines = "\n".join(f"{name} = {given}" for name, given in (values | {key: value}).items())
+
+    with pytest.raises(InvalidConfiguration, match=told):
+        config(f'[ServiceOverride "1"]\n{lines}')
+
+
+def test_two_overrides_of_one_service_in_one_region_are_refused() -> None:
+    one = "Service = ec2\nRegion = r\nURL = http://127.0.0.1:5000\nSigningRegion = r\n"
+
+    with pytest.raises(InvalidConfiguration, match="ec2 in r has an override already"):
+        config(f'[ServiceOverride "1"]\n{one}[ServiceOverride "2"]\n{one}')
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config("c"),
+        Config(
+            cluster_id="c",
+            region="eu-central-1",
+            vpc_id="vpc-1",
+            subnet_id="subnet-1",
+            route_table_id="rtb-1",
+            role_arn="arn:aws:iam::123456789012:role/ccm",
+            source_arn="arn:aws:eks:eu-central-1:123456789012:cluster/c",
+            disable_security_group_ingress=True,
+            elb_security_group="sg-1",
+            node_ip_families=("ipv6", "ipv4"),
+            health_probe_mode="Shared",
+            health_probe_port=10300,
+            health_probe_path="/live#1",
+            topology_types=r"p5\..*",
+            overrides=(
+                ServiceOverride("ec2", "http://127.0.0.1:5000", "eu-central-1", "eu-central-1", "ec2"),
+                ServiceOverride("elbv2", "http://127.0.0.1:5000", "eu-central-1", "eu-west-1"),
+            ),
+        ),
+    ],
+)
+def test_what_is_written_is_read_back(config: Config) -> None:
+    assert parse(render(config)) == config
+
+
+def test_the_clusters_tag_has_its_id_in_the_key() -> None:
+    assert config("").cluster_tag == "kubernetes.io/cluster/c"
