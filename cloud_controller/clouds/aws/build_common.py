@@ -151,14 +151,15 @@ def node_members(service: Object, port: Port, backends: Backends, *, number: int
     """
     words = CATALOGUE.value(said(service["metadata"].get("annotations")), "target_node_labels")
     wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
-    nodes = tuple(
-        node
-        for node in backends.nodes
-        # Pods on Fargate have no machine whose ports could be targets.
-        if node.instance_id.startswith("i-")
-        and all(key in node.labels and value in ("", node.labels[key]) for key, value in wanted.items())
-    )
+    # Pods on Fargate have no machine whose ports could be targets.
+    nodes = tuple([node for node in backends.nodes if node.instance_id.startswith("i-")])
+    if wanted:
+        nodes = tuple(node for node in nodes if _has(node.labels, wanted))
     return Backends(nodes).by_node_port(port["nodePort"] if number is None else number)
+
+
+def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(key in labels and value in ("", labels[key]) for key, value in wanted.items())
 
 
 def require_node_port(index: int, port: Port, hint: str) -> None:
