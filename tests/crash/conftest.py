@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.crash.environment import Environment, Manager
+from tests.crash.trial import COLUMNS
 
 COSTS = ("seconds", "calls to cloud and cluster", "most in one second", "CPU seconds")
-COLUMNS = ("calls", "crash points survived", "answer-lost points survived")
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_controller.cloud import NotFound
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
+from cloud_controller.load_balancer import PRESERVED_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
-from tests.crash.environment import Environment, Json
+from tests.crash.environment import Environment, Json, until
+from tests.crash.trial import Scenario
 
 SPACE = "default"
 THEIRS = 7777
@@ -172,16 +176,60 @@ class Run:
             words |= {lb["address"]: f"ADDRESS-OF-LB-{lb['name']}", lb["id"]: f"LB-{lb['name']}"}
         return words
 
+    # --------------------------------------------------------------------------------------------------- the end of it
 
-@dataclass(frozen=True)
-class Scenario:
-    """`prepare` leads to a state at rest, `act` is what the manager has to answer, `done` says that it has."""
+    def clean(self) -> None:
+        """See `trial.Run.clean`."""
+        cloud = self.environment.cloud
+        for service in self.services:
+            with contextlib.suppress(NotFoundError):
+                self.kube.delete(SERVICES, service, SPACE)
+        until(lambda: not self._present_services(), "the Services are gone, and their finalizers", 30)
+        until(lambda: not self._owned(), "no load balancer is left", 30)
+        for lb in self.environment.load_balancers():
+            if lb["id"] in self.given:
+                assert [each["port"] for each in lb["listeners"]] == [THEIRS], f"what was lent came back as {lb}"
+            cloud.delete("load_balancers", lb["id"])
+        until(lambda: not self.environment.load_balancers(), "the load balancers that people made are gone", 30)
+        self._end_machines()
+        until(lambda: not self.environment.routes(), "no route is left", 40)
 
-    name: str
-    prepare: Callable[[Run], object]
-    at_rest: Callable[[Run], bool]
-    act: Callable[[Run], object]
-    done: Callable[[Run], bool]
+    def force(self) -> None:
+        """See `trial.Run.force`."""
+        environment = self.environment
+        for service in self._present_services():
+            patch = {"metadata": {"finalizers": None}}
+            with contextlib.suppress(NotFoundError):
+                self.kube.patch(SERVICES, service, patch, SPACE, type=PatchType.MERGE)
+                self.kube.delete(SERVICES, service, SPACE)
+        for lb in environment.load_balancers():
+            environment.cloud.delete("load_balancers", lb["id"])
+            environment.cloud.wait_until_gone("load_balancers", lb["id"], 30)
+        self._end_machines()
+        table = environment.network["route_table_id"]
+        if cidrs := [route["destination_cidr"] for route in environment.routes()]:
+            environment.cloud.post(f"route_tables/{table}/routes:batch_delete", {"destination_cidrs": cidrs[:50]})
+
+    def _owned(self) -> list[Json]:
+        """The load balancers that no person has to delete."""
+        return [
+            lb
+            for lb in self.environment.load_balancers()
+            if lb["id"] not in self.given and PRESERVED_TAG not in lb["tags"]
+        ]
+
+    def _present_services(self) -> list[str]:
+        present = {name(service) for service in self.kube.list(SERVICES, SPACE).items}
+        return [service for service in self.services if service in present]
+
+    def _end_machines(self) -> None:
+        cloud = self.environment.cloud
+        for machine in self.machines:
+            with contextlib.suppress(NotFound):
+                if cloud.get("machines", machine["id"])["state"] != "terminated":
+                    cloud.delete("machines", machine["id"])
+            with contextlib.suppress(NotFoundError):
+                self.kube.delete(NODES, machine["name"])
 
 
 def port(number: int, node_port: int, protocol: str = "TCP") -> Json:
@@ -245,7 +293,7 @@ def _preserved(run: Run) -> None:
     run.service(HTTP, DNS, annotations={PRESERVE: "true"})
 
 
-SCENARIOS: Sequence[Scenario] = (
+SCENARIOS: Sequence[Scenario[Run]] = (
     Scenario("load balancer with three listeners", _nothing, _always, _three_ports, _three_serve),
     Scenario(
         "port changed",

@@ -19,10 +19,10 @@ from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.kube import EVENTS, ApiError
 from cloud_controller.nodes import condition
 from tests.crash.conftest import COSTS
-from tests.crash.crash_run import QUIET, difference, prepared
 from tests.crash.environment import Environment, Json, Manager, until
 from tests.crash.proxy import Refusal
-from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, Scenario, port
+from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, port
+from tests.crash.trial import QUIET, Scenario, difference, prepared
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
@@ -186,7 +186,7 @@ class Outcome:
 def work_under(manager: Manager, fault: Fault) -> Outcome:
     """Do the work under the fault; the cluster is as before afterwards."""
     manager.start()
-    with prepared(manager, WORK) as run:
+    with prepared(manager, Run(manager.environment), WORK) as run:
         pid = manager.pid
         assert pid is not None
         process = psutil.Process(pid)
@@ -284,7 +284,7 @@ def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(manager: M
     cloud = manager.environment.cloud
     before = cloud.get_path("quotas")["quotas"]
     manager.start()
-    with prepared(manager, WORK) as run:
+    with prepared(manager, Run(manager.environment), WORK) as run:
         began = time.monotonic()
         cloud.put("admin/quotas", {"load_balancers": 2, "routes_per_table": 1})
         try:

@@ -10,9 +10,9 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.kube import LEASES, NotFoundError
-from tests.crash.crash_run import QUIET, prepared
 from tests.crash.environment import Environment, Manager, until
-from tests.crash.scenarios import Run, Scenario, port
+from tests.crash.scenarios import Run, port
+from tests.crash.trial import QUIET, Scenario, prepared
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
@@ -29,7 +29,7 @@ SLACK = 2.0
 SERVICES = 12
 WRITES = "POST /v1/load_balancers/*/backend_sets/*"
 
-MANY = Scenario(
+MANY: Scenario[Run] = Scenario(
     "many load balancers",
     lambda run: [run.service(port(9000 + number, 31900 + number)) for number in range(SERVICES)],
     lambda run: all(run.serves(9000 + number, of=number) for number in range(SERVICES)),
@@ -57,7 +57,7 @@ def test_a_leader_that_is_killed_is_followed_within_lease_and_retry(
     environment: Environment, pair: tuple[Manager, Manager]
 ) -> None:
     first, second = pair
-    with prepared(first, MANY) as run:
+    with prepared(first, Run(first.environment), MANY) as run:
         leader = _holder(environment)
         _slow_writes(environment)
         MANY.act(run)
@@ -76,7 +76,7 @@ def test_a_leader_that_loses_the_api_server_stops_before_another_begins(
     environment: Environment, pair: tuple[Manager, Manager]
 ) -> None:
     first, second = pair
-    with prepared(first, MANY) as run:
+    with prepared(first, Run(first.environment), MANY) as run:
         leader = _holder(environment)
         _slow_writes(environment)
         MANY.act(run)

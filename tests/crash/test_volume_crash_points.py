@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from typing import get_args
 
 import pytest
 
 from cloud_controller.kube import NODES, STORAGE_CLASSES
-from tests.crash.conftest import COLUMNS
-from tests.crash.crash_run import QUIET, QUIET_AFTER_LOSS, Blow
 from tests.crash.environment import Environment, Json, Manager, until
+from tests.crash.trial import COLUMNS, EVERY, QUIET, QUIET_AFTER_LOSS, Blow, points
 from tests.crash.volume_scenarios import (
     CLASS,
     VOLUME_SCENARIOS,
@@ -25,9 +22,6 @@ from tests.crash.volume_scenarios import (
 )
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
-
-
-EVERY = os.environ.get("CRASH_POINTS") == "all"
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +99,7 @@ def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answ
     failures: list[str] = []
     survived = [f"{len(calls)}"]
     for blow in get_args(Blow):
-        chosen = (
-            range(1, len(calls) + 1) if EVERY else [1 + zlib.crc32(f"{scenario.name} {blow}".encode()) % len(calls)]
-        )
+        chosen = [*points(scenario.name, blow, len(calls))]
         before = len(failures)
         quiet = QUIET_AFTER_LOSS if EVERY and blow == "lost answer" else QUIET
         for number in chosen:
