@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import Any
 
 import boto3
@@ -47,9 +48,7 @@ class Account:
     """An account, by the endpoint of its services and a key; one region of it."""
 
     def __init__(self, endpoint: str, region: str, access_key: str, secret_key: str) -> None:
-        self._session = boto3.session.Session(access_key, secret_key, region_name=region)
-        self._endpoint = endpoint
-        self._settings = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
+        self._client = partial(client, endpoint, region, access_key, secret_key)
 
     def left(self) -> list[str]:
         """What somebody made and nobody deleted, as `kind id`; an untouched account has nothing."""
@@ -156,9 +155,18 @@ class Account:
         else:
             yield from getattr(client, operation)(**arguments)[key]
 
-    def _client(self, service: str) -> Any:
-        # The service is a variable, so boto3's types can't tell which client it is.
-        return self._session.client(service, endpoint_url=self._endpoint, config=self._settings)  # type: ignore[call-overload]
+
+@cache
+def client(endpoint: str, region: str, access_key: str, secret_key: str, service: str) -> Any:
+    """boto3's client of a service, which tries once; made once, for that takes longer than most calls."""
+    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
+    # The service is a variable, so boto3's types can't tell which client it is.
+    return _session(region, access_key, secret_key).client(service, endpoint_url=endpoint, config=settings)  # type: ignore[call-overload]
+
+
+@cache
+def _session(region: str, access_key: str, secret_key: str) -> boto3.session.Session:
+    return boto3.session.Session(access_key, secret_key, region_name=region)
 
 
 def _vpcs(thing: Json) -> set[str]:

@@ -1,0 +1,186 @@
+"""A site of AWS goes up, is found again with all it knew, lets nobody in without a key, and says what is left in it."""
+
+from __future__ import annotations
+
+import signal
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import urllib3
+from botocore.exceptions import ClientError
+
+from local import processes
+from local.api_site import API
+from local.aws.site import AwsSite
+from tests.local.aws.conftest import REGION, client
+
+
+@pytest.fixture
+def vpc(aws_site: AwsSite) -> Iterator[str]:
+    """A VPC in the account, gone afterwards."""
+    ec2 = client(aws_site, "ec2")
+    made = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
+    yield made
+    for subnet in ec2.describe_subnets(Filters=[{"Name": "vpc-id", "Values": [made]}])["Subnets"]:
+        ec2.delete_subnet(SubnetId=subnet["SubnetId"])
+    ec2.delete_vpc(VpcId=made)
+
+
+def vpcs(site: AwsSite) -> set[str]:
+    return {each["VpcId"] for each in client(site, "ec2").describe_vpcs()["Vpcs"]}
+
+
+def code_of(raised: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(raised.value.response["Error"]["Code"])
+
+
+def test_a_new_account_has_nothing_in_it(aws_site: AwsSite) -> None:
+    assert aws_site.left() == []
+
+
+def test_what_somebody_made_is_named_until_it_is_deleted(aws_site: AwsSite, vpc: str) -> None:
+    assert f"VPC {vpc}" in aws_site.left()
+
+
+def test_up_again_changes_nothing(aws_site: AwsSite, vpc: str) -> None:
+    before = (processes.find(aws_site.folder.process_record(API)), aws_site.endpoint, aws_site.credentials)
+
+    aws_site.up()
+
+    assert (processes.find(aws_site.folder.process_record(API)), aws_site.endpoint, aws_site.credentials) == before
+    assert vpc in vpcs(aws_site)
+
+
+def test_what_was_answered_is_there_after_a_kill(aws_site: AwsSite, vpc: str) -> None:
+    process = processes.find(aws_site.folder.process_record(API))
+    assert process is not None
+    process.signal(signal.SIGKILL)
+    assert process.wait(10)
+    assert aws_site.status()["up"] is False
+
+    aws_site.up()
+
+    assert vpc in vpcs(aws_site)
+
+
+def test_stop_keeps_everything(aws_site: AwsSite, vpc: str) -> None:
+    key, endpoint = aws_site.credentials, aws_site.endpoint
+
+    aws_site.down(keep_data=True)
+    aws_site.up()
+
+    assert (aws_site.credentials, aws_site.endpoint) == (key, endpoint)
+    assert vpc in vpcs(aws_site)
+
+
+@pytest.mark.parametrize("service", ["ec2", "eks", "elbv2", "elb", "autoscaling", "iam", "sts"])
+def test_a_guessed_secret_is_refused_by_every_service(aws_site: AwsSite, service: str) -> None:
+    operation = {
+        "ec2": "describe_vpcs",
+        "eks": "list_clusters",
+        "elbv2": "describe_load_balancers",
+        "elb": "describe_load_balancers",
+        "autoscaling": "describe_auto_scaling_groups",
+        "iam": "list_roles",
+        "sts": "get_caller_identity",
+    }[service]
+
+    with pytest.raises(ClientError) as raised:
+        getattr(client(aws_site, service, (aws_site.credentials[0], "guessed")), operation)()
+
+    assert code_of(raised) == "SignatureDoesNotMatch"
+
+
+def test_a_key_that_nobody_gave_out_is_refused(aws_site: AwsSite) -> None:
+    with pytest.raises(ClientError) as raised:
+        client(aws_site, "ec2", ("AKIAEXAMPLEEXAMPLE12", "x")).describe_vpcs()
+
+    assert code_of(raised) == "InvalidClientTokenId"
+
+
+@pytest.mark.parametrize("path", ["/", "/?Action=DescribeVpcs&Version=2016-11-15", "/moto-api/reset", "/clusters"])
+def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None:
+    with urllib3.PoolManager(retries=False) as pool:
+        assert pool.request("POST", aws_site.endpoint + path).status == 403
+
+    assert vpc in vpcs(aws_site)
+
+
+def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite) -> None:
+    iam = client(aws_site, "iam")
+    role = iam.create_role(RoleName="ccm", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    sts = client(aws_site, "sts")
+    given = sts.assume_role_with_web_identity(RoleArn=role, RoleSessionName="pod", WebIdentityToken="some")[
+        "Credentials"
+    ]
+
+    session = client(aws_site, "sts", (given["AccessKeyId"], given["SecretAccessKey"]))
+
+    assert session.get_caller_identity()["Arn"].endswith("assumed-role/ccm/pod")
+    iam.delete_role(RoleName="ccm")
+
+
+def test_a_scaling_group_is_spread_over_its_subnets(aws_site: AwsSite, vpc: str) -> None:
+    ec2, scaling = client(aws_site, "ec2"), client(aws_site, "autoscaling")
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.1.{index}.0/24", AvailabilityZone=REGION + zone)["Subnet"][
+            "SubnetId"
+        ]
+        for index, zone in enumerate("abc")
+    ]
+    ec2.create_launch_template(
+        LaunchTemplateName="workers", LaunchTemplateData={"ImageId": "ami-12345678", "InstanceType": "m7i.large"}
+    )
+    scaling.create_auto_scaling_group(
+        AutoScalingGroupName="w",
+        MinSize=0,
+        MaxSize=9,
+        DesiredCapacity=3,
+        VPCZoneIdentifier=",".join(subnets),
+        LaunchTemplate={"LaunchTemplateName": "workers"},
+    )
+
+    zones = sorted(machine["zone"] for machine in aws_site.status()["machines"])
+
+    scaling.delete_auto_scaling_group(AutoScalingGroupName="w", ForceDelete=True)
+    ec2.delete_launch_template(LaunchTemplateName="workers")
+    assert zones == [f"{REGION}a", f"{REGION}b", f"{REGION}c"]
+
+
+def test_an_engine_finds_the_sites_key_and_nothing_of_the_users(aws_site: AwsSite) -> None:
+    environment = aws_site.environment({"AWS_PROFILE": "production", "AWS_SESSION_TOKEN": "x", "PATH": "/bin"})
+
+    assert (environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]) == aws_site.credentials
+    assert environment["AWS_ENDPOINT_URL"] == aws_site.endpoint
+    assert "AWS_PROFILE" not in environment
+    assert "AWS_SESSION_TOKEN" not in environment
+
+
+def test_no_secret_is_on_a_command_line(aws_site: AwsSite) -> None:
+    lines = [Path(f"/proc/{each['pid']}/cmdline").read_text() for each in aws_site.processes()]
+
+    assert lines
+    assert not [line for line in lines if aws_site.credentials[1] in line]
+
+
+def test_its_secrets_are_the_users_own(aws_site: AwsSite) -> None:
+    files = [each for each in aws_site.folder.cloud.rglob("*") if each.is_file() and each.parent.name != "logs"]
+
+    assert {each.name for each in files} >= {"credentials.json", "moto.pickle", "webhook.key"}
+    assert not [each for each in files if each.stat().st_mode & 0o077 and each.suffix in (".json", ".pickle", ".key")]
+
+
+def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
+    site = AwsSite(tmp_path, "test", REGION)
+    site.up()
+    endpoint, ran = site.endpoint, processes.find(site.folder.process_record(API))
+    assert ran is not None
+
+    site.down()
+
+    assert not site.folder.cloud.exists()
+    assert not ran.is_running()
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"{endpoint}/healthz", timeout=1)
