@@ -25,8 +25,13 @@ def main() -> None:
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     # Said of a component, its children inherit it. What it is said of costs a cluster, or an address that others know.
     kept = pulumi.ResourceOptions(protect=config.protect or None, retain_on_delete=config.retain or None)
+    in_cloud = pulumi.ResourceOptions(providers=adapter.providers(config))
 
-    cluster = Cluster(config.cluster_name, {"cloud": config.cloud, "zones": zones}, opts=kept)
+    cluster = Cluster(
+        config.cluster_name,
+        {"cloud": config.cloud, "zones": zones, **adapter.cluster_settings(config)},
+        opts=pulumi.ResourceOptions.merge(in_cloud, kept),
+    )
     pools = {
         pool.name: NodePool(
             pool.name,
@@ -35,6 +40,7 @@ def main() -> None:
                 "cluster_name": config.cluster_name,
                 "cluster_id": cluster.cluster_id,
                 "subnet_ids": cluster.subnet_ids,
+                "join": cluster.join,
                 "count": pool.count,
                 "type": pool.type,
                 "zones": pool.zones,
@@ -42,6 +48,7 @@ def main() -> None:
                 "ingress": pool.ingress,
                 "labels": pool.labels,
             },
+            opts=in_cloud,
         )
         for pool in config.node_pools
     }
@@ -58,9 +65,13 @@ def main() -> None:
             "cluster_cidr": cluster.pod_cidr,
             "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
-            "machines": sum(len(pool.machines) for pool in control_plane),
+            "machines": sum(pool.count for pool in config.node_pools if pool.role is Role.CONTROL_PLANE),
+            **adapter.manager_settings(config, cluster.ccm_role),
         },
-        opts=pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=control_plane)),
+        # Without a control plane of the cluster's own it runs on workers.
+        opts=pulumi.ResourceOptions.merge(
+            in_cluster, pulumi.ResourceOptions(depends_on=control_plane or list(pools.values()))
+        ),
     )
     controller = CloudController(
         "cloud-controller",
@@ -69,6 +80,7 @@ def main() -> None:
         network_id=cluster.network_id,
         cluster_cidr=cluster.pod_cidr,
         machines=[{"name": m.name, "provider_id": m.provider_id} for pool in pools.values() for m in pool.machines],
+        pools=[{"name": pool.pool, "count": pool.unnamed} for pool in pools.values() if pool.unnamed],
         executors={name.value: config.executor(name).value for name in stack_config.Controller},
         opts=pulumi.ResourceOptions(depends_on=[*pools.values(), manager]),
     )
@@ -85,23 +97,28 @@ def main() -> None:
         echo = Workload("echo", {"image": "registry.local/echo-udp:1", "port": 8053, "protocol": "UDP"}, opts=running)
         web_service = LoadBalancerService(
             "web",
-            {
-                "cloud": config.cloud,
-                "selector": web.selector,
-                "ports": [{"port": 8080, "target_port": "main"}],
-                "source_ranges": config.source_ranges,
-                "settings": {"listener_max_qps": 10_000},
-            },
+            adapter.balanced(
+                config,
+                {
+                    "cloud": config.cloud,
+                    "selector": web.selector,
+                    "ports": [{"port": 8080, "target_port": "main"}],
+                    "source_ranges": config.source_ranges,
+                },
+            ),
             opts=balanced,
         )
         echo_service = LoadBalancerService(
             "echo",
-            {
-                "cloud": config.cloud,
-                "selector": echo.selector,
-                "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
-                "source_ranges": config.source_ranges,
-            },
+            adapter.balanced(
+                config,
+                {
+                    "cloud": config.cloud,
+                    "selector": echo.selector,
+                    "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
+                    "source_ranges": config.source_ranges,
+                },
+            ),
             opts=balanced,
         )
         pulumi.export("webUrl", pulumi.Output.concat("http://", web_service.address, ":8080/"))

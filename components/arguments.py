@@ -32,13 +32,14 @@ Args = TypeVar("Args", bound=Mapping[str, Any])
 _WORDS = {str: "text", int: "a whole number", bool: "True, False"}
 
 
-def checked(kind: type[Args], args: Args) -> Args:
+def checked(kind: type[Args], args: Args, path: str = "") -> Args:
     """The arguments without those that are None, which are as good as not given.
 
     Raises `WrongInput` for what `kind`, a TypedDict, requires and is not there, what it does not know, and what
     is of another type. Values are not shown: they may be secret. An output may stand wherever an Input may.
+    Of several TypedDicts it can't be told which one is meant: whoever knows checks them then, with their `path`.
     """
-    return cast("Args", _dictionary(kind, args, ""))
+    return cast("Args", _dictionary(kind, args, path))
 
 
 @cache
@@ -76,6 +77,8 @@ def _value(hint: Any, value: Any, path: str) -> Any:
         return value
     if len(plain) == 1:
         return _plain(plain[0], value, path)
+    if all(is_typeddict(member) for member in plain):
+        return value
     if not any(_is_a(member, value) for member in plain):
         _refuse(path, f"{_type(value)}; allowed: {', '.join(_WORDS[member] for member in plain)}")
     return value

@@ -41,13 +41,14 @@ DEFAULT_DEADLINE = 300.0
 """Seconds for an update to apply and to wait. Pulumi's CLI forwards no `custom_timeouts` to a dynamic provider."""
 
 CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
-EXECUTORS = ("daemon", "pulumi")
+EXECUTORS = ("daemon", "pulumi", "vendor")
 _BY_PULUMI = ("node", "route")
 
-_ACCESS = {"mycloud": ".clouds.mycloud.access"}
-"""The module of each cloud that has `cloud_config(request config, cluster id, network id)`."""
+_ACCESS = {"aws": ".clouds.aws.access", "mycloud": ".clouds.mycloud.access"}
+"""The module of each cloud that has `cloud_config(request config, cluster id, network id)`, and perhaps
+`kubeconfig(request config, cluster id)`, for clusters that the cloud itself gives no access to (else it is None)."""
 
-_COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "executors", "deadline")
+_COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "pools", "executors", "deadline")
 _REPLACING = ("cloud", "cluster_id", "network_id")
 
 
@@ -63,7 +64,7 @@ class CloudControllerProvider(ResourceProvider):
         self._config = req.config
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE}
+        news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE, "pools": news.get("pools") or []}
         from . import cluster_plan
 
         if _is_open(news):
@@ -91,7 +92,9 @@ class CloudControllerProvider(ResourceProvider):
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         from .cluster_plan import is_pending
 
-        changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
+        # A state from before there were pools has none.
+        olds, news = {"pools": [], **_olds}, {"pools": [], **_news}
+        changed = [name for name in _COMPARED if olds.get(name) != news.get(name)]
         # The input `plan` is for showing: only what it still has to do counts, never that it differs from the last.
         pending = is_pending(_news.get("plan") or [])
         # What a refresh found is told as a change by this answer, and forgotten by the update that it leads to.
@@ -139,7 +142,9 @@ class CloudControllerProvider(ResourceProvider):
     def _world(self, props: Properties) -> World:
         from .cluster_plan import World
 
-        return World.open(props["cloud"], self._cloud_config(props))
+        module: Any = import_module(_ACCESS[props["cloud"]], __package__)
+        own = module.kubeconfig(self._config, props["cluster_id"]) if hasattr(module, "kubeconfig") else None
+        return World.open(props["cloud"], self._cloud_config(props), own)
 
     def _cloud_config(self, props: Properties) -> str:
         module: Any = import_module(_ACCESS[props["cloud"]], __package__)
@@ -158,6 +163,15 @@ class MachineArgs(TypedDict):
     """Its name, which is its node's."""
     provider_id: pulumi.Input[str]
     """What the node's `spec.providerID` will be; unknown until the machine is made."""
+
+
+class PoolArgs(TypedDict):
+    """Machines that the cloud names itself: a scaling group's."""
+
+    name: pulumi.Input[str]
+    """The value of their nodes' label `cloud-controller/pool`."""
+    count: pulumi.Input[int]
+    """How many nodes there shall be at least."""
 
 
 class CloudController(Resource, module="cloudcontroller", name="CloudController"):
@@ -186,6 +200,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
         cluster_cidr: pulumi.Input[str],
         machines: Sequence[MachineArgs],
         executors: Mapping[str, pulumi.Input[str]],
+        pools: Sequence[PoolArgs] = (),
         deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -195,6 +210,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
             "network_id": network_id,
             "cluster_cidr": cluster_cidr,
             "machines": machines,
+            "pools": list(pools),
             "executors": executors,
             "deadline": deadline,
         }
@@ -204,10 +220,12 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
 
 def _is_open(news: Properties) -> bool:
     """Whether it is not known yet what is declared: then there is nothing to plan from, nor to judge."""
-    if _has_unknown(*(news.get(name) for name in ("cloud", "machines", "executors", "deadline"))):
+    if _has_unknown(*(news.get(name) for name in ("cloud", "machines", "pools", "executors", "deadline"))):
         return True
-    machines, executors = news.get("machines") or [], news.get("executors") or {}
-    return _has_unknown(*machines, *executors.values()) or _has_unknown(*(m["name"] for m in machines))
+    machines, pools, executors = news.get("machines") or [], news.get("pools") or [], news.get("executors") or {}
+    if _has_unknown(*machines, *pools, *executors.values()):
+        return True
+    return _has_unknown(*(m["name"] for m in machines), *(value for pool in pools for value in pool.values()))
 
 
 def _wrong_inputs(news: Properties) -> list[CheckFailure]:
@@ -244,7 +262,7 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
 
 def _target(news: Properties, olds: Properties) -> Target:
     """What the inputs declare; the machines that only the old ones had are to be removed."""
-    from .cluster_plan import Machine, Target
+    from .cluster_plan import Machine, Pool, Target
 
     def known(value: Any) -> str | None:
         return None if _has_unknown(value) else str(value)
@@ -253,7 +271,8 @@ def _target(news: Properties, olds: Properties) -> Target:
     names = {machine.name for machine in machines}
     removed = frozenset(str(m["name"]) for m in olds.get("machines") or [] if m["name"] not in names)
     cidr = "" if _has_unknown(news["cluster_cidr"]) else str(news["cluster_cidr"])
-    return Target(cidr, machines, dict(news["executors"]), removed)
+    pools = tuple(Pool(str(pool["name"]), int(pool["count"])) for pool in news.get("pools") or [])
+    return Target(cidr, machines, dict(news["executors"]), removed, pools)
 
 
 def _has_unknown(*values: Any) -> bool:

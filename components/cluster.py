@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 import pulumi
 
@@ -11,7 +10,7 @@ from . import clouds, inputs
 from .arguments import checked
 
 
-class ClusterArgs(TypedDict):
+class ClusterArgs(clouds.ClusterSettings):
     """Arguments of `Cluster`."""
 
     cloud: str
@@ -24,7 +23,8 @@ class Cluster(pulumi.ComponentResource):
     """A network with a subnet a zone and a control plane. Its name is the name of network and cluster in the cloud.
 
     Protect it with `opts`: children inherit `protect` and `retain_on_delete`. Beside the outputs it has `subnet_ids`
-    (by zone) and `control_plane`, the resource that objects in the cluster vanish with (their `deleted_with`).
+    (by zone), `join` (for its `NodePool`s), `ccm_role` (for its `CloudControllerManager`, or None) and `control_plane`,
+    the resource that objects in the cluster vanish with (their `deleted_with`).
     """
 
     cluster_id: pulumi.Output[str]
@@ -43,14 +43,17 @@ class Cluster(pulumi.ComponentResource):
         adapter = clouds.adapter(args["cloud"])
         super().__init__("cloudcontroller:index:Cluster", name, dict(args), opts)
         child = pulumi.ResourceOptions(parent=self)
-        network = adapter.network(name, args["zones"], child)
-        cluster = adapter.cluster(name, network.id, child)
+        settings = args.get("settings", {})
+        network = adapter.network(name, args["zones"], settings, child)
+        cluster = adapter.cluster(name, network, settings, child)
         self.cluster_id = cluster.id
         self.network_id = network.id
         self.pod_cidr = network.pod_cidr
         self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
         # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
         self.subnet_ids: dict[str, pulumi.Output[str]] = dict(network.subnet_ids)
+        self.join: dict[str, pulumi.Input[str]] = dict(cluster.join)
+        self.ccm_role: pulumi.Output[str] | None = cluster.ccm_role
         self.control_plane: pulumi.Resource = cluster.resource
         self.register_outputs(
             {

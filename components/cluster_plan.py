@@ -38,6 +38,10 @@ from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
 DAEMON = "daemon"
 PULUMI = "pulumi"
+VENDOR = "vendor"
+"""The cloud's maker runs the controller: what it does is neither planned nor waited for."""
+POOL_LABEL = "cloud-controller/pool"
+"""The label that says of which pool a node is."""
 COMPONENT = "pulumi-cloud-controller"
 """The source of the events that are written while Pulumi runs a controller."""
 
@@ -71,21 +75,35 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """Machines of the program that the cloud names: as many nodes with this value of POOL_LABEL, or more."""
+
+    name: str
+    count: int
+
+    def missing(self, nodes: Iterable[Object]) -> int:
+        """How many of its machines have not registered."""
+        return max(0, self.count - sum(_pool_of(node) == self.name for node in nodes))
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Where a cluster shall come to. `removed`: machines that the program no longer has, and that will go after this.
 
-    `executors` names who runs each controller: `daemon` (also where nothing is said) or `pulumi`.
+    `executors` names who runs each controller: `daemon` (also where nothing is said), `pulumi` or `vendor`.
     """
 
     cluster_cidr: str
     machines: tuple[Machine, ...]
     executors: Mapping[str, str]
     removed: frozenset[str] = frozenset()
+    pools: tuple[Pool, ...] = ()
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the declared machines, and of their nodes."""
-        return frozenset(machine.name for machine in self.machines)
+    def names(self, nodes: Iterable[Object] = ()) -> frozenset[str]:
+        """The names of the declared machines, and so of their nodes; of pools, those that are among `nodes`."""
+        pools = {pool.name for pool in self.pools}
+        of_pools = (name(node) for node in nodes if _pool_of(node) in pools)
+        return frozenset(machine.name for machine in self.machines) | frozenset(of_pools)
 
     def executor(self, controller: str) -> str:
         """Who runs this controller."""
@@ -100,10 +118,10 @@ class World:
     cloud: Cloud
 
     @classmethod
-    def open(cls, cloud_name: str, cloud_config: str) -> World:
-        """Reach the cloud with this config and the cluster with the access that it gives. Raises `CloudError`."""
+    def open(cls, cloud_name: str, cloud_config: str, kubeconfig: str | None = None) -> World:
+        """Reach the cloud with this config, the cluster with the access that it gives, or this. Raises `CloudError`."""
         cloud = clouds.load(cloud_name, cloud_config)
-        return cls(Kube.from_kubeconfig(cloud.cluster_access()), cloud)
+        return cls(Kube.from_kubeconfig(kubeconfig or cloud.cluster_access()), cloud)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +161,8 @@ def not_evaluated(why: str) -> list[Entry]:
 
 def predict(target: Target) -> list[Step]:
     """The plan for a cluster that does not exist yet: what will happen to each declared machine."""
-    names = sorted(target.names)
-    nodes = _steps(node.NAME, node.plan_assumed(names), target)
+    names = sorted(target.names())
+    nodes = _steps(node.NAME, node.plan_assumed(names), target) + _unregistered(target, ())
     return nodes + _steps(route.NAME, route.plan_assumed(names), target)
 
 
@@ -161,18 +179,19 @@ def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
 def observe_and_plan(world: World, target: Target) -> list[Step]:
     """Look at the cluster and its cloud once, and say what is left to do."""
     nodes = tuple(world.kube.list(NODES).items)
+    declared = target.names(nodes)
     machines = InstanceSnapshot(world.cloud.instances)
     seen = node.observe_nodes(nodes, machines)
-    steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=target.names)), target, nodes)
-    steps += _foreign_nodes(nodes, target)
-    if world.cloud.routes is not None:
+    steps = _steps(node.NAME, node.plan(seen, node.NodeOptions(declared=declared)), target, nodes)
+    steps += _unregistered(target, nodes) + _foreign_nodes(nodes, target)
+    if world.cloud.routes is not None and target.executor(route.NAME) != VENDOR:
         table = route.observe_nodes(nodes, world.cloud, machines)
-        options = route.RouteOptions((target.cluster_cidr,), declared=target.names, removed=target.removed)
+        options = route.RouteOptions((target.cluster_cidr,), declared=declared, removed=target.removed)
         # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
         kept = Plan.of(action for action in route.plan(table, options) if action.target not in lost)
         # Registered, but kube-controller-manager has not given them their pod range yet: their routes still follow.
-        waiting = [name(n) for n in nodes if name(n) in target.names and not view.pod_cidrs(n)]
+        waiting = [name(n) for n in nodes if name(n) in declared and not view.pod_cidrs(n)]
         steps += _steps(route.NAME, kept + route.plan_assumed(waiting), target)
     lifecycle = node_lifecycle.observe_nodes(nodes, machines)
     removed = node_lifecycle.NodeLifecycleOptions(removed=target.removed)
@@ -282,6 +301,24 @@ def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:
     return steps
 
 
+def _unregistered(target: Target, nodes: Sequence[Object]) -> list[Step]:
+    """What is waited for of pools whose machines are not all nodes yet."""
+    executor = target.executor(node.NAME)
+    if executor == VENDOR:
+        return []
+    actions = [
+        Action(ActionKind.UPDATE, f"pool/{pool.name}", f"initialise {missing} once registered", assumed=True)
+        for pool in target.pools
+        if (missing := pool.missing(nodes))
+    ]
+    return [Step(action, node.NAME, executor, awaited=executor == DAEMON) for action in actions]
+
+
+def _pool_of(node: Object) -> str | None:
+    pool = (node["metadata"].get("labels") or {}).get(POOL_LABEL)
+    return str(pool) if pool is not None else None
+
+
 def _without_nulls(value: Any) -> Any:
     # The dynamic provider's server loses nulls inside of values, so a refresh would show them as differences.
     if isinstance(value, dict):
@@ -291,11 +328,14 @@ def _without_nulls(value: Any) -> Any:
 
 def _steps(controller: str, plan: Plan, target: Target, nodes: Sequence[Object] = ()) -> list[Step]:
     executor = target.executor(controller)
+    if executor == VENDOR:
+        return []
     uninitialised = {name(n) for n in nodes if view.has_taint(n, view.UNINITIALIZED_TAINT)}
+    declared = target.names(nodes)
 
     def awaited(action: Action) -> bool:
         of = action.target.removeprefix("node/")
-        waits = controller == node.NAME and executor == DAEMON and of in target.names
+        waits = controller == node.NAME and executor == DAEMON and of in declared
         return waits and (action.assumed or of in uninitialised)
 
     return [Step(action, controller, executor, awaited(action)) for action in plan]

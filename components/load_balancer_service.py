@@ -13,6 +13,7 @@ from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
 from .arguments import checked
+from .clouds.aws.load_balancer import AwsLoadBalancerArgs
 from .clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 
 PROTOCOLS = ("TCP", "UDP")
@@ -44,7 +45,7 @@ class LoadBalancerServiceArgs(TypedDict):
     """The labels of the pods that get the traffic."""
     ports: Sequence[PortArgs]
     """At least one."""
-    settings: NotRequired[MycloudLoadBalancerArgs]
+    settings: NotRequired[MycloudLoadBalancerArgs | AwsLoadBalancerArgs]
     """The cloud's settings, typed."""
     annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Raw annotations; they win over `settings`."""
@@ -73,7 +74,11 @@ class LoadBalancerService(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(LoadBalancerServiceArgs, args)
-        catalogue = clouds.adapter(args["cloud"]).catalogue
+        adapter = clouds.adapter(args["cloud"])
+        if "settings" in args:
+            given = checked(adapter.load_balancer_args, args["settings"], "settings")
+            args["settings"] = cast("MycloudLoadBalancerArgs | AwsLoadBalancerArgs", given)
+        catalogue = adapter.catalogue
         _check(name, args, opts)
         super().__init__("cloudcontroller:index:LoadBalancerService", name, dict(args), opts)
         spec: ServiceSpecArgsDict = {

@@ -27,12 +27,14 @@ class NodePoolArgs(TypedDict):
     """The cluster that they join, and the value of their cluster tag."""
     subnet_ids: Mapping[str, pulumi.Input[str]]
     """The network's subnets by zone."""
+    join: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """What the cloud's machines need to know of their cluster (`Cluster.join`), where they need more than its id."""
     count: int
     """How many machines; each keeps its name when the number changes."""
     type: pulumi.Input[str]
     """The cloud's machine type."""
     zones: Sequence[str]
-    """Machine I is made in zone I modulo their number."""
+    """Machine I is made in zone I modulo their number; machines of a scaling group are spread over them."""
     role: NotRequired[str]
     """`worker` (default) or `control-plane`."""
     ingress: NotRequired[bool]
@@ -42,13 +44,16 @@ class NodePoolArgs(TypedDict):
 
 
 class NodePool(pulumi.ComponentResource):
-    """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name.
+    """`count` machines named CLUSTER-POOL-INDEX, POOL being the component's name, or as the cloud names them itself.
 
-    `machines` has their names (which are their nodes') and provider IDs, in the order of their indices.
+    `machines` has their names (which are their nodes') and provider IDs, in the order of their indices; it is empty
+    where the cloud names them. Their nodes carry the label `cloud-controller/pool`. `pool` has this component's name.
     """
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(NodePoolArgs, args)
+        if not args.get("join"):
+            args.pop("join", None)
         role = args.get("role", "worker")
         inputs.check_dns_label("name", name)
         inputs.check("count", args["count"], "an integer of at least 0", lambda v: v >= 0)
@@ -69,21 +74,21 @@ class NodePool(pulumi.ComponentResource):
         adapter = clouds.adapter(args["cloud"])
         super().__init__("cloudcontroller:index:NodePool", name, dict(args), opts)
         # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
-        self.machines: list[clouds.MachineParts] = []
-        for index in range(args["count"]):
-            machine_name = f"{args['cluster_name']}-{name}-{index}"
-            inputs.check_dns_label("name", machine_name)
-            zone = args["zones"][index % len(args["zones"])]
-            machine = adapter.machine(
-                machine_name,
-                cluster_id=args["cluster_id"],
-                zone=zone,
-                subnet_id=args["subnet_ids"][zone],
-                type=args["type"],
-                role=role,
-                ingress=args.get("ingress", False),
-                labels={POOL_LABEL: name, **args.get("labels", {})},
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-            self.machines.append(machine)
+        spec = clouds.PoolSpec(
+            cluster_name=args["cluster_name"],
+            cluster_id=args["cluster_id"],
+            join=args.get("join", {}),
+            subnet_ids=args["subnet_ids"],
+            count=args["count"],
+            type=args["type"],
+            zones=args["zones"],
+            role=role,
+            ingress=args.get("ingress", False),
+            labels={POOL_LABEL: name, **args.get("labels", {})},
+        )
+        made = adapter.pool(name, spec, pulumi.ResourceOptions(parent=self))
+        self.machines: list[clouds.MachineParts] = made or []
+        self.pool = name
+        # Of machines that the cloud names; those in `machines` are known one by one.
+        self.unnamed = args["count"] if made is None else 0
         self.register_outputs({"machines": [{"name": m.name, "provider_id": m.provider_id} for m in self.machines]})

@@ -36,8 +36,13 @@ NAMESPACE = "cloud-controller"
 """The namespace of the keys in a stack file: the project's name in Pulumi.yaml."""
 
 ENDPOINT = re.compile(r"https?://[^\s/@]+/?")
+AWS_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
+KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}")
+CCM_VERSION = re.compile(r"v1\.[0-9]{2}\.[0-9]+")
 MOST_MACHINES = 1000
 """In one pool."""
+OLDEST_WITH_KUBEADM = 31
+"""Kubernetes' minor version with the form of kubeadm's configuration that machines are given (v1beta4)."""
 
 
 class ConfigError(pulumi.RunError):
@@ -55,10 +60,11 @@ class Controller(StrEnum):
 
 
 class Executor(StrEnum):
-    """Who runs a controller: the daemon in the cluster, or `pulumi up` through the resource CloudController."""
+    """Who runs a controller: the daemon in the cluster, `pulumi up` through CloudController, or the cloud's maker."""
 
     DAEMON = "daemon"
     PULUMI = "pulumi"
+    VENDOR = "vendor"
 
 
 class Role(StrEnum):
@@ -78,6 +84,24 @@ def _cloud(value: str) -> str:
     if value not in clouds.names():
         raise ValueError(f"{_nearest(value, clouds.names())}allowed: {', '.join(clouds.names())}")
     return value
+
+
+def _one_of(*allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in allowed:
+            raise ValueError(f"{_nearest(value, allowed)}allowed: {', '.join(allowed)}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"allowed: {allowed}")
+        return value
+
+    return AfterValidator(check)
 
 
 def _url(value: str) -> str:
@@ -147,6 +171,54 @@ class MycloudConfig(_Section):
     )
 
 
+def _choice(*allowed: str) -> tuple[AfterValidator, Any]:
+    return _one_of(*allowed), Field(json_schema_extra={"enum": list(allowed)})
+
+
+class AwsConfig(_Section):
+    """What a cluster on AWS is made of."""
+
+    region: Annotated[str, _matching(AWS_REGION, "a region such as eu-central-1")] = Field(
+        description="The region.", json_schema_extra=_pattern(AWS_REGION.pattern)
+    )
+    control_plane: Annotated[str, *_choice("eks", "ec2")] = Field(
+        default="eks", description="Who runs the control plane: AWS (eks), or pools of role control-plane (ec2)."
+    )
+    nodes: Annotated[str, *_choice("eks", "asg")] = Field(
+        default="eks", description="What starts nodes: managed node groups (eks), or auto-scaling groups (asg)."
+    )
+    kubernetes_version: Annotated[str, _matching(KUBERNETES_VERSION, "a minor version such as '1.34'")] = Field(
+        description="Kubernetes' minor version, quoted.", json_schema_extra=_pattern(KUBERNETES_VERSION.pattern)
+    )
+    vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /16 to /20; 10.0.0.0/16 if not given.")
+    pod_cidr: Cidr | None = Field(
+        default=None, description="The pods' range where their routes are not run by vendor; 100.64.0.0/16."
+    )
+    service_cidr: Cidr | None = Field(
+        default=None, description="The range of Services' cluster IPs; 172.20.0.0/16 if not given."
+    )
+    node_subnets: Annotated[str, *_choice("private", "public")] = Field(
+        default="private", description="Where nodes are: private (behind NAT gateways) or public."
+    )
+    api_sources: list[Cidr] = Field(
+        default_factory=list, description="Who reaches the API server from outside of the VPC; nobody if empty."
+    )
+    ccm: Annotated[str, *_choice("ours", "vendor")] = Field(
+        default="ours", description="Whose cloud controller manager the daemon is: this project's, or AWS's."
+    )
+    ccm_image: NotEmpty | None = Field(default=None, description="Our daemon's image, in a registry that nodes reach.")
+    ccm_version: Annotated[str, _matching(CCM_VERSION, "a version such as v1.32.0")] | None = Field(
+        default=None, description="The version of AWS's controller, where ccm is vendor."
+    )
+    endpoint: Annotated[str, AfterValidator(_url)] | None = Field(
+        default=None,
+        description="URL of the simulator that stands in for AWS's APIs; the local site sets it.",
+    )
+    simulated: Flag = Field(
+        default=False, description="Whether the stack is for a local site's simulator, and never for AWS."
+    )
+
+
 class StackConfig(_Section):
     """A stack: one cluster in one cloud."""
 
@@ -155,7 +227,7 @@ class StackConfig(_Section):
     node_pools: Annotated[list[NodePoolConfig], Field(min_length=1)] = Field(description="The cluster's machines.")
     executors: dict[Controller, Executor] = Field(
         default_factory=dict,
-        description="Who runs a controller: daemon (the default) or, for node and route only, pulumi.",
+        description="Who runs a controller: daemon (the default), pulumi (node and route only), or the cloud (vendor).",
     )
     workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
     source_ranges: list[Cidr] = Field(
@@ -168,6 +240,7 @@ class StackConfig(_Section):
     retain: Flag = Field(
         default=False, description="Whether a destroy leaves network, cluster and load balancers in the cloud."
     )
+    aws: AwsConfig | None = Field(default=None, description="Settings of the cloud aws.")
     mycloud: MycloudConfig | None = Field(default=None, description="Settings of the cloud mycloud.")
     mycloud_token: SecretStr | None = Field(default=None, description="Token for mycloud's API (secret).")
 
@@ -182,13 +255,18 @@ class StackConfig(_Section):
             if not inputs.DNS_LABEL.fullmatch(longest):
                 why = f"machine {longest!r} would have a name of {len(longest)} characters; allowed: at most 63"
                 raise ConfigError(_line(f"{key}.name", pool.name, why))
-        if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
-            why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
-            raise ConfigError(_line("nodePools", names, why))
         for controller, executor in self.executors.items():
             if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
                 why = "only node and route can be run by pulumi; allowed: daemon"
                 raise ConfigError(_line(f"executors.{controller}", executor, why))
+        if self.cloud == "aws":
+            self._consistent_on_aws()
+            return self
+        for controller, executor in self.executors.items():
+            if executor is Executor.VENDOR:
+                why = f"{self.cloud} runs no controller itself; allowed: daemon, pulumi"
+                raise ConfigError(_line(f"executors.{controller}", executor, why))
+        self._has_control_plane()
         if self.cloud == "mycloud":
             if self.mycloud is None:
                 raise ConfigError(f"{NAMESPACE}:mycloud is missing: cloud mycloud needs {{endpoint: URL of its API}}")
@@ -196,9 +274,68 @@ class StackConfig(_Section):
                 raise ConfigError(f"{NAMESPACE}:mycloudToken is missing: cloud mycloud needs a token for its API")
         return self
 
+    def _has_control_plane(self) -> None:
+        if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
+            why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
+            raise ConfigError(_line("nodePools", [pool.name for pool in self.node_pools], why))
+
+    def _consistent_on_aws(self) -> None:
+        if self.aws is None:
+            raise ConfigError(f"{NAMESPACE}:aws is missing: cloud aws needs {{region, kubernetesVersion, …}}")
+        if self.executor(Controller.VOLUME) is not Executor.VENDOR:
+            why = "AWS's volumes are those of its own driver (EBS CSI); allowed: vendor"
+            raise ConfigError(_line(f"executors.{Controller.VOLUME}", self.executor(Controller.VOLUME), why))
+        for index, pool in enumerate(self.node_pools):
+            for place, zone in enumerate(pool.zones):
+                if not zone.startswith(self.aws.region) or zone == self.aws.region:
+                    why = f"allowed: zones of region {self.aws.region}, such as {self.aws.region}a"
+                    raise ConfigError(_line(f"nodePools[{index}].zones[{place}]", zone, why))
+            if pool.ingress:
+                why = "label the pool and name the label in the Services' setting target_node_labels; allowed: false"
+                raise ConfigError(_line(f"nodePools[{index}].ingress", pool.ingress, why))
+        if self.aws.simulated != (self.aws.endpoint is not None):
+            why = "run the stack by `make`, which sets aws.endpoint; allowed without it: false"
+            if self.aws.endpoint is not None:
+                why = "aws.endpoint is a simulator's; allowed with it: true"
+            raise ConfigError(_line("aws.simulated", self.aws.simulated, why))
+        if self.aws.control_plane == "eks":
+            self._consistent_on_eks()
+        else:
+            self._consistent_on_ec2(self.aws)
+        if (self.aws.ccm == "vendor") != (self.aws.ccm_version is not None):
+            raise ConfigError(_line("aws.ccmVersion", self.aws.ccm_version, "goes with ccm: vendor, and with it alone"))
+
+    def _consistent_on_eks(self) -> None:
+        for index, pool in enumerate(self.node_pools):
+            if pool.role is Role.CONTROL_PLANE:
+                why = "AWS runs the control plane; allowed: worker"
+                raise ConfigError(_line(f"nodePools[{index}].role", pool.role, why))
+        zones = sorted({zone for pool in self.node_pools for zone in pool.zones})
+        if len(zones) < 2:
+            why = f"all in {zones[0]}, and EKS asks for subnets in two zones; allowed: pools with two zones or more"
+            raise ConfigError(_line("nodePools", [pool.name for pool in self.node_pools], why))
+
+    def _consistent_on_ec2(self, aws: AwsConfig) -> None:
+        self._has_control_plane()
+        if aws.nodes != "asg":
+            why = "managed node groups join EKS alone; allowed: asg"
+            raise ConfigError(_line("aws.nodes", aws.nodes, why))
+        planes = [(i, pool) for i, pool in enumerate(self.node_pools) if pool.role is Role.CONTROL_PLANE]
+        if len(planes) > 1:
+            why = "another pool is the control plane; allowed: one pool of role control-plane"
+            raise ConfigError(_line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
+        index, plane = planes[0]
+        if plane.count % 2 == 0:
+            why = "etcd needs a majority; allowed: an odd number of control-plane machines"
+            raise ConfigError(_line(f"nodePools[{index}].count", plane.count, why))
+        if int(aws.kubernetes_version.partition(".")[2]) < OLDEST_WITH_KUBEADM:
+            why = f"allowed with controlPlane ec2: 1.{OLDEST_WITH_KUBEADM} or newer"
+            raise ConfigError(_line("aws.kubernetesVersion", aws.kubernetes_version, why))
+
     def executor(self, controller: Controller) -> Executor:
         """Who runs this controller."""
-        return self.executors.get(controller, Executor.DAEMON)
+        ours = not (self.cloud == "aws" and controller is Controller.VOLUME)
+        return self.executors.get(controller, Executor.DAEMON if ours else Executor.VENDOR)
 
     def run_by(self, executor: Executor) -> list[Controller]:
         """The controllers that this executor runs, in a fixed order."""
@@ -304,7 +441,7 @@ def _description(location: Sequence[int | str]) -> str:
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:
-    sections: dict[str, type[BaseModel]] = {"nodePools": NodePoolConfig, "mycloud": MycloudConfig}
+    sections: dict[str, type[BaseModel]] = {"nodePools": NodePoolConfig, "aws": AwsConfig, "mycloud": MycloudConfig}
     return sections[str(location[0])] if location else StackConfig
 
 

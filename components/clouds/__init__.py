@@ -7,17 +7,20 @@ Adding a cloud is a package here with a module `adapter` that has `ADAPTER`, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 
 import pulumi
 
+from cloud_controller import rbac
 from cloud_controller.catalogue import Catalogue
 
 from .. import inputs
+from .aws.settings import AwsClusterArgs
 
 if TYPE_CHECKING:
+    from ..load_balancer_service import LoadBalancerServiceArgs
     from ..stack_config import StackConfig
 
 
@@ -28,7 +31,9 @@ class NetworkParts:
     id: pulumi.Output[str]
     pod_cidr: pulumi.Output[str]
     subnet_ids: Mapping[str, pulumi.Output[str]]
-    """By zone."""
+    """The machines' subnets, by zone."""
+    frontend_subnet_ids: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Those beside them that the internet reaches, by zone, where the cloud tells the two apart."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,10 @@ class ClusterParts:
     id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     resource: pulumi.Resource
+    join: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    """What the adapter's own `pool` needs to know of the cluster."""
+    ccm_role: pulumi.Output[str] | None = None
+    """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,67 @@ class MachineParts:
     provider_id: pulumi.Output[str]
 
 
+@dataclass(frozen=True)
+class PoolSpec:
+    """What a node pool shall be."""
+
+    cluster_name: str
+    cluster_id: pulumi.Input[str]
+    join: Mapping[str, pulumi.Input[str]]
+    subnet_ids: Mapping[str, pulumi.Input[str]]
+    """Of the pool's zones, and perhaps others."""
+    count: int
+    type: pulumi.Input[str]
+    zones: Sequence[str]
+    role: str
+    ingress: bool
+    """Whether load balancers send their traffic to these machines."""
+    labels: Mapping[str, pulumi.Input[str]]
+
+
+@dataclass(frozen=True)
+class VendorManager:
+    """The CCM of the cloud's own maker, where it is run instead of ours."""
+
+    image: str
+    command: Sequence[str]
+    arguments: Sequence[pulumi.Input[str]]
+    """All but those of leader election and of where it listens."""
+    rules: rbac.Rules
+
+
+@dataclass(frozen=True)
+class PodIdentity:
+    """How the CCM's pods take a role of the cloud: by a token of their ServiceAccount, which the cloud believes."""
+
+    audience: str
+    annotations: Mapping[str, pulumi.Input[str]]
+    """Of the ServiceAccount."""
+    environment: Mapping[str, pulumi.Input[str]]
+
+
+class ClusterSettings(TypedDict):
+    """What of `ClusterArgs` depends on the cloud."""
+
+    settings: NotRequired[AwsClusterArgs]
+    """The cloud's own settings, where it has such."""
+
+
+class ManagerSettings(TypedDict):
+    """What of `CloudControllerManagerArgs` depends on the cloud."""
+
+    image: NotRequired[pulumi.Input[str]]
+    """The cloud's own image if not given."""
+    role: NotRequired[pulumi.Input[str]]
+    """The cloud's role that its ServiceAccount takes, where the cloud has such (AWS: the ARN of an IAM role)."""
+    replicas: NotRequired[int]
+    """How many run where there is no control-plane machine; 2 if not given."""
+    environment: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Further environment variables of its container; no secrets."""
+    vendor_version: NotRequired[str]
+    """Run the CCM of the cloud's own maker, of this version, instead of ours."""
+
+
 class CloudAdapter(Protocol):
     """One cloud's resources in the components' shape. Made resources get `opts` (parent and what is inherited)."""
 
@@ -56,29 +126,55 @@ class CloudAdapter(Protocol):
     """The CCM's image for this cloud."""
     catalogue: Catalogue
     """The annotations of its load balancers."""
+    load_balancer_args: type[Mapping[str, Any]]
+    """The TypedDict of their typed settings."""
 
-    def network(self, name: str, zones: Sequence[str], opts: pulumi.ResourceOptions) -> NetworkParts:
-        """A network with a subnet in each zone."""
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        """The cloud's providers, where the stack's config says how they are configured; else the default ones."""
         ...
 
-    def cluster(self, name: str, network_id: pulumi.Input[str], opts: pulumi.ResourceOptions) -> ClusterParts:
-        """A control plane in the network."""
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        """What `network` and `cluster` get as `settings`, by the stack's config."""
         ...
 
-    def machine(
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
+        """A network with a subnet for machines in each zone."""
+        ...
+
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        """A control plane in the network, or what its machines (a pool of role `control-plane`) are reached by."""
+        ...
+
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
+        """Machines that join the cluster; None where the cloud makes and names them itself (a scaling group)."""
+        ...
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        """The arguments of `CloudControllerManager` that depend on the cloud; `role`: the cluster's `ccm_role`."""
+        ...
+
+    def vendor_manager(
         self,
-        name: str,
+        version: str,
+        controllers: Sequence[str],
         *,
-        cluster_id: pulumi.Input[str],
-        zone: str,
-        subnet_id: pulumi.Input[str],
-        type: pulumi.Input[str],
-        role: str,
-        ingress: bool,
-        labels: Mapping[str, pulumi.Input[str]],
-        opts: pulumi.ResourceOptions,
-    ) -> MachineParts:
-        """A machine that joins the cluster; the subnet is the zone's; ingress machines get load balancers' traffic."""
+        cluster_name: pulumi.Input[str],
+        cluster_cidr: pulumi.Input[str],
+        config_file: str,
+    ) -> VendorManager:
+        """The maker's own CCM. Raises WrongInput (`vendor_version`) where there is none, or none of this version."""
+        ...
+
+    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
+        """How pods that find their token in `token_file` take the role. Raises WrongInput (`role`): no such thing."""
+        ...
+
+    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+        """The arguments of a demonstration's Service, with those that depend on the cloud."""
         ...
 
     def storage(self, opts: pulumi.ResourceOptions) -> None:
@@ -92,7 +188,7 @@ class CloudAdapter(Protocol):
         ...
 
 
-_ADAPTERS = {"mycloud": ".mycloud.adapter"}
+_ADAPTERS = {"aws": ".aws.adapter", "mycloud": ".mycloud.adapter"}
 
 
 def adapter(name: str) -> CloudAdapter:

@@ -58,7 +58,7 @@ class Cluster:
         self.configs: list[str] = []
         self.targets: list[Target] = []
 
-    def open(self, _cloud: str, config: str) -> Any:
+    def open(self, _cloud: str, config: str, _kubeconfig: str | None = None) -> Any:
         self.configs.append(config)
         if self.error:
             raise self.error
@@ -168,7 +168,7 @@ def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Clus
     provider().check(inputs("a", "b"), inputs("a"))
 
     assert cluster.targets[0].removed == {"b"}
-    assert cluster.targets[0].names == {"a"}
+    assert cluster.targets[0].names() == {"a"}
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def manager(**more: Any) -> Any:
         (lambda: CloudControllerManager("m", manager(cluster_cidr="10.20.0.1/16")), "cluster_cidr", "host bits"),
         (lambda: CloudControllerManager("m", manager(controllers=[])), "controllers", "at least one"),
         (lambda: CloudControllerManager("m", manager(controllers=["ingress"])), "controllers", "node, node-lifecycle"),
-        (lambda: CloudControllerManager("m", manager(machines=0)), "machines", "at least 1"),
+        (lambda: CloudControllerManager("m", manager(machines=-1)), "machines", "at least 0"),
         (lambda: Workload("w", {"image": "x", "port": 70000}), "port", "1 to 65535"),
         (lambda: Workload("w", {"image": "x", "port": 53, "protocol": "SCTP"}), "protocol", "TCP, UDP"),
     ],

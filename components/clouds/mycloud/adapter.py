@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
@@ -15,10 +15,22 @@ from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
 from cloud_controller.load_balancer import CLUSTER_TAG
 
-from .. import ClusterParts, MachineParts, NetworkParts
+from ... import inputs
+from .. import (
+    ClusterParts,
+    ClusterSettings,
+    MachineParts,
+    ManagerSettings,
+    NetworkParts,
+    PodIdentity,
+    PoolSpec,
+    VendorManager,
+)
+from .load_balancer import MycloudLoadBalancerArgs
 from .resources import Cluster, Machine, Network, Subnet
 
 if TYPE_CHECKING:
+    from ...load_balancer_service import LoadBalancerServiceArgs
     from ...stack_config import StackConfig
 
 
@@ -32,8 +44,17 @@ class MycloudAdapter:
     name = "mycloud"
     image = "registry.local/cloud-controller:0.1.0"
     catalogue = CATALOGUE
+    load_balancer_args = MycloudLoadBalancerArgs
 
-    def network(self, name: str, zones: Sequence[str], opts: pulumi.ResourceOptions) -> NetworkParts:
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        return []
+
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        return {}
+
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
         network = Network(name, name=name, tags=_stack_tags(), opts=opts)
         subnets = {
             zone: Subnet(
@@ -48,38 +69,39 @@ class MycloudAdapter:
         }
         return NetworkParts(network.id, network.pod_cidr, subnets)
 
-    def cluster(self, name: str, network_id: pulumi.Input[str], opts: pulumi.ResourceOptions) -> ClusterParts:
-        cluster = Cluster(name, name=name, network_id=network_id, tags=_stack_tags(), opts=opts)
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        cluster = Cluster(name, name=name, network_id=network.id, tags=_stack_tags(), opts=opts)
         return ClusterParts(cluster.id, cluster.kubeconfig, cluster)
 
-    def machine(
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts]:
+        return [
+            _machine(f"{spec.cluster_name}-{name}-{index}", spec.zones[index % len(spec.zones)], spec, opts)
+            for index in range(spec.count)
+        ]
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        return {}
+
+    def vendor_manager(
         self,
-        name: str,
+        version: str,
+        controllers: Sequence[str],
         *,
-        cluster_id: pulumi.Input[str],
-        zone: str,
-        subnet_id: pulumi.Input[str],
-        type: pulumi.Input[str],
-        role: str,
-        ingress: bool,
-        labels: Mapping[str, pulumi.Input[str]],
-        opts: pulumi.ResourceOptions,
-    ) -> MachineParts:
-        machine = Machine(
-            name,
-            name=name,
-            subnet_id=subnet_id,
-            cluster_id=cluster_id,
-            type=type,
-            role=role,
-            node_labels=labels,
-            # "false" is said too: nodes follow the tag, and none would leave them as they were.
-            tags={**_stack_tags(), CLUSTER_TAG: cluster_id, INGRESS_NODE: "true" if ingress else "false"},
-            opts=opts,
-        )
-        # Of what is known while an update is previewed: a machine's outputs are not.
-        made = machine.id.apply(lambda machine_id: provider_id({"id": machine_id, "region": REGION, "zone": zone}))
-        return MachineParts(machine.name, made)
+        cluster_name: pulumi.Input[str],
+        cluster_cidr: pulumi.Input[str],
+        config_file: str,
+    ) -> VendorManager:
+        raise inputs.WrongInput("vendor_version", "set; allowed: none, because mycloud's maker has no CCM but ours")
+
+    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
+        raise inputs.WrongInput("role", "set; allowed: none, because mycloud gives access by tokens")
+
+    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+        if any(port.get("protocol") == "UDP" for port in args["ports"]):
+            return args
+        return {**args, "settings": {"listener_max_qps": 10_000}}
 
     def storage(self, opts: pulumi.ResourceOptions) -> None:
         # By this object kube-controller-manager makes VolumeAttachments, and schedulers and kubelets wait for them.
@@ -116,6 +138,25 @@ class MycloudAdapter:
 
 
 ADAPTER = MycloudAdapter()
+
+
+def _machine(name: str, zone: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> MachineParts:
+    inputs.check_dns_label("name", name)
+    machine = Machine(
+        name,
+        name=name,
+        subnet_id=spec.subnet_ids[zone],
+        cluster_id=spec.cluster_id,
+        type=spec.type,
+        role=spec.role,
+        node_labels=spec.labels,
+        # "false" is said too: nodes follow the tag, and none would leave them as they were.
+        tags={**_stack_tags(), CLUSTER_TAG: spec.cluster_id, INGRESS_NODE: "true" if spec.ingress else "false"},
+        opts=opts,
+    )
+    # Of what is known while an update is previewed: a machine's outputs are not.
+    made = machine.id.apply(lambda machine_id: provider_id({"id": machine_id, "region": REGION, "zone": zone}))
+    return MachineParts(machine.name, made)
 
 
 def _stack_tags() -> dict[str, str]:

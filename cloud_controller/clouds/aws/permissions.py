@@ -1,0 +1,237 @@
+"""What the controllers may do in AWS: of each operation that this cloud calls, who calls it and on what, in one table.
+
+Reads can't be narrowed down in AWS. What changes something is allowed on what carries the cluster's tag, and what is
+made must get it in the same call. Listeners have no tags: they are told by the name of their load balancer, which
+begins with `k8s-`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+
+Statement = dict[str, Any]
+
+CONTROLLERS = ("node", "node-lifecycle", "route", "service")
+_MACHINES = ("node", "node-lifecycle", "route")
+_ROUTE = ("route",)
+_SERVICE = ("service",)
+_NOBODY = ()
+"""Needs no right, or is called by people's programs with their own rights (`cluster_access`)."""
+
+_ACTIONS = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
+"""What IAM calls a service, where it is not boto3's name."""
+
+
+class When(Enum):
+    """Under which condition something may be done."""
+
+    ALWAYS = "always"
+    TAGGED = "to what carries the cluster's tag"
+    TAGGING = "where it gets the cluster's tag in the same call"
+    BY_CREATION = "as a part of a creation that gives it the cluster's tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Operations of a service (boto3's names), the controllers that call them, and on what each may be done.
+
+    `on`: the resource as IAM writes it after the account, "" for all.
+    """
+
+    service: str
+    operations: tuple[str, ...]
+    controllers: tuple[str, ...]
+    when: When = When.ALWAYS
+    on: tuple[str, ...] = ("",)
+
+    @property
+    def actions(self) -> Iterator[str]:
+        """IAM's names of the operations."""
+        for operation in self.operations:
+            yield f"{_ACTIONS.get(self.service, self.service)}:{operation}"
+
+
+_LOAD_BALANCER, _CLASSIC = "loadbalancer/net/*", "loadbalancer/*"
+_TARGET_GROUP, _GROUP = "targetgroup/*", "security-group/*"
+_OUR_BALANCER, _OUR_LISTENER = "loadbalancer/net/k8s-*", "listener/net/k8s-*"
+
+RIGHTS: tuple[Right, ...] = (
+    Right("sts", ("GetCallerIdentity",), _NOBODY),
+    Right("eks", ("DescribeCluster",), _NOBODY),
+    Right(
+        "ec2",
+        ("DescribeAvailabilityZones", "DescribeInstanceTopology", "DescribeInstances", "DescribeNetworkInterfaces"),
+        _MACHINES,
+    ),
+    Right("ec2", ("DescribeSubnets",), CONTROLLERS),
+    Right("ec2", ("DescribeRouteTables",), (*_ROUTE, *_SERVICE)),
+    Right("service-quotas", ("GetServiceQuota",), _ROUTE),
+    Right("ec2", ("CreateRoute", "DeleteRoute"), _ROUTE, When.TAGGED, ("route-table/*",)),
+    Right("ec2", ("ModifyInstanceAttribute",), _ROUTE, When.TAGGED, ("instance/*",)),
+    # Security groups of load balancers, and the rule that lets their traffic into the nodes' groups.
+    Right("ec2", ("DescribeSecurityGroups",), _SERVICE),
+    Right(
+        "ec2",
+        ("AuthorizeSecurityGroupIngress", "CreateTags", "DeleteSecurityGroup", "RevokeSecurityGroupIngress"),
+        _SERVICE,
+        When.TAGGED,
+        (_GROUP,),
+    ),
+    Right("ec2", ("CreateSecurityGroup",), _SERVICE, When.TAGGING, (_GROUP,)),
+    Right("ec2", ("CreateSecurityGroup",), _SERVICE, When.ALWAYS, ("vpc/*",)),
+    Right("ec2", ("CreateTags",), _SERVICE, When.BY_CREATION, (_GROUP,)),
+    # Network load balancers.
+    Right(
+        "elbv2",
+        (
+            "DescribeListenerCertificates",
+            "DescribeListeners",
+            "DescribeLoadBalancerAttributes",
+            "DescribeLoadBalancers",
+            "DescribeTags",
+            "DescribeTargetGroupAttributes",
+            "DescribeTargetGroups",
+            "DescribeTargetHealth",
+        ),
+        _SERVICE,
+    ),
+    Right("elbv2", ("CreateLoadBalancer",), _SERVICE, When.TAGGING, (_LOAD_BALANCER,)),
+    Right("elbv2", ("CreateTargetGroup",), _SERVICE, When.TAGGING, (_TARGET_GROUP,)),
+    Right("elbv2", ("AddTags",), _SERVICE, When.BY_CREATION, (_LOAD_BALANCER, _TARGET_GROUP)),
+    Right(
+        "elbv2",
+        (
+            "AddTags",
+            "DeleteLoadBalancer",
+            "ModifyLoadBalancerAttributes",
+            "RemoveTags",
+            "SetIpAddressType",
+            "SetSecurityGroups",
+            "SetSubnets",
+        ),
+        _SERVICE,
+        When.TAGGED,
+        (_LOAD_BALANCER,),
+    ),
+    Right(
+        "elbv2",
+        (
+            "AddTags",
+            "DeleteTargetGroup",
+            "DeregisterTargets",
+            "ModifyTargetGroup",
+            "ModifyTargetGroupAttributes",
+            "RegisterTargets",
+            "RemoveTags",
+        ),
+        _SERVICE,
+        When.TAGGED,
+        (_TARGET_GROUP,),
+    ),
+    Right("elbv2", ("CreateListener",), _SERVICE, When.ALWAYS, (_OUR_BALANCER,)),
+    Right(
+        "elbv2",
+        ("AddListenerCertificates", "DeleteListener", "ModifyListener", "RemoveListenerCertificates"),
+        _SERVICE,
+        When.ALWAYS,
+        (_OUR_LISTENER,),
+    ),
+    # Classic load balancers.
+    Right(
+        "elb",
+        ("DescribeInstanceHealth", "DescribeLoadBalancerAttributes", "DescribeLoadBalancers", "DescribeTags"),
+        _SERVICE,
+    ),
+    Right("elb", ("CreateLoadBalancer",), _SERVICE, When.TAGGING, (_CLASSIC,)),
+    Right("elb", ("AddTags",), _SERVICE, When.BY_CREATION, (_CLASSIC,)),
+    Right(
+        "elb",
+        (
+            "AddTags",
+            "ApplySecurityGroupsToLoadBalancer",
+            "AttachLoadBalancerToSubnets",
+            "ConfigureHealthCheck",
+            "CreateLoadBalancerListeners",
+            "CreateLoadBalancerPolicy",
+            "DeleteLoadBalancer",
+            "DeleteLoadBalancerListeners",
+            "DeregisterInstancesFromLoadBalancer",
+            "DetachLoadBalancerFromSubnets",
+            "ModifyLoadBalancerAttributes",
+            "RegisterInstancesWithLoadBalancer",
+            "RemoveTags",
+            "SetLoadBalancerListenerSSLCertificate",
+            "SetLoadBalancerPoliciesForBackendServer",
+            "SetLoadBalancerPoliciesOfListener",
+        ),
+        _SERVICE,
+        When.TAGGED,
+        (_CLASSIC,),
+    ),
+)
+"""Every operation that this cloud calls; a test holds the code to it, in both directions."""
+
+_CREATIONS = {
+    "ec2": ("ec2:CreateAction", ["CreateSecurityGroup"]),
+    "elasticloadbalancing": ("elasticloadbalancing:CreateAction", ["CreateLoadBalancer", "CreateTargetGroup"]),
+}
+
+
+def statements(controllers: Collection[str], cluster_id: str, *, partition: str = "aws") -> list[Statement]:
+    """IAM statements of the least rights with which a daemon runs these controllers for this cluster.
+
+    `partition`: `aws`, `aws-cn` or `aws-us-gov`. Raises InvalidConfiguration for what is no controller of this cloud.
+    """
+    for name in controllers:
+        if name not in CONTROLLERS:
+            raise InvalidConfiguration("controllers", f"{name!r} is no controller on AWS", ", ".join(CONTROLLERS))
+    granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
+    for right in RIGHTS:
+        if {*right.controllers} & {*controllers}:
+            service = next(right.actions).partition(":")[0]
+            of = service if right.when is not When.ALWAYS or right.on != ("",) else ""
+            granted.setdefault((of, right.when, right.on), set()).update(right.actions)
+    found = [
+        _allow(sorted(actions), _arns(service, on, partition), _condition(when, service, cluster_id))
+        for (service, when, on), actions in granted.items()
+    ]
+    return [*found, *([_linked_role(partition)] if "service" in controllers else [])]
+
+
+def _arns(service: str, on: Collection[str], partition: str) -> list[str]:
+    return [f"arn:{partition}:{service}:*:*:{resource}" if resource else "*" for resource in on]
+
+
+def _condition(when: When, service: str, cluster_id: str) -> Mapping[str, Any]:
+    tag = f"kubernetes.io/cluster/{cluster_id}"
+    match when:
+        case When.ALWAYS:
+            return {}
+        case When.TAGGED:
+            return {"Null": {f"aws:ResourceTag/{tag}": "false"}}
+        case When.TAGGING:
+            return {"Null": {f"aws:RequestTag/{tag}": "false"}}
+        case When.BY_CREATION:
+            # Without this, whoever has the right could give the tag to what is not the cluster's, and then delete it.
+            key, creations = _CREATIONS[service]
+            return {"Null": {f"aws:RequestTag/{tag}": "false"}, "StringEquals": {key: creations}}
+
+
+def _linked_role(partition: str) -> Statement:
+    """No call of ours: the first load balancer of an account makes the role with which AWS itself runs them."""
+    service = "elasticloadbalancing.amazonaws.com"
+    return _allow(
+        ["iam:CreateServiceLinkedRole"],
+        [f"arn:{partition}:iam::*:role/aws-service-role/{service}/AWSServiceRoleForElasticLoadBalancing"],
+        {"StringEquals": {"iam:AWSServiceName": service}},
+    )
+
+
+def _allow(actions: list[str], resources: list[str], condition: Mapping[str, Any]) -> Statement:
+    found: Statement = {"Effect": "Allow", "Action": actions, "Resource": resources}
+    return found | ({"Condition": dict(condition)} if condition else {})

@@ -1,0 +1,44 @@
+"""Which version of AWS's own cloud controller manager goes with which Kubernetes: the matrix of requirements 002 §5.1.
+
+AWS's controller follows Kubernetes' minor versions. The matrix ends where it was written; what is newer than its last
+row is unknown, which is no pass: `judge` says so and names the row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
+MATRIX = {"1.32": "v1.32.0", "1.31": "v1.31.4", "1.30": "v1.30.5", "1.29": "v1.29.6", "1.28": "v1.28.0"}
+"""By Kubernetes' minor version: the controller's version that the requirements name (1.28: §12.1, `v1.28.x`)."""
+NEWEST = max(MATRIX, key=lambda minor: int(minor.partition(".")[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the matrix says about a pair; `why` is empty where it fits."""
+
+    kind: Literal["fits", "unknown", "wrong"]
+    why: str = ""
+
+
+def judge(ccm_version: str, kubernetes_version: str) -> Verdict:
+    """Whether AWS's controller `ccm_version` (`v1.32.0`) goes with Kubernetes (`1.32`, `v1.32.4`)."""
+    ccm, kubernetes = _minor(ccm_version), _minor(kubernetes_version)
+    if ccm is None or kubernetes is None:
+        return Verdict("unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is no version such as 1.32")
+    if ccm != kubernetes:
+        row = MATRIX.get(f"1.{kubernetes}")
+        known = f"; the matrix has {row} for it" if row else ""
+        return Verdict("wrong", f"{ccm_version} is for Kubernetes 1.{ccm}, not 1.{kubernetes}{known}")
+    if f"1.{kubernetes}" in MATRIX:
+        return Verdict("fits")
+    newest = f"the newest known row is Kubernetes {NEWEST} with {MATRIX[NEWEST]}"
+    return Verdict("unknown", f"the matrix does not have Kubernetes 1.{kubernetes}; {newest}")
+
+
+def _minor(version: str) -> int | None:
+    found = re.fullmatch(r"v?1\.(\d+)(\..*)?", version)
+    return int(found[1]) if found else None

@@ -1,0 +1,71 @@
+"""How a dynamic provider reaches AWS: by the stack's config, and by the credentials of its environment.
+
+Import-light, because every dynamic provider imports it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from pulumi.dynamic.config import Config
+
+    from cloud_controller.clouds.aws.config import ServiceOverride
+
+
+def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
+    """The text of the cloud config for a cluster. Raises InvalidConfiguration without a region."""
+    from cloud_controller.clouds.aws.config import Config as CloudConfig
+    from cloud_controller.clouds.aws.config import render
+
+    settings = _settings(config)
+    region = settings["region"]
+    others = overrides(settings.get("endpoint"), region)
+    return render(CloudConfig(cluster_id=cluster_id, vpc_id=network_id, region=region, overrides=others))
+
+
+def kubeconfig(config: Config, cluster_id: str) -> str | None:
+    """An administrator's, where machines of its own run the control plane; None: EKS gives access itself.
+
+    Raises CloudError.
+    """
+    settings = _settings(config)
+    if settings.get("controlPlane") != "ec2":
+        return None
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    client = boto3.client("ssm", region_name=settings["region"], endpoint_url=settings.get("endpoint"))
+    name = f"/{cluster_id}/kubeconfig"
+    try:
+        return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") == "ParameterNotFound":
+            raise NotFound(f"parameter {name} of Systems Manager does not exist") from error
+        raise AccessDenied(f"parameter {name} of Systems Manager: {error}") from error
+    except BotoCoreError as error:
+        raise Unavailable(f"parameter {name} of Systems Manager: {error}") from error
+
+
+def overrides(endpoint: str | None, region: str) -> tuple[ServiceOverride, ...]:
+    """Every service at one endpoint, that of a simulator; none without one."""
+    from cloud_controller.clouds.aws.config import SERVICES, ServiceOverride
+
+    if endpoint is None:
+        return ()
+    return tuple(
+        ServiceOverride(service=service, url=endpoint, region=region, signing_region=region) for service in SERVICES
+    )
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """The config's section `aws`, which the engine hands over as JSON text."""
+    settings = config.get("aws")
+    if isinstance(settings, str):
+        settings = json.loads(settings)
+    if not isinstance(settings, dict) or not settings.get("region"):
+        raise InvalidConfiguration("aws", "the stack's config has no region", "{region: such as eu-central-1}")
+    return settings

@@ -1,0 +1,180 @@
+"""AWS in the shape that the components need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+import pulumi_aws as aws
+
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.config import Config as CloudConfig
+from cloud_controller.clouds.aws.config import render
+from cloud_controller.clouds.aws.versions import Verdict, judge
+
+from ... import inputs
+from .. import (
+    ClusterParts,
+    ClusterSettings,
+    MachineParts,
+    ManagerSettings,
+    NetworkParts,
+    PodIdentity,
+    PoolSpec,
+    VendorManager,
+)
+from . import control_plane, eks, iam, network, nodes, vendor_manager
+from .access import overrides
+from .load_balancer import AwsLoadBalancerArgs
+from .settings import DEFAULT_POD_CIDR, AwsClusterArgs, checked_settings
+
+if TYPE_CHECKING:
+    from ...load_balancer_service import LoadBalancerServiceArgs
+    from ...stack_config import AwsConfig, StackConfig
+
+ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
+"""What a simulator stands in for, by the provider's names."""
+NLB_CLASS = "cloud-controller/nlb"
+
+
+class AwsAdapter:
+    """Makes AWS's resources; holds nothing."""
+
+    name = "aws"
+    image = "registry.local/cloud-controller:0.1.0"
+    catalogue = CATALOGUE
+    load_balancer_args = AwsLoadBalancerArgs
+
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        settings = _section(config)
+        if settings.endpoint is None:
+            return [aws.Provider("aws", region=settings.region)]
+        keys = pulumi.Config("aws")
+        return [
+            aws.Provider(
+                "aws",
+                region=settings.region,
+                access_key=keys.get_secret("accessKey"),
+                secret_key=keys.get_secret("secretKey"),
+                endpoints=[aws.ProviderEndpointArgs(**dict.fromkeys(ENDPOINTS, settings.endpoint))],
+                skip_credentials_validation=True,
+                skip_metadata_api_check=True,
+                skip_region_validation=True,
+                skip_requesting_account_id=True,
+            )
+        ]
+
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        from ...stack_config import Controller, Executor
+
+        settings = _section(config)
+        routed = config.executor(Controller.ROUTE) is not Executor.VENDOR
+        given: dict[str, Any] = {
+            "control_plane": settings.control_plane,
+            "nodes": settings.nodes,
+            "kubernetes_version": settings.kubernetes_version,
+            "vpc_cidr": settings.vpc_cidr,
+            "pod_cidr": (settings.pod_cidr or DEFAULT_POD_CIDR) if routed else None,
+            "service_cidr": settings.service_cidr,
+            "node_subnets": settings.node_subnets,
+            "api_sources": settings.api_sources,
+            "ccm": settings.ccm,
+            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+        }
+        return {"settings": cast("AwsClusterArgs", {key: value for key, value in given.items() if value is not None})}
+
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
+        return network.make(name, zones, checked_settings(settings), opts)
+
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        given = checked_settings(settings)
+        if given["control_plane"] == "eks":
+            return eks.make(name, network, given, opts)
+        return control_plane.make(name, network, given, opts)
+
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
+        if spec.ingress:
+            why = "is not for AWS; label the pool, and name the label in the setting target_node_labels of its Services"
+            raise inputs.WrongInput("ingress", why)
+        nodes.make(name, spec, opts)
+        return None
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        settings = _section(config)
+        found: ManagerSettings = {"environment": {"AWS_REGION": settings.region}}
+        if settings.endpoint is not None:
+            # The SDK's own call for credentials, which the cloud config knows nothing of.
+            found["environment"] = {"AWS_REGION": settings.region, "AWS_ENDPOINT_URL": settings.endpoint}
+        if settings.ccm_version is not None:
+            found["vendor_version"] = settings.ccm_version
+            _warn(judge(settings.ccm_version, settings.kubernetes_version))
+        if settings.ccm_image is not None:
+            found["image"] = settings.ccm_image
+        if role is not None:
+            found["role"] = role
+        return found
+
+    def vendor_manager(
+        self,
+        version: str,
+        controllers: Sequence[str],
+        *,
+        cluster_name: pulumi.Input[str],
+        cluster_cidr: pulumi.Input[str],
+        config_file: str,
+    ) -> VendorManager:
+        return vendor_manager.make(
+            version, controllers, cluster_name=cluster_name, cluster_cidr=cluster_cidr, config_file=config_file
+        )
+
+    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
+        # EKS's webhook would give pods of an annotated ServiceAccount the same; said here, it needs none.
+        return PodIdentity(
+            audience=iam.AUDIENCE,
+            annotations={"eks.amazonaws.com/role-arn": role},
+            environment={"AWS_ROLE_ARN": role, "AWS_WEB_IDENTITY_TOKEN_FILE": token_file},
+        )
+
+    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+        settings = _section(config)
+        if settings.ccm == "ours" and settings.control_plane == "eks":
+            # EKS runs upstream's service controller, which takes every Service without a class.
+            return {**args, "load_balancer_class": NLB_CLASS}
+        return {**args, "settings": {"type": "nlb"}}
+
+    def storage(self, opts: pulumi.ResourceOptions) -> None:
+        raise inputs.WrongInput("controllers", "volume: AWS's volumes are the EBS CSI driver's")
+
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        settings = _section(config)
+        return pulumi.Output.all(cluster_id, network_id).apply(
+            lambda ids: render(
+                CloudConfig(
+                    cluster_id=ids[0],
+                    vpc_id=ids[1],
+                    region=settings.region,
+                    overrides=overrides(settings.endpoint, settings.region),
+                )
+            )
+        )
+
+
+ADAPTER = AwsAdapter()
+
+
+def _warn(verdict: Verdict) -> None:
+    if verdict.kind != "fits":
+        pulumi.log.warn(f"cloud-controller:aws.ccmVersion: {verdict.why}")
+
+
+def _section(config: StackConfig) -> AwsConfig:
+    if config.aws is None:
+        raise pulumi.RunError("the stack's config lacks aws")
+    return config.aws

@@ -1,0 +1,219 @@
+"""A control plane on machines of the cluster's own: the way to it, its keys, and the roles of its machines and nodes.
+
+The machines are pools (`nodes`); here is what they share. The certificate authority is the program's, so that the
+kubeconfig is known without asking a machine; what machines tell each other passes through encrypted SSM parameters.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_tls as tls
+
+from .. import ClusterParts, NetworkParts
+from . import iam, security_groups
+from .kubeconfigs import with_certificate
+from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AwsClusterArgs, tags
+
+API_PORT = 6443
+KUBECONFIG = "kubeconfig"
+"""The last part of the name of the parameter that holds an administrator's kubeconfig."""
+_YEAR = 24 * 365
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The cluster's certificate authority, and an administrator that it vouches for; PEM."""
+
+    authority: pulumi.Output[str]
+    authority_key: pulumi.Output[str]
+    certificate: pulumi.Output[str]
+    key: pulumi.Output[str]
+
+
+def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> ClusterParts:
+    """What the machines of the control plane, the nodes and the program itself need to find each other."""
+    pod_cidr = settings.get("pod_cidr", DEFAULT_POD_CIDR)
+    sources = [settings.get("vpc_cidr", DEFAULT_VPC_CIDR), *settings.get("api_sources", ())]
+    groups = security_groups.make(
+        name, network.id, api_port=API_PORT, api_sources=sources, pod_cidr=pod_cidr, opts=opts
+    )
+    balancer, target_group = _way_in(name, network, groups.control_plane, opts)
+    keys = _keys(name, opts)
+    endpoint = pulumi.Output.concat("https://", balancer.dns_name, f":{API_PORT}")
+    kubeconfig = pulumi.Output.all(endpoint, keys.authority, keys.certificate, keys.key).apply(
+        lambda known: with_certificate(
+            cluster=name,
+            endpoint=known[0],
+            certificate_authority=_base64(known[1]),
+            certificate=_base64(known[2]),
+            private_key=_base64(known[3]),
+        )
+    )
+    parameters = _parameters(name, keys.authority_key, kubeconfig, opts)
+    plane_role, node_role = _roles(name, settings, parameters, opts)
+    join: dict[str, pulumi.Input[str]] = {
+        "control_plane": "ec2",
+        "nodes": "asg",
+        "region": balancer.arn.apply(lambda arn: arn.split(":")[3]),
+        "kubernetes_version": settings["kubernetes_version"],
+        "endpoint": balancer.dns_name,
+        "certificate_authority": keys.authority.apply(_base64),
+        "pod_cidr": pod_cidr,
+        "service_cidr": settings.get("service_cidr", DEFAULT_SERVICE_CIDR),
+        "node_security_group_id": groups.nodes,
+        "control_plane_security_group_id": groups.control_plane,
+        "target_group_arn": target_group.arn,
+        "instance_profile_arn": iam.instance_profile(f"{name}-nodes", node_role, opts).arn,
+        "control_plane_profile_arn": iam.instance_profile(f"{name}-control-plane", plane_role, opts).arn,
+    }
+    # Not known before the control plane is there: what asks for the cluster then does not ask too early.
+    cluster_id = balancer.id.apply(lambda _: name)
+    return ClusterParts(cluster_id, pulumi.Output.secret(kubeconfig), balancer, join)
+
+
+def _way_in(
+    name: str, network: NetworkParts, group_id: pulumi.Output[str], opts: pulumi.ResourceOptions
+) -> tuple[aws.lb.LoadBalancer, aws.lb.TargetGroup]:
+    """An internal Network Load Balancer before the API servers."""
+    full = f"{name}-api"
+    balancer = aws.lb.LoadBalancer(
+        full,
+        internal=True,
+        load_balancer_type="network",
+        subnets=list(network.subnet_ids.values()),
+        security_groups=[group_id],
+        enable_cross_zone_load_balancing=True,
+        tags=tags(full),
+        opts=opts,
+    )
+    target_group = aws.lb.TargetGroup(
+        full,
+        port=API_PORT,
+        protocol="TCP",
+        vpc_id=network.id,
+        # A machine that asks the API by this way may be sent to itself; with its own address that would break.
+        preserve_client_ip="false",
+        deregistration_delay=30,
+        health_check={"protocol": "HTTPS", "path": "/readyz", "interval": 10, "healthy_threshold": 2},
+        tags=tags(full),
+        opts=opts,
+    )
+    aws.lb.Listener(
+        full,
+        load_balancer_arn=balancer.arn,
+        port=API_PORT,
+        protocol="TCP",
+        default_actions=[{"type": "forward", "target_group_arn": target_group.arn}],
+        tags=tags(full),
+        opts=opts,
+    )
+    return balancer, target_group
+
+
+def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
+    authority_key = tls.PrivateKey(f"{name}-ca", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
+    authority = tls.SelfSignedCert(
+        f"{name}-ca",
+        private_key_pem=authority_key.private_key_pem,
+        is_ca_certificate=True,
+        subject={"common_name": "kubernetes"},
+        allowed_uses=["cert_signing", "digital_signature", "key_encipherment"],
+        validity_period_hours=10 * _YEAR,
+        opts=opts,
+    )
+    key = tls.PrivateKey(f"{name}-admin", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
+    request = tls.CertRequest(
+        f"{name}-admin",
+        private_key_pem=key.private_key_pem,
+        # kubeadm binds this group to cluster-admin, which can be taken back; system:masters could not.
+        subject={"common_name": "pulumi", "organization": "kubeadm:cluster-admins"},
+        opts=opts,
+    )
+    certificate = tls.LocallySignedCert(
+        f"{name}-admin",
+        ca_private_key_pem=authority_key.private_key_pem,
+        ca_cert_pem=authority.cert_pem,
+        cert_request_pem=request.cert_request_pem,
+        allowed_uses=["client_auth", "digital_signature"],
+        validity_period_hours=_YEAR,
+        # The first update in its last three months renews it.
+        early_renewal_hours=_YEAR // 4,
+        opts=opts,
+    )
+    return _Keys(authority.cert_pem, authority_key.private_key_pem, certificate.cert_pem, key.private_key_pem)
+
+
+def _parameters(
+    name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
+) -> dict[str, aws.ssm.Parameter]:
+    """What machines are told, and what they tell; the latter is theirs to write after it is made."""
+    told: dict[str, pulumi.Output[str]] = {"ca-key": authority_key, KUBECONFIG: kubeconfig}
+    written = {"state": "new", "certificate-key": "none", "join-token": "none"}
+    found = {
+        key: aws.ssm.Parameter(
+            f"{name}-{key}",
+            name=f"/{name}/{key}",
+            type="SecureString",
+            value=_secret(value),
+            tags=tags(f"{name}-{key}"),
+            opts=opts,
+        )
+        for key, value in told.items()
+    }
+    theirs = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["value"]))
+    for key, value in written.items():
+        found[key] = aws.ssm.Parameter(
+            f"{name}-{key}",
+            name=f"/{name}/{key}",
+            type="String" if key == "state" else "SecureString",
+            value=value,
+            tags=tags(f"{name}-{key}"),
+            opts=theirs,
+        )
+    return found
+
+
+def _roles(
+    name: str, settings: AwsClusterArgs, parameters: dict[str, aws.ssm.Parameter], opts: pulumi.ResourceOptions
+) -> tuple[aws.iam.Role, aws.iam.Role]:
+    """The roles of control-plane machines and of nodes; the CCM on the former has no other."""
+    plane, _ = iam.role_of_service(f"{name}-control-plane", "ec2", iam.NODE, opts)
+    nodes, _ = iam.role_of_service(f"{name}-nodes", "ec2", iam.NODE, opts)
+    iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts)
+    joining = [parameters["join-token"].arn]
+    secrets = [*joining, parameters["certificate-key"].arn, parameters["state"].arn]
+    _may(f"{name}-control-plane-parameters", plane, [*secrets, parameters["ca-key"].arn], secrets, opts)
+    _may(f"{name}-nodes-parameters", nodes, joining, (), opts)
+    return plane, nodes
+
+
+def _may(
+    name: str,
+    role: aws.iam.Role,
+    read: Sequence[pulumi.Output[str]],
+    write: Sequence[pulumi.Output[str]],
+    opts: pulumi.ResourceOptions,
+) -> None:
+    """Let the role read and write these parameters, which AWS's own key of the account encrypts."""
+
+    def text(arns: tuple[list[str], list[str]]) -> str:
+        granted = (("ssm:GetParameter", arns[0]), ("ssm:PutParameter", arns[1]))
+        return iam.document(
+            [{"Effect": "Allow", "Action": [action], "Resource": sorted(on)} for action, on in granted if on]
+        )
+
+    policy = pulumi.Output.all(list(read), list(write)).apply(lambda arns: text((arns[0], arns[1])))
+    aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=opts)
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _secret(value: pulumi.Output[str]) -> pulumi.Output[str]:
+    return pulumi.Output.secret(value)

@@ -1,0 +1,102 @@
+"""A control plane that AWS runs (EKS), and what its nodes and its CCM need to be let in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from .. import ClusterParts, NetworkParts
+from . import iam, security_groups
+from .kubeconfigs import with_aws_cli
+from .settings import DEFAULT_SERVICE_CIDR, POD_CIDR_TAG, AwsClusterArgs, tags
+
+API_PORT = 443
+
+
+def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> ClusterParts:
+    """The EKS cluster, the roles of its nodes, and that of the CCM's ServiceAccount."""
+    pod_cidr = settings.get("pod_cidr")
+    service_cidr = settings.get("service_cidr", DEFAULT_SERVICE_CIDR)
+    groups = security_groups.make(name, network.id, api_port=API_PORT, api_sources=(), pod_cidr=pod_cidr, opts=opts)
+    role, attached = iam.role_of_service(f"{name}-eks", "eks", iam.EKS_CONTROL_PLANE, opts)
+    sources = list(settings.get("api_sources", ()))
+    cluster = aws.eks.Cluster(
+        name,
+        # Its name is the cluster's id, which tags carry.
+        name=name,
+        role_arn=role.arn,
+        version=settings["kubernetes_version"],
+        vpc_config={
+            "subnet_ids": [*network.subnet_ids.values(), *network.frontend_subnet_ids.values()],
+            "security_group_ids": [groups.control_plane],
+            "endpoint_private_access": True,
+            "endpoint_public_access": bool(sources),
+            "public_access_cidrs": sources or None,
+        },
+        # Who may join is said by access entries, not by the ConfigMap aws-auth.
+        access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
+        kubernetes_network_config={"service_ipv4_cidr": service_cidr, "ip_family": "ipv4"},
+        enabled_cluster_log_types=["api", "audit", "authenticator"],
+        tags=tags(name, None, **({POD_CIDR_TAG: pod_cidr} if pod_cidr else {})),
+        # Without its policy EKS can't take down what it made in the VPC.
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=attached)),
+    )
+    node_role, _ = iam.role_of_service(f"{name}-nodes", "ec2", iam.EKS_NODE, opts)
+    join: dict[str, pulumi.Input[str]] = {
+        "control_plane": "eks",
+        "nodes": settings["nodes"],
+        "kubernetes_version": settings["kubernetes_version"],
+        "endpoint": cluster.endpoint,
+        "service_cidr": service_cidr,
+        "certificate_authority": cluster.certificate_authority.apply(lambda authority: authority.data or ""),
+        "node_security_group_id": groups.nodes,
+        "node_role_arn": node_role.arn,
+    }
+    if settings["nodes"] == "asg":
+        join["instance_profile_arn"] = iam.instance_profile(f"{name}-nodes", node_role, opts).arn
+        # Managed node groups get theirs by AWS.
+        aws.eks.AccessEntry(
+            f"{name}-nodes", cluster_name=cluster.name, principal_arn=node_role.arn, type="EC2_LINUX", opts=opts
+        )
+    return ClusterParts(
+        cluster.id,
+        _kubeconfig(cluster),
+        cluster,
+        join,
+        _ccm_role(name, cluster, settings, opts),
+    )
+
+
+def _kubeconfig(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
+    facts = pulumi.Output.all(cluster.id, cluster.arn, cluster.endpoint, cluster.certificate_authority)
+    return facts.apply(
+        lambda values: with_aws_cli(
+            cluster=values[0],
+            region=values[1].split(":")[3],
+            endpoint=values[2],
+            certificate_authority=values[3].data or "",
+        )
+    )
+
+
+def _ccm_role(
+    name: str, cluster: aws.eks.Cluster, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
+) -> pulumi.Output[str]:
+    """The role of the CCM's ServiceAccount, whose tokens AWS believes by the cluster's OIDC issuer."""
+    issuer = cluster.identities.apply(lambda identities: _issuer(identities))
+    provider = aws.iam.OpenIdConnectProvider(
+        name, url=issuer, client_id_lists=[iam.AUDIENCE], tags=tags(name), opts=opts
+    )
+    full = f"{name}-cloud-controller-manager"
+    role = iam.service_account_role(full, provider, opts)
+    iam.ccm_policy(full, role, settings, name, opts)
+    return role.arn
+
+
+def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:
+    for oidc in identities[0].oidcs or ():
+        if oidc.issuer:
+            return oidc.issuer
+    raise pulumi.RunError("EKS told no OIDC issuer of the cluster")

@@ -1,0 +1,92 @@
+"""Who may do what in AWS: roles of the control plane, of nodes and of the CCM, each with the least rights.
+
+The CCM's policy is made of the operations that its controllers really call (`cloud_controller.clouds.aws.permissions`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from cloud_controller import rbac
+from cloud_controller.clouds.aws.permissions import statements
+
+from . import vendor_manager
+from .settings import AwsClusterArgs, tags
+
+MANAGED = "arn:aws:iam::aws:policy/"
+"""Before the name of a policy that AWS keeps itself."""
+EKS_CONTROL_PLANE = ("AmazonEKSClusterPolicy",)
+EKS_NODE = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
+NODE = ("AmazonEC2ContainerRegistryPullOnly",)
+
+SERVICE_ACCOUNT = f"system:serviceaccount:{rbac.LEASE_NAMESPACE}:cloud-controller-manager"
+AUDIENCE = "sts.amazonaws.com"
+
+
+def role_of_service(
+    name: str, service: str, managed: Sequence[str], opts: pulumi.ResourceOptions
+) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
+    """A role that an AWS service takes (`ec2`, `eks`), with policies that AWS keeps."""
+    trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    role = aws.iam.Role(name, assume_role_policy=document([trust]), tags=tags(name), opts=opts)
+    return role, [
+        aws.iam.RolePolicyAttachment(f"{name}-{policy}", role=role.name, policy_arn=f"{MANAGED}{policy}", opts=opts)
+        for policy in managed
+    ]
+
+
+def instance_profile(name: str, role: aws.iam.Role, opts: pulumi.ResourceOptions) -> aws.iam.InstanceProfile:
+    """What makes an instance's role of a role."""
+    return aws.iam.InstanceProfile(name, role=role.name, tags=tags(name), opts=opts)
+
+
+def ccm_policy(
+    name: str, role: aws.iam.Role, settings: AwsClusterArgs, cluster: str, opts: pulumi.ResourceOptions
+) -> None:
+    """Give a role what the CCM's controllers call."""
+    controllers = settings.get("controllers", ())
+    if settings.get("ccm") == "vendor":
+        granted = vendor_manager.statements(controllers)
+    else:
+        granted = statements(controllers, cluster)
+    policy = aws.iam.Policy(
+        name,
+        description="What the cloud controller manager's controllers call",
+        policy=document(granted),
+        tags=tags(name),
+        opts=opts,
+    )
+    aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
+
+
+def service_account_role(
+    name: str, provider: aws.iam.OpenIdConnectProvider, opts: pulumi.ResourceOptions
+) -> aws.iam.Role:
+    """A role that the CCM's ServiceAccount alone takes (IRSA: IAM roles for service accounts)."""
+
+    def trust(values: list[str]) -> str:
+        arn, url = values
+        issuer = url.removeprefix("https://")
+        return document(
+            [
+                {
+                    "Effect": "Allow",
+                    "Principal": {"Federated": arn},
+                    "Action": "sts:AssumeRoleWithWebIdentity",
+                    "Condition": {"StringEquals": {f"{issuer}:sub": SERVICE_ACCOUNT, f"{issuer}:aud": AUDIENCE}},
+                }
+            ]
+        )
+
+    policy = pulumi.Output.all(provider.arn, provider.url).apply(trust)
+    return aws.iam.Role(name, assume_role_policy=policy, tags=tags(name), opts=opts)
+
+
+def document(statements: Sequence[Mapping[str, Any]]) -> str:
+    """An IAM policy document as text; equal documents are equal texts."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [dict(each) for each in statements]}, sort_keys=True)

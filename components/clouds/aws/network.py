@@ -1,0 +1,146 @@
+"""A VPC over the zones: a public and a private subnet in each, found by load balancers through their tags.
+
+Where the CCM writes pod routes, all nodes share one route table, the one with the cluster's tag: upstream's
+controller and ours write to a single table. Where they are not written, each zone's private subnet has a table and a
+NAT gateway of its own, so that a zone that fails takes no other with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+from itertools import islice
+
+import pulumi
+import pulumi_aws as aws
+
+from ... import inputs
+from .. import NetworkParts
+from .settings import DEFAULT_VPC_CIDR, AwsClusterArgs, tags
+
+MOST_ZONES = 7
+ANYWHERE = "0.0.0.0/0"
+
+
+def subnet_cidrs(vpc_cidr: str, zones: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The public and the private range of each zone.
+
+    A VPC is cut into eight; the first part holds the public subnets (load balancers, NAT gateways), each of the others
+    is a zone's private one, where machines and, with AWS's own pod network, pods take their addresses from.
+    """
+    first, *rest = IPv4Network(vpc_cidr).subnets(prefixlen_diff=3)
+    public = islice(first.subnets(prefixlen_diff=3), len(zones))
+    return {zone: (str(a), str(b)) for zone, a, b in zip(zones, public, rest, strict=False)}
+
+
+def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> NetworkParts:
+    """The VPC with its subnets, gateways and route tables. Raises WrongInput for zones or a range that don't fit."""
+    vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
+    check(zones, vpc_cidr, settings)
+    vpc = aws.ec2.Vpc(
+        name,
+        cidr_block=vpc_cidr,
+        # Nodes are called by their private DNS names.
+        enable_dns_hostnames=True,
+        enable_dns_support=True,
+        tags=tags(name, name),
+        opts=opts,
+    )
+    gateway = aws.ec2.InternetGateway(name, vpc_id=vpc.id, tags=tags(name), opts=opts)
+    cidrs = subnet_cidrs(vpc_cidr, zones)
+    public = {zone: _subnet(name, vpc, zone, cidrs[zone][0], public=True, opts=opts) for zone in zones}
+    private = {zone: _subnet(name, vpc, zone, cidrs[zone][1], public=False, opts=opts) for zone in zones}
+
+    in_public = settings.get("node_subnets") == "public"
+    routed = "pod_cidr" in settings
+    table = _table(f"{name}-public", vpc, name if routed and in_public else None, opts)
+    aws.ec2.Route(
+        f"{name}-public", route_table_id=table.id, destination_cidr_block=ANYWHERE, gateway_id=gateway.id, opts=opts
+    )
+    for zone, subnet in public.items():
+        _associate(f"{name}-public-{zone}", table, subnet, opts)
+    if not in_public:
+        _private_ways(name, vpc, public, private, gateway, routed, opts)
+    nodes, others = (public, private) if in_public else (private, public)
+    return NetworkParts(
+        vpc.id,
+        pulumi.Output.from_input(settings["pod_cidr"]) if "pod_cidr" in settings else vpc.cidr_block,
+        {zone: subnet.id for zone, subnet in nodes.items()},
+        {zone: subnet.id for zone, subnet in others.items()},
+    )
+
+
+def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None:
+    """Raise WrongInput for what no VPC can be made of."""
+    if len(zones) > MOST_ZONES:
+        raise inputs.WrongInput("zones", f"{len(zones)}; allowed: at most {MOST_ZONES}")
+    if settings["control_plane"] == "eks" and len(zones) < 2:
+        raise inputs.WrongInput("zones", f"{', '.join(zones)}; allowed: at least two zones, which EKS asks for")
+    inputs.check_cidr("settings.vpc_cidr", vpc_cidr)
+    sizes = "an IPv4 range from /16 to /20"
+    inputs.check("settings.vpc_cidr", vpc_cidr, sizes, lambda cidr: 16 <= IPv4Network(cidr).prefixlen <= 20)
+    if "pod_cidr" in settings:
+        pods = settings["pod_cidr"]
+        inputs.check_cidr("settings.pod_cidr", pods)
+        if IPv4Network(pods).overlaps(IPv4Network(vpc_cidr)):
+            why = f"{pods!r} overlaps the VPC's {vpc_cidr}; allowed: a range outside of it, as pods' routes need"
+            raise inputs.WrongInput("settings.pod_cidr", why)
+
+
+def _subnet(
+    name: str, vpc: aws.ec2.Vpc, zone: str, cidr: str, *, public: bool, opts: pulumi.ResourceOptions
+) -> aws.ec2.Subnet:
+    kind = "public" if public else "private"
+    role = "kubernetes.io/role/elb" if public else "kubernetes.io/role/internal-elb"
+    full = f"{name}-{kind}-{zone}"
+    return aws.ec2.Subnet(
+        full,
+        vpc_id=vpc.id,
+        availability_zone=zone,
+        cidr_block=cidr,
+        map_public_ip_on_launch=public,
+        tags=tags(full, name, **{role: "1"}),
+        opts=opts,
+    )
+
+
+def _private_ways(
+    name: str,
+    vpc: aws.ec2.Vpc,
+    public: Mapping[str, aws.ec2.Subnet],
+    private: Mapping[str, aws.ec2.Subnet],
+    gateway: aws.ec2.InternetGateway,
+    routed: bool,
+    opts: pulumi.ResourceOptions,
+) -> None:
+    """Route tables of the private subnets and the NAT gateways that they lead to."""
+    shared: aws.ec2.RouteTable | None = None
+    for zone, subnet in private.items():
+        if shared is not None:
+            _associate(f"{name}-private-{zone}", shared, subnet, opts)
+            continue
+        full = f"{name}-nat" if routed else f"{name}-nat-{zone}"
+        address = aws.ec2.Eip(full, domain="vpc", tags=tags(full), opts=opts)
+        nat = aws.ec2.NatGateway(
+            full,
+            allocation_id=address.id,
+            subnet_id=public[zone].id,
+            tags=tags(full),
+            opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[gateway])),
+        )
+        label = f"{name}-private" if routed else f"{name}-private-{zone}"
+        table = _table(label, vpc, name if routed else None, opts)
+        aws.ec2.Route(label, route_table_id=table.id, destination_cidr_block=ANYWHERE, nat_gateway_id=nat.id, opts=opts)
+        _associate(f"{name}-private-{zone}", table, subnet, opts)
+        shared = table if routed else None
+
+
+def _table(name: str, vpc: aws.ec2.Vpc, cluster: str | None, opts: pulumi.ResourceOptions) -> aws.ec2.RouteTable:
+    """A route table, whose routes are resources of their own: others, of the CCM, are left alone."""
+    return aws.ec2.RouteTable(name, vpc_id=vpc.id, tags=tags(name, cluster), opts=opts)
+
+
+def _associate(
+    name: str, table: aws.ec2.RouteTable, subnet: aws.ec2.Subnet, opts: pulumi.ResourceOptions
+) -> aws.ec2.RouteTableAssociation:
+    return aws.ec2.RouteTableAssociation(name, route_table_id=table.id, subnet_id=subnet.id, opts=opts)

@@ -1,0 +1,99 @@
+"""Who may talk to whom: the group of the nodes, and that of the control plane.
+
+The nodes' group alone carries the cluster's tag: by it the CCM finds where to let load balancers in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from .network import ANYWHERE
+from .settings import tags
+
+KUBELET = 10250
+
+
+@dataclass(frozen=True)
+class SecurityGroups:
+    """The ids of a cluster's groups."""
+
+    nodes: pulumi.Output[str]
+    control_plane: pulumi.Output[str]
+
+
+@dataclass(frozen=True)
+class _Peer:
+    """Whom a rule lets in: another group's members, or an address range."""
+
+    name: str
+    group: pulumi.Output[str] | None = None
+    cidr: str | None = None
+
+
+def make(
+    name: str,
+    vpc_id: pulumi.Input[str],
+    *,
+    api_port: int,
+    api_sources: Sequence[str],
+    pod_cidr: str | None,
+    opts: pulumi.ResourceOptions,
+) -> SecurityGroups:
+    """Nodes talk among each other, the control plane to nodes, nodes and `api_sources` to the API server.
+
+    `pod_cidr`: the pods' range, where packets carry their addresses beyond their node.
+    """
+    nodes = _group(f"{name}-nodes", vpc_id, "Nodes", tags(f"{name}-nodes", name), opts)
+    plane = _group(f"{name}-control-plane", vpc_id, "Control plane", tags(f"{name}-control-plane"), opts)
+    of_nodes, of_plane = _Peer("nodes", group=nodes.id), _Peer("control-plane", group=plane.id)
+    _allow(nodes, f"{name}-nodes", of_nodes, None, opts)
+    _allow(nodes, f"{name}-nodes", of_plane, None, opts)
+    _allow(plane, f"{name}-control-plane", of_nodes, api_port, opts)
+    _allow(plane, f"{name}-control-plane", of_nodes, KUBELET, opts)
+    _allow(plane, f"{name}-control-plane", of_plane, None, opts)
+    for source in api_sources:
+        _allow(plane, f"{name}-control-plane", _Peer(source, cidr=source), api_port, opts)
+    if pod_cidr is not None:
+        for group, full in ((nodes, f"{name}-nodes"), (plane, f"{name}-control-plane")):
+            _allow(group, full, _Peer("pods", cidr=pod_cidr), None, opts)
+    return SecurityGroups(nodes.id, plane.id)
+
+
+def _group(
+    name: str, vpc_id: pulumi.Input[str], what: str, marks: dict[str, str], opts: pulumi.ResourceOptions
+) -> aws.ec2.SecurityGroup:
+    # Rules are resources of their own: a list here would undo those that the CCM writes.
+    group = aws.ec2.SecurityGroup(name, description=f"{what} of {name}", vpc_id=vpc_id, tags=marks, opts=opts)
+    aws.vpc.SecurityGroupEgressRule(
+        name,
+        security_group_id=group.id,
+        description="To anywhere",
+        ip_protocol="-1",
+        cidr_ipv4=ANYWHERE,
+        tags=tags(name),
+        opts=opts,
+    )
+    return group
+
+
+def _allow(
+    group: aws.ec2.SecurityGroup, name: str, peer: _Peer, port: int | None, opts: pulumi.ResourceOptions
+) -> None:
+    """Let the peer in, to one TCP port or to everything."""
+    full = f"{name}-from-{peer.name}" + (f"-{port}" if port else "")
+    aws.vpc.SecurityGroupIngressRule(
+        full,
+        security_group_id=group.id,
+        description=f"From {peer.name}",
+        ip_protocol="tcp" if port else "-1",
+        from_port=port,
+        to_port=port,
+        referenced_security_group_id=peer.group,
+        cidr_ipv4=peer.cidr,
+        tags=tags(full),
+        opts=opts,
+    )

@@ -1,0 +1,60 @@
+"""What a cluster on AWS may be told, and the tags and words that all of its resources share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict, cast
+
+import pulumi
+
+CLUSTER_TAG = "kubernetes.io/cluster/"
+"""Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
+OWNED = "owned"
+POD_CIDR_TAG = "cloud-controller/pod-cidr"
+
+DEFAULT_VPC_CIDR = "10.0.0.0/16"
+DEFAULT_POD_CIDR = "100.64.0.0/16"
+"""Outside of every VPC: a route table has no routes of parts of its own VPC (002 §2.3.2)."""
+DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
+
+
+class AwsClusterArgs(TypedDict):
+    """What a cluster on AWS is told. Plain values: they decide which resources there are."""
+
+    control_plane: Literal["eks", "ec2"]
+    """`eks`: AWS runs it. `ec2`: pools of role `control-plane` do, behind an internal Network Load Balancer."""
+    nodes: Literal["eks", "asg"]
+    """`eks`: managed node groups. `asg`: launch templates and auto-scaling groups of the program's own."""
+    kubernetes_version: str
+    """Such as 1.34."""
+    vpc_cidr: NotRequired[str]
+    """An IPv4 range from /16 to /20; 10.0.0.0/16 if not given."""
+    pod_cidr: NotRequired[str]
+    """The range of the pods, where a route controller leads them to their nodes; else they have VPC addresses."""
+    service_cidr: NotRequired[str]
+    """The range of Services' cluster IPs; 172.20.0.0/16 if not given."""
+    node_subnets: NotRequired[Literal["private", "public"]]
+    """`private` (default): nodes reach the internet by NAT gateways and are not reached from there."""
+    api_sources: NotRequired[Sequence[str]]
+    """Who reaches the API server from outside of the VPC, as IPv4 ranges; nobody if not given."""
+    ccm: NotRequired[Literal["ours", "vendor"]]
+    """Whose CCM runs, for its role: `ours` (default), or AWS's own."""
+    controllers: NotRequired[Sequence[str]]
+    """The controllers that the CCM runs: its role may do what they call, and no more."""
+
+
+def checked_settings(settings: Mapping[str, Any]) -> AwsClusterArgs:
+    """The settings as `ClusterArgs` has checked them already."""
+    return cast("AwsClusterArgs", settings)
+
+
+def tags(name: str, cluster: str | None = None, **more: str) -> dict[str, str]:
+    """The tags of a resource: what people find it by, whose stack's it is, and the cluster's mark where it has one."""
+    marks = {f"{CLUSTER_TAG}{cluster}": OWNED} if cluster else {}
+    return {
+        "Name": name,
+        "pulumi.com/project": pulumi.get_project(),
+        "pulumi.com/stack": pulumi.get_stack(),
+        **marks,
+        **more,
+    }

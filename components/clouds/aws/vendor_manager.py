@@ -1,0 +1,144 @@
+"""AWS's own cloud controller manager (cloud-provider-aws), where a stack runs it instead of ours.
+
+What it may do is written down here from its documentation ("prerequisites"); ours is worked out of its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from cloud_controller import rbac
+from cloud_controller.clouds.aws.versions import IMAGE
+from cloud_controller.rbac import PolicyRule, Rules
+
+from .. import VendorManager
+
+NAMES = {
+    "node": "cloud-node-controller",
+    "node-lifecycle": "cloud-node-lifecycle-controller",
+    "route": "node-route-controller",
+    "service": "service-lb-controller",
+}
+"""Upstream's names of the controllers."""
+
+_READ = ("get", "list", "watch")
+_CLUSTER: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("", "nodes", (*_READ, "update", "patch", "delete")),
+    ("", "nodes/status", ("patch",)),
+    ("", "services", (*_READ, "update", "patch")),
+    ("", "services/status", ("update", "patch")),
+    ("", "events", ("create", "update", "patch")),
+    ("authentication.k8s.io", "tokenreviews", ("create",)),
+    ("authorization.k8s.io", "subjectaccessreviews", ("create",)),
+)
+_EC2_OF_ALL = ("DescribeInstances", "DescribeInstanceTopology", "DescribeAvailabilityZones", "DescribeRegions")
+_EC2: Mapping[str, Sequence[str]] = {
+    "node": ("CreateTags", "DeleteTags"),
+    "node-lifecycle": (),
+    "route": ("DescribeRouteTables", "CreateRoute", "DeleteRoute", "ModifyInstanceAttribute", "DescribeSubnets"),
+    "service": (
+        "DescribeSecurityGroups",
+        "DescribeSubnets",
+        "DescribeVpcs",
+        "DescribeRouteTables",
+        "CreateSecurityGroup",
+        "DeleteSecurityGroup",
+        "AuthorizeSecurityGroupIngress",
+        "RevokeSecurityGroupIngress",
+        "CreateTags",
+    ),
+}
+_BALANCING = (
+    "AddTags",
+    "ApplySecurityGroupsToLoadBalancer",
+    "AttachLoadBalancerToSubnets",
+    "ConfigureHealthCheck",
+    "CreateListener",
+    "CreateLoadBalancer",
+    "CreateLoadBalancerListeners",
+    "CreateLoadBalancerPolicy",
+    "CreateTargetGroup",
+    "DeleteListener",
+    "DeleteLoadBalancer",
+    "DeleteLoadBalancerListeners",
+    "DeleteTargetGroup",
+    "DeregisterInstancesFromLoadBalancer",
+    "DeregisterTargets",
+    "DescribeListeners",
+    "DescribeLoadBalancerAttributes",
+    "DescribeLoadBalancerPolicies",
+    "DescribeLoadBalancers",
+    "DescribeTags",
+    "DescribeTargetGroupAttributes",
+    "DescribeTargetGroups",
+    "DescribeTargetHealth",
+    "DetachLoadBalancerFromSubnets",
+    "ModifyListener",
+    "ModifyLoadBalancerAttributes",
+    "ModifyTargetGroup",
+    "ModifyTargetGroupAttributes",
+    "RegisterInstancesWithLoadBalancer",
+    "RegisterTargets",
+    "SetLoadBalancerPoliciesForBackendServer",
+    "SetLoadBalancerPoliciesOfListener",
+)
+
+
+def make(
+    version: str,
+    controllers: Sequence[str],
+    *,
+    cluster_name: pulumi.Input[str],
+    cluster_cidr: pulumi.Input[str],
+    config_file: str,
+) -> VendorManager:
+    """Its image, flags and rights. `controllers`: our names."""
+    routes = "route" in controllers
+    arguments: list[pulumi.Input[str]] = [
+        "--cloud-provider=aws",
+        f"--cloud-config={config_file}",
+        f"--controllers={','.join(NAMES[controller] for controller in controllers)}",
+        pulumi.Output.concat("--cluster-name=", cluster_name),
+        pulumi.Output.concat("--cluster-cidr=", cluster_cidr),
+        f"--configure-cloud-routes={_flag(routes)}",
+        f"--allocate-node-cidrs={_flag(routes)}",
+        "--use-service-account-credentials=false",
+        f"--leader-elect-resource-name={rbac.LEASE_NAME}",
+    ]
+    cluster = tuple(PolicyRule((group,), (resource,), verbs) for group, resource, verbs in _CLUSTER)
+    leases = ("coordination.k8s.io",), ("leases",)
+    namespaced = (
+        PolicyRule(*leases, ("create",)),
+        PolicyRule(*leases, ("get", "update"), (rbac.LEASE_NAME,)),
+        # By which API servers it believes who reads its metrics; its cache lists and watches the one object.
+        PolicyRule(("",), ("configmaps",), _READ, ("extension-apiserver-authentication",)),
+    )
+    return VendorManager(f"{IMAGE}:{version}", (), arguments, Rules(cluster, namespaced))
+
+
+def statements(controllers: Sequence[str]) -> list[dict[str, Any]]:
+    """IAM statements of what it calls. Its resources carry its tags, but its documentation grants them all."""
+    actions = {f"ec2:{name}" for name in _EC2_OF_ALL}
+    actions |= {f"ec2:{name}" for controller in controllers for name in _EC2.get(controller, ())}
+    if "service" in controllers:
+        actions |= {f"elasticloadbalancing:{name}" for name in _BALANCING}
+        actions.add("kms:DescribeKey")
+    found: list[dict[str, Any]] = [{"Effect": "Allow", "Action": sorted(actions), "Resource": "*"}]
+    if "service" in controllers:
+        # The first load balancer of an account needs it once.
+        found.append(
+            {
+                "Effect": "Allow",
+                "Action": ["iam:CreateServiceLinkedRole"],
+                "Resource": "*",
+                "Condition": {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
+            }
+        )
+    return found
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
