@@ -14,6 +14,9 @@ Json = dict[str, Any]
 PROCESS_ENDED = "Server.InternalError"
 """Why an instance is stopped whose process ended by itself: what AWS says of an instance that its host lost."""
 
+CLUSTER_TAG = "kubernetes.io/cluster/"
+"""Before the name of the cluster that an instance belongs to: a tag's key."""
+
 # By what people call it: service, operation, key of the answer, field of the id. What AWS has in every
 # account (the default VPC and what lies in it, its own policies) is left out below.
 KINDS = {
@@ -92,6 +95,7 @@ class Account:
                 "id": each["InstanceId"],
                 "name": next((tag["Value"] for tag in each.get("Tags", []) if tag["Key"] == "Name"), ""),
                 "node_name": each["PrivateDnsName"],
+                "cluster": _cluster(each),
                 "state": each["State"]["Name"],
                 "state_reason": each.get("StateReason", {}).get("Message") or None,
                 "crashed": _crashed(each),
@@ -172,6 +176,11 @@ def _session(region: str, access_key: str, secret_key: str) -> boto3.session.Ses
 def _vpcs(thing: Json) -> set[str]:
     """The VPC that a thing is or lies in, or those that it is attached to."""
     return {thing["VpcId"]} if thing.get("VpcId") else {each.get("VpcId", "") for each in thing.get("Attachments", [])}
+
+
+def _cluster(instance: Json) -> str | None:
+    keys = (tag["Key"] for tag in instance.get("Tags", []))
+    return next((key.removeprefix(CLUSTER_TAG) for key in keys if key.startswith(CLUSTER_TAG)), None)
 
 
 def _crashed(instance: Json) -> bool:

@@ -92,6 +92,14 @@ class Lifecycle:
         """Whether it still looks after things; False is a defect."""
         return self._thread.is_alive()
 
+    def notice_ended_clusters(self) -> None:
+        """A managed control plane heals, whether its processes were killed or the site was stopped; it says so."""
+        for cluster in self._simulator.clusters():
+            if cluster.status == "ACTIVE" and not self._machinery.cluster_is_running(cluster):
+                log.warning("the control plane of %s does not run; starting it again", cluster.name)
+                with self._simulator.changing():
+                    cluster.status = "UPDATING"
+
     def ring(self) -> None:
         """Something changed: look at once."""
         self._bell.set()
@@ -113,12 +121,13 @@ class Lifecycle:
             self._bell.clear()
 
     def _reconcile(self) -> None:
+        self.notice_ended_clusters()
         clusters = self._simulator.clusters()
         uids = {cluster.uid for cluster in clusters}
         for cluster in clusters:
             if cluster.status == "CREATING":
                 self._submit(cluster.uid, partial(self._create, cluster))
-            elif cluster.status == "ACTIVE" and not self._machinery.cluster_is_running(cluster):
+            elif cluster.status == "UPDATING":
                 self._submit(cluster.uid, partial(self._heal, cluster))
         for uid in self._machinery.clusters_there():
             if uid not in uids:
@@ -182,9 +191,9 @@ class Lifecycle:
         _require_inside(cluster.pod_range or str(ranges.pods), ranges.pods, "pods")
 
     def _heal(self, cluster: SiteCluster) -> None:
-        """A managed control plane heals: its processes were killed, or the site was stopped."""
-        log.warning("the control plane of %s does not run; starting it again", cluster.name)
         self._machinery.start_cluster(cluster)
+        with self._simulator.changing():
+            cluster.status = "ACTIVE"
 
     # -- machines
 

@@ -43,6 +43,7 @@ def serve(site_dir: Path) -> None:
             simulator.start_crashed()
     write_credentials(folder, *simulator.credentials())
     lifecycle = Lifecycle(simulator, machinery, block)
+    lifecycle.notice_ended_clusters()  # before anybody asks
     health = {"site": folder.fingerprint(), "revision": revision()}
     moto = DomainDispatcherApplication(create_backend_app)
     gate = Gate(moto, simulator, lambda: health if lifecycle.is_alive else None, lifecycle.ring)

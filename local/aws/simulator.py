@@ -30,14 +30,13 @@ from moto.ec2.models.instances import Instance, StateReason
 from moto.eks import models as eks
 from moto.iam.models import iam_backends
 
-from local.aws.account import PROCESS_ENDED
+from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.user_data import KubeletFlags, kubelet_flags
 from local.mycloud.state_folder import write_private
 
 SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupstaggingapi", "ssm", "sts")
 """What of moto is kept."""
 
-CLUSTER_TAG = "kubernetes.io/cluster/"
 POD_RANGE_TAG = "cloud-controller/pod-cidr"
 """EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
 

@@ -103,10 +103,18 @@ class AwsSite(ApiSite):
         )
 
     def wait_settled(self, seconds: float) -> None:
-        """Wait until no cluster is on its way, at most `seconds`; raises SiteError."""
+        """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
 
         def pending() -> list[str]:
-            return [each["name"] for each in self._ask(Account.clusters) if each["state"] == "CREATING"]
+            clusters = {each["name"]: each["state"] for each in self._ask(Account.clusters)}
+            booting = (
+                each["node_name"]
+                for each in self._ask(Account.machines)
+                if each["state"] == "running"
+                and clusters.get(each["cluster"]) == "ACTIVE"
+                and not self._process(each["id"])
+            )
+            return [*(name for name, state in clusters.items() if state in ("CREATING", "UPDATING")), *booting]
 
         if not wait_until(lambda: not pending(), seconds):
             raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")

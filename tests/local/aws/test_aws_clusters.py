@@ -1,0 +1,241 @@
+"""A cluster of EKS has a real control plane, its instances are nodes, and both end with what they belong to."""
+
+from __future__ import annotations
+
+import base64
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller.kube import NODES, ForbiddenError, Kube, UnauthorizedError, name
+from local import processes
+from local.api_site import wait_until
+from local.aws.get_token import token
+from local.aws.site import AwsSite
+from tests.local.aws.conftest import REGION, client
+
+pytestmark = pytest.mark.control_plane
+
+PATIENCE = 60.0
+USER_DATA = "/etc/eks/bootstrap.sh c1 --kubelet-extra-args '--node-labels=pool=w --register-with-taints=a=b:NoSchedule'"
+
+
+@dataclass
+class Cluster:
+    """Cluster `c1` with a scaling group `workers`."""
+
+    site: AwsSite
+
+    def client(self, service: str) -> Any:
+        return client(self.site, service)
+
+    def described(self) -> dict[str, Any]:
+        cluster: dict[str, Any] = self.client("eks").describe_cluster(name="c1")["cluster"]
+        return cluster
+
+    def kube(self, key: tuple[str, str] | None = None, bearer: str | None = None) -> Kube:
+        """The cluster, as whoever has this key of AWS (default: the site's)."""
+        cluster = self.described()
+        bearer = bearer or token("c1", self.site.endpoint, REGION, *(key or self.site.credentials))
+        server = {
+            "server": cluster["endpoint"],
+            "certificate-authority-data": cluster["certificateAuthority"]["data"],
+        }
+        return Kube.from_kubeconfig(
+            yaml.safe_dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "clusters": [{"name": "c1", "cluster": server}],
+                    "users": [{"name": "me", "user": {"token": bearer}}],
+                    "contexts": [{"name": "c1", "context": {"cluster": "c1", "user": "me"}}],
+                    "current-context": "c1",
+                }
+            )
+        )
+
+    def nodes(self) -> list[dict[str, Any]]:
+        kube = self.kube()
+        try:
+            return list(kube.list(NODES).items)
+        finally:
+            kube.close()
+
+    def machines(self) -> list[dict[str, Any]]:
+        return self.site.status()["machines"]  # type: ignore[no-any-return]
+
+    def process(self, machine: str) -> processes.Process | None:
+        return processes.find(self.site.folder.process_record(machine))
+
+    def scale(self, size: int) -> None:
+        """Set the group's size, and wait until as many machines run."""
+        self.client("autoscaling").set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=size)
+        eventually(lambda: len([m for m in self.machines() if self.process(m["id"])]) == size, f"{size} machines")
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    assert wait_until(condition, PATIENCE), f"not within {PATIENCE:g} s: {what}"
+
+
+@pytest.fixture(scope="module")
+def cluster(aws_site: AwsSite) -> Iterator[Cluster]:
+    ec2, iam, eks = (client(aws_site, service) for service in ("ec2", "iam", "eks"))
+    block = aws_site.block.network(0)
+    vpc = ec2.create_vpc(CidrBlock=str(block.machines))["Vpc"]["VpcId"]
+    subnet = next(block.machines.subnets(new_prefix=24))
+    subnet_id = ec2.create_subnet(VpcId=vpc, CidrBlock=str(subnet), AvailabilityZone=f"{REGION}a")["Subnet"]["SubnetId"]
+    role = iam.create_role(RoleName="eks", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    made = eks.create_cluster(name="c1", roleArn=role, resourcesVpcConfig={"subnetIds": [subnet_id]})["cluster"]
+    assert made["status"] == "CREATING"
+    waiter = eks.get_waiter("cluster_active")
+    waiter.config.delay = 1
+    waiter.wait(name="c1")
+    ec2.create_launch_template(
+        LaunchTemplateName="workers",
+        LaunchTemplateData={
+            "ImageId": "ami-12345678",
+            "InstanceType": "m7i.large",
+            "UserData": base64.b64encode(USER_DATA.encode()).decode(),
+            "TagSpecifications": [
+                {"ResourceType": "instance", "Tags": [{"Key": "kubernetes.io/cluster/c1", "Value": "owned"}]}
+            ],
+        },
+    )
+    client(aws_site, "autoscaling").create_auto_scaling_group(
+        AutoScalingGroupName="workers",
+        MinSize=0,
+        MaxSize=9,
+        DesiredCapacity=1,
+        VPCZoneIdentifier=subnet_id,
+        LaunchTemplate={"LaunchTemplateName": "workers"},
+    )
+    cluster = Cluster(aws_site)
+    eventually(lambda: len(cluster.nodes()) == 1, "a node")
+    yield cluster
+
+
+def test_the_cluster_says_what_its_control_plane_is(cluster: Cluster) -> None:
+    described = cluster.described()
+
+    assert described["endpoint"] == f"https://127.{cluster.site.block.base}.1.1:6443"
+    assert base64.b64decode(described["certificateAuthority"]["data"]).startswith(b"-----BEGIN CERTIFICATE-----")
+    assert described["version"] == "1.36"
+    assert described["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == str(cluster.site.block.network(0).services)
+
+
+def test_its_maker_administers_it(cluster: Cluster) -> None:
+    kube = cluster.kube()
+
+    assert kube.list(NODES).items
+    kube.close()
+
+
+@pytest.mark.parametrize("bearer", ["k8s-aws-v1.abc", "guessed"])
+def test_what_is_no_token_lets_nobody_in(cluster: Cluster, bearer: str) -> None:
+    with pytest.raises(UnauthorizedError):
+        cluster.kube(bearer=bearer).list(NODES)
+
+
+def test_a_token_of_another_cluster_lets_nobody_in(cluster: Cluster) -> None:
+    other = token("c2", cluster.site.endpoint, REGION, *cluster.site.credentials)
+
+    with pytest.raises(UnauthorizedError):
+        cluster.kube(bearer=other).list(NODES)
+
+
+def test_others_of_the_account_are_not_let_in(cluster: Cluster) -> None:
+    cluster.client("iam").create_user(UserName="other")
+    key = cluster.client("iam").create_access_key(UserName="other")["AccessKey"]
+
+    with pytest.raises((UnauthorizedError, ForbiddenError)):
+        cluster.kube((key["AccessKeyId"], key["SecretAccessKey"])).list(NODES)
+
+
+def test_an_instance_is_a_node_as_its_user_data_say(cluster: Cluster) -> None:
+    (node,) = cluster.nodes()
+    (machine,) = cluster.machines()
+
+    assert name(node) == machine["node_name"]
+    assert node["metadata"]["labels"]["pool"] == "w"
+    assert {taint["key"] for taint in node["spec"]["taints"]} >= {
+        "a",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+    }
+    assert node["status"]["capacity"]["cpu"] == "2"
+
+
+def test_a_control_plane_that_was_killed_heals(cluster: Cluster) -> None:
+    (folder,) = cluster.site.folder.cluster("x").parent.iterdir()
+    killed = processes.find_all(folder / "processes")
+    for process in killed:
+        process.signal(signal.SIGKILL)
+
+    eventually(lambda: len(processes.find_all(folder / "processes")) == len(killed), "the components run again")
+
+
+def test_a_machine_that_was_killed_is_a_stopped_instance_and_boots_when_it_is_started(cluster: Cluster) -> None:
+    (machine,) = cluster.machines()
+    process = cluster.process(machine["id"])
+    assert process is not None
+
+    process.signal(signal.SIGKILL)
+
+    eventually(lambda: cluster.site.crashed_machines() == [machine["node_name"]], "the instance is stopped")
+    cluster.site.boot_crashed_machines()
+    eventually(lambda: cluster.process(machine["id"]) is not None, "it runs again")
+    assert cluster.machines()[0]["state"] == "running"
+
+
+def test_after_a_stop_everything_runs_again(cluster: Cluster) -> None:
+    (machine,) = cluster.machines()
+    cluster.site.down(keep_data=True)
+    assert cluster.process(machine["id"]) is None
+
+    cluster.site.up()
+
+    eventually(lambda: cluster.process(machine["id"]) is not None, "the machine boots")
+    eventually(lambda: bool(cluster.nodes()), "the control plane answers")
+    assert cluster.site.crashed_machines() == []
+
+
+def test_a_larger_group_has_more_nodes_and_a_smaller_one_fewer_machines(cluster: Cluster) -> None:
+    cluster.scale(2)
+    eventually(lambda: len(cluster.nodes()) == 2, "a second node")
+
+    cluster.scale(1)
+
+    folders = cluster.site.folder.machine("x").parent
+    eventually(lambda: len(list(folders.iterdir())) == 1, "the terminated one's folder is gone")
+
+
+def test_cluster_ips_that_this_machine_cannot_bind_are_refused_with_the_reason(cluster: Cluster) -> None:
+    eks = cluster.client("eks")
+    role, subnets = cluster.described()["roleArn"], cluster.described()["resourcesVpcConfig"]["subnetIds"]
+    eks.create_cluster(
+        name="c2",
+        roleArn=role,
+        resourcesVpcConfig={"subnetIds": subnets},
+        kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"},
+    )
+
+    eventually(lambda: eks.describe_cluster(name="c2")["cluster"]["status"] == "FAILED", "the cluster fails")
+
+    (issue,) = eks.describe_cluster(name="c2")["cluster"]["health"]["issues"]
+    eks.delete_cluster(name="c2")
+    assert "172.20.0.0/16" in issue["message"]
+
+
+def test_a_deleted_cluster_takes_its_control_plane_along(cluster: Cluster) -> None:
+    clusters = cluster.site.folder.cluster("x").parent
+    (folder,) = clusters.iterdir()
+    ran = processes.find_all(folder / "processes")
+    cluster.client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName="workers", ForceDelete=True)
+
+    cluster.client("eks").delete_cluster(name="c1")
+
+    eventually(lambda: not list(clusters.iterdir()), "the cluster's folder is gone")
+    assert [process.name for process in ran if process.is_running()] == []
