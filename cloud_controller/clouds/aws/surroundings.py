@@ -160,7 +160,7 @@ class Surroundings:
 
 def read_facts(api: Api, cluster_tag: str, vpc_id: str | None) -> Facts:
     """The facts as AWS tells them now: three calls, one more where the VPC must be found by its tagged subnets."""
-    vpc_id = vpc_id or _found_vpc(api, cluster_tag)
+    vpc_id = vpc_id or found_vpc(api, cluster_tag)
     of_vpc = {"Name": "vpc-id", "Values": [vpc_id]}
     tagged = {"Name": "tag-key", "Values": [cluster_tag]}
     subnets = [*api.pages("ec2", "DescribeSubnets", "Subnets", Filters=[of_vpc])]
@@ -185,7 +185,8 @@ def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in thing.get("Tags") or ()}
 
 
-def _found_vpc(api: Api, cluster_tag: str) -> str:
+def found_vpc(api: Api, cluster_tag: str) -> str:
+    """The VPC of the subnets that carry this tag. Raises InvalidConfiguration where there is none, or more than one."""
     tagged = [{"Name": "tag-key", "Values": [cluster_tag]}]
     found = sorted({str(subnet["VpcId"]) for subnet in api.pages("ec2", "DescribeSubnets", "Subnets", Filters=tagged)})
     if len(found) != 1:
