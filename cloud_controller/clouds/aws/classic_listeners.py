@@ -37,11 +37,11 @@ class ClassicListeners:
 
     def delete(self, name: str, listener: Listener, present: Iterable[Listener]) -> None:
         """Delete it, and what its instances' port would go on with."""
-        self._call("DeleteLoadBalancerListeners", name, LoadBalancerPorts=[listener.port])
         others = {each.attributes["instance_port"] for each in present if each.key != listener.key}
         if listener.attributes["proxy_protocol"] and listener.attributes["instance_port"] not in others:
-            # AWS keeps the policy with that port, for whatever listener comes to it next.
+            # AWS keeps the policy with that port; without a listener nothing would show that it is there.
             self._set_proxy_policy(name, listener, on=False)
+        self._call("DeleteLoadBalancerListeners", name, LoadBalancerPorts=[listener.port])
 
     def put_policies(self, name: str, listeners: Sequence[Listener]) -> None:
         """Give new listeners their policies."""

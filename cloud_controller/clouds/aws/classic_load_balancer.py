@@ -1,0 +1,272 @@
+"""Classic load balancers: one small method an operation, each with the calls that the difference needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.clouds.aws.classic_listeners import ClassicListeners
+from cloud_controller.clouds.aws.classic_model import (
+    DEFAULTS,
+    POOL,
+    attribute_params,
+    health_check_params,
+    listener_params,
+)
+from cloud_controller.clouds.aws.classic_reads import ClassicReads, Known
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.names import load_balancer_name
+from cloud_controller.clouds.aws.remembered import Remembered
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.target_groups import tag_list
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
+from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    Operation,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+
+
+class ClassicLoadBalancers:
+    """The classic load balancers of one cluster; safe to share between threads. Their ids are their names."""
+
+    def __init__(
+        self, api: Api, cluster_id: str, surroundings: Surroundings, groups: SecurityGroups, together: Together
+    ) -> None:
+        self._api = api
+        self._cluster_id = cluster_id
+        self._surroundings = surroundings
+        self._groups = groups
+        self._memory: Remembered[Known] = Remembered()
+        self._reads = ClassicReads(api, cluster_id, self._memory, groups, together)
+        self._listeners = ClassicListeners(api)
+
+    def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
+        """Those of the cluster, or those of these names that exist."""
+        vpc_id = self._surroundings.facts().vpc_id
+        return [known.observed for known in self._reads.clusters(vpc_id, names).values()]
+
+    def health(self, name: str) -> Mapping[tuple[str, str, int], bool]:
+        """Whether each instance passes its check; those of which nothing is known are absent."""
+        states = self._api.call("elb", "DescribeInstanceHealth", LoadBalancerName=name)["InstanceStates"]
+        return {
+            (POOL, each["InstanceId"], 0): each["State"] == "InService" for each in states if each["State"] != "Unknown"
+        }
+
+    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        """Make it whole; the same token again makes no second one, and completes the first."""
+        model = operation.model
+        name = load_balancer_name(model, operation.client_token)
+        with self._memory.changing(name):
+            managed = model.attributes["ingress_rules"] is not None
+            groups = self._groups.front(name, model)
+            if managed:
+                groups += self._groups.join(name)
+            self._make(name, operation, groups)
+            if not managed and (shared := self._groups.join(name)):
+                # Nothing carried the Service's tags before: what is shared comes later, so as never to be left behind.
+                self._apply_groups(name, (*groups, *shared))
+            self._listeners.put_policies(name, model.listeners)
+            for pool in model.pools:
+                # The check before the instances.
+                self._put_check(name, pool)
+            self._put_attributes(name, attribute_params(model.attributes, DEFAULTS))
+            for pool in model.pools:
+                self._register(name, [member.instance_id for member in pool.members])
+        # What it came to is read, not made up: one that was there already may differ in more than is set here.
+        for made in self.read([name]):
+            return made
+        raise Conflict(f"load balancer {name} was made, though no list shows it yet; it will be looked at again")
+
+    def update(self, operation: UpdateLoadBalancer) -> None:
+        """Give it exactly these tags, and the attributes that can be changed."""
+        name, model = operation.id, operation.model
+        known = self._of(name)
+        actual, groups = known.observed.model, known.groups
+        changed = {key for key, value in model.attributes.items() if actual.attributes.get(key) != value}
+        with self._memory.changing(name):
+            if changed & {"ingress_rules", "security_groups"} or actual.tags != model.tags:
+                groups = (*self._groups.front(name, model), *self._groups.join(name))
+                if {*groups} != {*known.groups}:
+                    self._apply_groups(name, groups)
+                self._groups.drop(name, groups)
+            if "subnets" in changed:
+                self._put_subnets(name, _texts(model.attributes["subnets"]), _texts(actual.attributes["subnets"]))
+            self._put_attributes(name, attribute_params(model.attributes, actual.attributes))
+            self._put_tags(name, model.tags, actual.tags)
+            self._remember(name, operation, groups)
+
+    def put_pool(self, operation: PutPool) -> None:
+        """Change the health check; the one pool comes and goes with its load balancer."""
+        with self._memory.changing(operation.id):
+            self._put_check(operation.id, operation.pool)
+            self._remember(operation.id, operation)
+
+    def add_members(self, operation: AddMembers) -> None:
+        """Register the instances. Where AWS does not take one, the others are registered, and the error is raised."""
+        with self._memory.changing(operation.id):
+            self._register(operation.id, [member.instance_id for member in operation.members])
+            self._remember(operation.id, operation)
+
+    def remove_members(self, operation: RemoveMembers) -> None:
+        """Take the instances out."""
+        name, leaving = operation.id, {member.instance_id for member in operation.members}
+        with self._memory.changing(name):
+            try:
+                self._deregister(name, leaving)
+            except CloudError as error:
+                if error_code(error) != "InvalidInstance":
+                    raise
+                # One is no member any more, and AWS took none out.
+                views = self._reads.views([name])
+                present = {each["InstanceId"] for view in views for each in view.get("Instances") or ()}
+                self._deregister(name, leaving & present)
+            self._remember(name, operation)
+
+    def put_listener(self, operation: PutListener) -> None:
+        """Make the listener, or change it."""
+        present = self._of(operation.id).observed.model.listeners
+        with self._memory.changing(operation.id):
+            self._listeners.put(operation.id, operation.listener, present)
+            self._remember(operation.id, operation)
+
+    def delete_listener(self, operation: DeleteListener) -> None:
+        """Delete the listener; one that is gone already does not matter."""
+        present = self._of(operation.id).observed.model.listeners
+        with self._memory.changing(operation.id):
+            for listener in present:
+                if listener.key == (operation.protocol, operation.port):
+                    self._listeners.delete(operation.id, listener, present)
+            self._remember(operation.id, operation)
+
+    def delete(self, operation: DeleteLoadBalancer) -> None:
+        """Delete it and its security groups; what AWS still holds in use stays, and is to be deleted again."""
+        name = operation.id
+        with self._memory.changing(name):
+            view = next(iter(self._reads.views([name])), None)
+            if view is not None:
+                if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._cluster_id:
+                    raise InvalidConfiguration(f"load balancer {name}", "it does not carry this cluster's tags")
+                if not self._leave_first(name, view.get("SecurityGroups") or ()):
+                    return
+                self._api.call("elb", "DeleteLoadBalancer", LoadBalancerName=name)
+            self._groups.delete(name)
+            self._memory.forget(name)
+
+    # ----------------------------------------------------------------------------------------------------- helpers
+
+    def _of(self, name: str) -> Known:
+        """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""
+        known = self._memory.get(name) or self._reads.clusters(self._surroundings.facts().vpc_id, [name]).get(name)
+        if known is None:
+            raise NotFound(f"AWS: there is no classic load balancer {name} of cluster {self._cluster_id}")
+        return known
+
+    def _remember(self, name: str, operation: Operation, groups: tuple[str, ...] | None = None) -> None:
+        known = self._memory.get(name)
+        if known is not None:
+            observed = replace(after(known.observed, operation), settled=True)
+            self._memory.put(name, Known(observed, known.groups if groups is None else groups))
+
+    def _make(self, name: str, operation: CreateLoadBalancer, groups: Sequence[str]) -> None:
+        model = operation.model
+        params: dict[str, Any] = {
+            "Listeners": [listener_params(listener) for listener in model.listeners],
+            "Subnets": [*_texts(model.attributes["subnets"])],
+            "SecurityGroups": [*groups],
+            "Tags": tag_list(model.tags),
+        }
+        if model.attributes["scheme"] == "internal":
+            params["Scheme"] = "internal"
+        try:
+            # A name can't be taken twice, so the first answer being lost does no harm.
+            self._call("CreateLoadBalancer", name, idempotent=True, **params)
+        except Conflict as error:
+            if error_code(error) != "DuplicateLoadBalancerName":
+                raise
+            owner = Owner.of_tags(model.tags)
+            if owner is None or not owner.owns(self._reads.tags([name]).get(name, {})):
+                why = f"one of this name exists, but without the tags of {owner}"
+                raise InvalidConfiguration(f"load balancer {name}", why, "no other of this name") from error
+
+    def _leave_first(self, name: str, attached: Collection[str]) -> bool:
+        """Where no group carries the Service's tags, the load balancer itself must outlast what is shared."""
+        own = self._groups.own(name)
+        named = [group for group in attached if group not in own]
+        if self._groups.has_front(name) or not named:
+            return True
+        if len(named) < len(attached):
+            self._apply_groups(name, named)
+        return self._groups.delete(name)
+
+    def _put_check(self, name: str, pool: Pool) -> None:
+        self._call("ConfigureHealthCheck", name, HealthCheck=health_check_params(pool.health_check))
+
+    def _put_attributes(self, name: str, params: Mapping[str, Any]) -> None:
+        if params:
+            self._call("ModifyLoadBalancerAttributes", name, LoadBalancerAttributes=dict(params))
+
+    def _apply_groups(self, name: str, groups: Sequence[str]) -> None:
+        self._call("ApplySecurityGroupsToLoadBalancer", name, SecurityGroups=[*dict.fromkeys(groups)])
+
+    def _put_subnets(self, name: str, wanted: Collection[str], actual: Collection[str]) -> None:
+        """A load balancer has one subnet a zone, and at least one: new zones come first, changed ones last."""
+        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+        taken = {zones.get(subnet) for subnet in actual}
+        added = [subnet for subnet in wanted if subnet not in actual]
+        early = [subnet for subnet in added if zones.get(subnet) not in taken]
+        for operation, subnets in (
+            ("AttachLoadBalancerToSubnets", early),
+            ("DetachLoadBalancerFromSubnets", [subnet for subnet in actual if subnet not in wanted]),
+            ("AttachLoadBalancerToSubnets", [subnet for subnet in added if subnet not in early]),
+        ):
+            if subnets:
+                self._call(operation, name, Subnets=subnets)
+
+    def _put_tags(self, name: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
+        if added := {key: value for key, value in wanted.items() if actual.get(key) != value}:
+            self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(added))
+        if removed := [{"Key": key} for key in sorted(actual.keys() - wanted.keys())]:
+            self._api.call("elb", "RemoveTags", LoadBalancerNames=[name], Tags=removed)
+
+    def _register(self, name: str, instance_ids: Sequence[str]) -> None:
+        """One call; where AWS takes none because of one, it is found by halves."""
+        if not instance_ids:
+            return
+        try:
+            self._call("RegisterInstancesWithLoadBalancer", name, Instances=_instances(instance_ids))
+        except CloudError as error:
+            if error_code(error) != "InvalidInstance" or len(instance_ids) == 1:
+                raise
+            half = len(instance_ids) // 2
+            try:
+                self._register(name, instance_ids[:half])
+            finally:
+                self._register(name, instance_ids[half:])
+
+    def _deregister(self, name: str, instance_ids: Collection[str]) -> None:
+        if instance_ids:
+            self._call("DeregisterInstancesFromLoadBalancer", name, Instances=_instances(instance_ids))
+
+    def _call(self, operation: str, name: str, *, idempotent: bool | None = None, **params: Any) -> None:
+        self._api.call("elb", operation, idempotent=idempotent, LoadBalancerName=name, **params)
+
+
+def _instances(ids: Collection[str]) -> list[dict[str, str]]:
+    return [{"InstanceId": each} for each in sorted(ids)]
+
+
+def _texts(value: Value | None) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, tuple) else ()

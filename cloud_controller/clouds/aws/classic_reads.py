@@ -1,0 +1,162 @@
+"""What there is of classic load balancers.
+
+AWS tells one whole in a page of many, but for its tags (twenty a call) and its attributes (one a call): those are asked
+for where nothing is known of it, where it is not as it was left, and once an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import NotFound
+from cloud_controller.clouds.aws.classic_model import attributes_of, listeners_of, pool_of
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.names import PREFIX
+from cloud_controller.clouds.aws.network_model import name_of
+from cloud_controller.clouds.aws.remembered import Remembered
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import tags_of
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import (
+    CLUSTER_TAG,
+    Ingress,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+)
+
+_PAGE = 400
+_TAGS_A_CALL = 20
+
+View = Mapping[str, Any]
+"""A load balancer as DescribeLoadBalancers describes it."""
+
+Attributes = Mapping[str, Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a load balancer: as the controllers see it, and the security groups that it is in."""
+
+    observed: ObservedLoadBalancer
+    groups: tuple[str, ...]
+
+
+class ClassicReads:
+    """Reads of one cluster's classic load balancers; safe to share between threads."""
+
+    def __init__(
+        self,
+        api: Api,
+        cluster_id: str,
+        memory: Remembered[Known],
+        groups: SecurityGroups,
+        together: Together,
+    ) -> None:
+        self._api = api
+        self._cluster_id = cluster_id
+        self._memory = memory
+        self._groups = groups
+        self._together = together
+
+    def clusters(self, vpc_id: str, names: Collection[str] | None = None) -> dict[str, Known]:
+        """Those of this cluster in its VPC, by name; or those of these names that exist."""
+        since = self._memory.moment()
+        views = {
+            each["LoadBalancerName"]: each
+            for each in self.views(names)
+            # AWS keeps names and networks for life: the tags of others need not be asked for.
+            if each["LoadBalancerName"].startswith(PREFIX) and each.get("VPCId") == vpc_id
+        }
+        tags = self.tags(views)
+        own = [name for name in views if tags.get(name, {}).get(CLUSTER_TAG) == self._cluster_id]
+        models = {name: self._model(views[name], tags[name]) for name in own}
+        details = {name: self._remembered_details(name, models[name]) for name in own}
+        lacking = [name for name in own if details[name] is None]
+        details |= zip(lacking, self._together(partial(self._details, name) for name in lacking), strict=True)
+        found = {}
+        for name in own:
+            attributes = details[name]
+            if attributes is not None:
+                known = _known(views[name], models[name], attributes)
+                found[name] = self._memory.read(name, known, since, anew=name in lacking)
+        for name in set(names or ()) - found.keys():
+            self._memory.forget(name)
+        return found
+
+    def views(self, names: Collection[str] | None) -> Iterator[View]:
+        """All of the region, or those of these names that exist, whosever they are."""
+        if names is None or len(names) > 1:
+            # Asked for by name, one that is gone would be an error for all.
+            for each in self._api.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions", PageSize=_PAGE):
+                if names is None or each["LoadBalancerName"] in names:
+                    yield each
+        elif names:
+            try:
+                answer = self._api.call("elb", "DescribeLoadBalancers", LoadBalancerNames=[*names])
+            except NotFound:
+                return
+            yield from answer["LoadBalancerDescriptions"]
+
+    def tags(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The tags of these now, by name; those that are gone are absent."""
+        wanted = sorted(names)
+        parts = [wanted[start : start + _TAGS_A_CALL] for start in range(0, len(wanted), _TAGS_A_CALL)]
+        answers = self._together([partial(self._tags_of, part) for part in parts])
+        return {name: tags for answer in answers for name, tags in answer.items()}
+
+    def _tags_of(self, names: list[str]) -> dict[str, dict[str, str]]:
+        try:
+            answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=names)["TagDescriptions"]
+        except NotFound:
+            if len(names) == 1:
+                return {}
+            return {name: tags for each in names for name, tags in self._tags_of([each]).items()}
+        return {each["LoadBalancerName"]: tags_of(each) for each in answer}
+
+    def _model(self, view: View, tags: Mapping[str, str]) -> LoadBalancerModel:
+        """What a list tells: all but the details."""
+        name = view["LoadBalancerName"]
+        attributes = {
+            "type": "classic",
+            "scheme": view["Scheme"],
+            "subnets": tuple(sorted(view.get("Subnets") or ())),
+            **self._groups.attributes(name, view.get("SecurityGroups") or ()),
+        }
+        return LoadBalancerModel(name_of(tags) or name, attributes, listeners_of(view), (pool_of(view),), tags)
+
+    def _remembered_details(self, name: str, model: LoadBalancerModel) -> Attributes | None:
+        """The attributes of one that is as it was left; None: they must be read."""
+        known = self._memory.get(name)
+        if known is None or self._memory.is_due(name):
+            return None
+        left = known.observed.model
+        same = replace(left, attributes={key: left.attributes.get(key) for key in model.attributes})
+        return left.attributes if _ordered(same) == _ordered(model) else None
+
+    def _details(self, name: str) -> Attributes | None:
+        try:
+            answer = self._api.call("elb", "DescribeLoadBalancerAttributes", LoadBalancerName=name)
+        except NotFound:  # It went meanwhile; the next look tells.
+            return None
+        return attributes_of(answer["LoadBalancerAttributes"])
+
+
+def _known(view: View, model: LoadBalancerModel, details: Attributes) -> Known:
+    observed = ObservedLoadBalancer(
+        id=view["LoadBalancerName"],
+        state=LoadBalancerState.READY,
+        model=replace(model, attributes={**details, **model.attributes}),
+        ingress=(Ingress(hostname=view["DNSName"]),),
+        created_at=view["CreatedTime"].isoformat(),
+    )
+    return Known(observed, tuple(view.get("SecurityGroups") or ()))
+
+
+def _ordered(model: LoadBalancerModel) -> LoadBalancerModel:
+    pools = tuple(replace(pool, members=tuple(sorted(pool.members))) for pool in model.pools)
+    return replace(model, listeners=tuple(sorted(model.listeners, key=lambda each: each.key)), pools=pools)
