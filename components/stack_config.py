@@ -357,11 +357,17 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
     """
     keys = _names(StackConfig)
     decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
+    for key in _OF_ONE_CLOUD & decoded.keys():
+        if not decoded[key]:
+            del decoded[key]  # the project's default, which every key has that not every stack needs
     try:
         return StackConfig.model_validate(decoded)
     except ValidationError as error:
         lines = [_problem(detail, decoded, secrets) for detail in error.errors(include_url=False)]
         raise ConfigError("\n".join(lines)) from None
+
+
+_OF_ONE_CLOUD = {"aws", "mycloud", "mycloudToken"}
 
 
 def _decoded(key: str, value: str) -> Any:

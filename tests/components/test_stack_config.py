@@ -182,6 +182,17 @@ def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
         assert f"| `{field.alias}` |" in page
 
 
+def test_a_default_that_says_nothing_is_as_good_as_no_value() -> None:
+    """What one cloud needs has such a default in the project's schema, or every stack would have to set it."""
+    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
+
+    for key in ("aws", "mycloud", "mycloudToken"):
+        assert not declared[key]["default"]
+    assert "mycloud is missing" in refused(mycloud={}, aws={})
+    assert "mycloudToken is missing" in refused(mycloudToken="")
+    assert parse(values(aws={})).aws is None
+
+
 def in_a_file(given_values: dict[str, Any]) -> dict[str, Any]:
     """As a stack file has it: the token encrypted."""
     secret = {"mycloudToken": {"secure": "v1:…"}}
