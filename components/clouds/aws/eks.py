@@ -50,7 +50,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         "kubernetes_version": settings["kubernetes_version"],
         "endpoint": cluster.endpoint,
         "service_cidr": service_cidr,
-        "certificate_authority": cluster.certificate_authority.apply(lambda authority: authority.data or ""),
+        "certificate_authority": _authority(cluster),
         "node_security_group_id": groups.nodes,
         "node_role_arn": node_role.arn,
     }
@@ -70,15 +70,20 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
 
 
 def _kubeconfig(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
-    facts = pulumi.Output.all(cluster.id, cluster.arn, cluster.endpoint, cluster.certificate_authority)
+    facts = pulumi.Output.all(cluster.id, cluster.arn, cluster.endpoint, _authority(cluster))
     return facts.apply(
         lambda values: with_aws_cli(
             cluster=values[0],
             region=values[1].split(":")[3],
             endpoint=values[2],
-            certificate_authority=values[3].data or "",
+            certificate_authority=values[3],
         )
     )
+
+
+def _authority(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
+    """As base64 of PEM. Taken out here: `Output.all` makes plain dicts of outputs' own types."""
+    return cluster.certificate_authority.apply(lambda authority: authority.data or "")
 
 
 def _ccm_role(
