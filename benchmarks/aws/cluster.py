@@ -42,7 +42,7 @@ class Cluster:
 
     def __init__(self, control_plane: ControlPlane, simulated: Simulator, folder: Path, config: Mapping[str, str]):
         self._folder = folder
-        self._simulator = simulated
+        self.simulator = simulated
         self.account = Account(simulated.direct)
         kubeconfig = control_plane.kubeconfig("benchmark", ["system:masters"], _LIFETIME)
         self._files = Files(folder / "cloud.conf", folder / "kubeconfig", folder / "daemon.log")
@@ -89,7 +89,7 @@ class Cluster:
         """One of the controllers, until the block ends."""
         binary = peer.binary(lambda line: print(line, flush=True)) if who == "peer" else Path()
         arguments = command(who, binary, self._files, controllers, flags)
-        with running(arguments, self._simulator, self._files.log) as daemon:
+        with running(arguments, self.simulator, self._files.log) as daemon:
             yield daemon
 
     def close(self) -> None:

@@ -102,6 +102,16 @@ class Daemon:
         self._wait(condition)
         self._wait(lambda: self._simulator.counted().busy == 0)
 
+    def rest(self) -> None:
+        """Wait until it has made no call for as long as counts as settled."""
+        began = time.monotonic()
+
+        def quiet() -> bool:
+            counted = self._simulator.counted()
+            return counted.busy == 0 and time.monotonic() >= max(counted.last, began) + SETTLE_SECONDS
+
+        self._wait(quiet)
+
     def over(self, seconds: float) -> Spent:
         """What it spends in so many seconds."""
         before, cpu, started = self._simulator.counted(), self._cpu_seconds(), time.monotonic()

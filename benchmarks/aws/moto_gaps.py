@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from xml.etree import ElementTree as ET
 
 UNKNOWN: Mapping[str, bytes] = {
     # As AWS answers for machines of a type that has no topology: with none.
@@ -18,7 +19,7 @@ UNKNOWN: Mapping[str, bytes] = {
 }
 """Operations that moto does not have, and the answers."""
 
-_LEFT_OUT: Mapping[str, Mapping[str, str]] = {
+LEFT_OUT: Mapping[str, dict[str, str]] = {
     "elbv2 DescribeLoadBalancerAttributes": {"access_logs.s3.enabled": "false"},
     "elbv2 DescribeTargetGroupAttributes": {
         "deregistration_delay.connection_termination.enabled": "false",
@@ -32,13 +33,33 @@ _LEFT_OUT: Mapping[str, Mapping[str, str]] = {
 _POLICY_WITHOUT_TLS = re.compile(rb"(<Protocol>(?:TCP|UDP|TCP_UDP)</Protocol>)<SslPolicy>[^<]*</SslPolicy>")
 _LISTENERS = frozenset({"elbv2 CreateListener", "elbv2 DescribeListeners", "elbv2 ModifyListener"})
 
+_CLASSIC = "{http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/}"
+_FIRST_HEALTH_CHECK = {"Interval": "30", "Timeout": "5", "UnhealthyThreshold": "2", "HealthyThreshold": "10"}
+
 
 def mended(operation: str, answer: bytes) -> bytes:
     """What AWS would have answered where moto answers so."""
-    for key, value in _LEFT_OUT.get(operation, {}).items():
+    for key, value in LEFT_OUT.get(operation, {}).items():
         if f"<Key>{key}</Key>".encode() not in answer:
             member = f"<member><Key>{key}</Key><Value>{value}</Value></member></Attributes>"
             answer = answer.replace(b"</Attributes>", member.encode())
     if operation in _LISTENERS:
         answer = _POLICY_WITHOUT_TLS.sub(rb"\1", answer)
+    if operation == "elb DescribeLoadBalancers":
+        answer = _with_health_checks(answer)
     return answer
+
+
+def _with_health_checks(answer: bytes) -> bytes:
+    """A classic load balancer has a health check from its creation on, of its first listener's port."""
+    root = ET.fromstring(answer)
+    if not root.tag.startswith(_CLASSIC):
+        return answer
+    for balancer in root.iterfind(f".//{_CLASSIC}LoadBalancerDescriptions/{_CLASSIC}member"):
+        port = balancer.findtext(f".//{_CLASSIC}InstancePort")
+        if port is None or balancer.find(f"{_CLASSIC}HealthCheck") is not None:
+            continue
+        check = ET.SubElement(balancer, f"{_CLASSIC}HealthCheck")
+        for name, value in {"Target": f"TCP:{port}", **_FIRST_HEALTH_CHECK}.items():
+            ET.SubElement(check, f"{_CLASSIC}{name}").text = value
+    return ET.tostring(root, default_namespace=_CLASSIC.strip("{}"))

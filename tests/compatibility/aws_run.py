@@ -1,0 +1,94 @@
+"""What a controller leaves of each of the compared Services: one after the other, on a real API server and moto.
+
+    python -m tests.compatibility.aws_run
+
+has the peer do so and writes its results to aws_peer.json, beside this file; tests compare with that. It builds the
+peer if need be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import moto
+
+from benchmarks.aws import peer
+from benchmarks.aws.cluster import Cluster, cluster
+from benchmarks.aws.daemons import PEER, Daemon, Who
+from cloud_controller.kube import EVENTS, SERVICES, NotFoundError
+from tests.compatibility.aws_account import furnish, with_ids, with_words
+from tests.compatibility.aws_left import Baseline, Json, baseline, left
+from tests.compatibility.aws_services import CASES, Case, manifest
+
+RECORDED = Path(__file__).with_name("aws_peer.json")
+_DONE = "EnsuredLoadBalancer"
+_REFUSED = "SyncLoadBalancerFailed"
+# A host's first part is the load balancer's name, in its own words by each controller and AWS.
+_HOST = re.compile(r"^[^.]+\.")
+
+
+def results(who: Who, cases: Iterable[Case] = CASES) -> dict[str, Json]:
+    """What the controller leaves of each Service, by its name."""
+    with cluster() as made:
+        words = furnish(made, made.simulator.direct)
+        before = baseline(made.account)
+        with made.daemon(who, ["service"]) as daemon:
+            return {case.name: _result(made, daemon, before, case, words) for case in cases}
+
+
+def record() -> None:
+    """Write what the peer does."""
+    recorded = {
+        "versions": {
+            "cloud-provider-aws": peer.version(),
+            "grpc": peer.version("google.golang.org/grpc"),
+            "moto": moto.__version__,
+        },
+        "services": {case.name: manifest(case) for case in CASES},
+        "results": results(PEER),
+    }
+    RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+
+
+def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: dict[str, str]) -> Json:
+    wanted = with_ids(manifest(case), words)
+    created = made.kube.create(SERVICES, wanted)
+    uid = created["metadata"]["uid"]
+    if case.left_to_others:
+        daemon.rest()
+    else:
+        daemon.until(lambda: bool({_DONE, _REFUSED} & _reasons(made, uid)))
+    service = made.kube.get(SERVICES, case.name, "default")
+    result = {
+        "refused": _REFUSED in _reasons(made, uid),
+        "status": [
+            {key: _HOST.sub("NAME.", value) for key, value in each.items()}
+            for each in service["status"]["loadBalancer"].get("ingress", [])
+        ],
+        **left(made.account, before),
+    }
+    made.kube.delete(SERVICES, case.name, "default")
+    daemon.until(lambda: _is_gone(made, case.name))
+    result["after_deletion"] = left(made.account, before)
+    said: Json = with_words(result, {"UID": uid, **words})
+    return said
+
+
+def _reasons(made: Cluster, uid: str) -> set[str]:
+    events = made.kube.list(EVENTS, "default", field_selector=f"involvedObject.uid={uid}").items
+    return {event["reason"] for event in events}
+
+
+def _is_gone(made: Cluster, name: str) -> bool:
+    try:
+        made.kube.get(SERVICES, name, "default")
+    except NotFoundError:
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    record()
