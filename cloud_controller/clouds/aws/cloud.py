@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 
 from cloud_controller.cloud import CallObserver
 from cloud_controller.clouds.aws import access
+from cloud_controller.clouds.aws.annotations import CLASSES
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
+from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
 from cloud_controller.clouds.aws.routes import AwsRoutes
-from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.surroundings import Surroundings, found_vpc
 from cloud_controller.clouds.aws.together import Together
 
-LOAD_BALANCER_CLASSES = frozenset({"cloud-controller/nlb", "cloud-controller/classic"})
+LOAD_BALANCER_CLASSES = frozenset(CLASSES)
 
 
 class Aws:
@@ -24,8 +27,10 @@ class Aws:
         self._api = Api(config)
         self._together = Together()
         self._surroundings = Surroundings(self._api, config.cluster_tag, config.vpc_id)
-        self._instances = AwsInstances(self._api, lambda: self._surroundings.facts().vpc_id)
+        vpc_id = cache(lambda: config.vpc_id or found_vpc(self._api, config.cluster_tag))
+        self._instances = AwsInstances(self._api, vpc_id)
         self._routes = AwsRoutes(self._api, self._instances, self._together)
+        self._load_balancers = AwsLoadBalancers(self._api, config, self._surroundings, self._together)
 
     def __repr__(self) -> str:
         return f"Aws(cluster_id={self.cluster_id!r}, region={self._api.config.region!r})"
@@ -56,9 +61,9 @@ class Aws:
         return self._routes
 
     @property
-    def load_balancers(self) -> None:
-        """Not yet."""
-        return
+    def load_balancers(self) -> AwsLoadBalancers:
+        """The cluster's load balancers, network and classic ones."""
+        return self._load_balancers
 
     @property
     def volumes(self) -> None:

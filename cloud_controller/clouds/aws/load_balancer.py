@@ -1,0 +1,208 @@
+"""AWS's load balancers: what a Service comes to, what exists, and the operations, each for the kind that it concerns.
+
+What is left of a load balancer that is not there (security groups, target groups) is one of state PARTIAL, whatever
+kind it was.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from cloud_controller.catalogue import Catalogue
+from cloud_controller.clouds.aws import build as building
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
+from cloud_controller.clouds.aws.network_model import name_of
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import (
+    Built,
+    LoadBalancerModel,
+    LoadBalancerState,
+    Object,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+
+_FRESH = 60.0
+"""Seconds for which what surrounds load balancers is not read again, where all of them are."""
+
+
+class AwsLoadBalancers:
+    """The load balancers that carry one cluster's tags. Safe to share between threads."""
+
+    def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
+        self._config = config
+        self._surroundings = surroundings
+        self._together = together
+        self._groups = SecurityGroups(api, config, surroundings)
+        self._network = NetworkLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
+        self._classic = ClassicLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
+        self._lock = threading.Lock()
+        self._classic_ids: set[str] = set()
+
+    # ------------------------------------------------------------------------------------------- what a Service means
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """AWS's annotations."""
+        return CATALOGUE
+
+    def claims(self, service: Object) -> bool:
+        """Not those that an annotation leaves to the AWS Load Balancer Controller."""
+        return building.claims(service)
+
+    def follows_endpoints(self, service: Object) -> bool:
+        """Where targets are pods."""
+        return building.follows_endpoints(service)
+
+    def backend(self, node: Object) -> NodeBackend | None:
+        """All that load balancers take of a node; pure."""
+        return building.backend(node)
+
+    def build(self, service: Object, backends: Backends) -> Built:
+        """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
+        return building.build(service, backends, config=self._config, facts=self._surroundings.facts())
+
+    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+        """The members behind each listener, whatever else is wrong with the Service; pure."""
+        return building.members(service, backends)
+
+    # -------------------------------------------------------------------------------------------------------- reads
+
+    def read(
+        self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+    ) -> Sequence[ObservedLoadBalancer]:
+        """All of this cluster, or those of these Services; and these. Ids alone are read from what is known of them."""
+        if service_uids is not None and not service_uids:
+            return self._some(ids)
+        # Of single Services is asked where something may have been made that this process has not seen.
+        self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
+        (network, left), (classic,) = self._together.both(self._network.read, [self._classic.read])
+        self._remember_kinds(classic)
+        found = [*network, *classic]
+        found += self._left_behind(found, left)
+        return [lb for lb in found if service_uids is None or lb.id in ids or _uid(lb) in service_uids]
+
+    def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
+        """Whether each member passes its check; those of which nothing is known are absent."""
+        return self._of(id).health(id)
+
+    def _some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
+        with self._lock:
+            classic_ids = self._classic_ids & {*ids}
+        network_ids = {*ids} - classic_ids
+        found: list[ObservedLoadBalancer] = []
+        if network_ids:
+            found += self._network.read_some(network_ids)
+        if classic_ids:
+            found += self._classic.read(classic_ids)
+        missing = {*ids} - {lb.id for lb in found}
+        if missing:
+            # The others of the cluster need not be read: parts are looked for by the ids that are missing.
+            left = self._network.target_groups_left_behind({lb.id for lb in found})
+            found += (lb for lb in self._left_behind(found, left) if lb.id in missing)
+        return found
+
+    def _left_behind(
+        self, found: Iterable[ObservedLoadBalancer], target_groups: Mapping[str, Mapping[str, str]]
+    ) -> list[ObservedLoadBalancer]:
+        security_groups = self._groups.left_behind({lb.id for lb in found})
+        return [_partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
+
+    # ------------------------------------------------------------------------------------------------------- writes
+
+    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        """Make it whole; the same token again makes no second one, and completes the first."""
+        if operation.model.attributes["type"] == "network":
+            return self._network.create(operation)
+        made = self._classic.create(operation)
+        self._remember_kinds([made])
+        return made
+
+    def update(self, operation: UpdateLoadBalancer) -> None:
+        """Give it these tags, and the attributes that can be changed."""
+        self._of(operation.id).update(operation)
+
+    def put_pool(self, operation: PutPool) -> None:
+        """Make the pool, or change its settings."""
+        self._of(operation.id).put_pool(operation)
+
+    def add_members(self, operation: AddMembers) -> None:
+        """Add the members."""
+        self._of(operation.id).add_members(operation)
+
+    def remove_members(self, operation: RemoveMembers) -> None:
+        """Take the members out."""
+        self._of(operation.id).remove_members(operation)
+
+    def put_listener(self, operation: PutListener) -> None:
+        """Make the listener, or change it."""
+        self._of(operation.id).put_listener(operation)
+
+    def delete_listener(self, operation: DeleteListener) -> None:
+        """Delete the listener."""
+        self._of(operation.id).delete_listener(operation)
+
+    def delete_pool(self, operation: DeletePool) -> None:
+        """Delete the pool; a classic load balancer's is a part of itself."""
+        if not self._is_classic(operation.id):
+            self._network.delete_pool(operation)
+
+    def delete(self, operation: DeleteLoadBalancer) -> None:
+        """Begin to delete it with all its parts; what is still in use is left, to be deleted by a later call."""
+        if self._is_classic(operation.id):
+            self._classic.delete(operation)
+        else:
+            self._network.delete(operation.id)
+
+    # ---------------------------------------------------------------------------------------------------- a restart
+
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: what is remembered of network load balancers."""
+        return to_bytes(*self._network.memory.all(), limit=limit)
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        self._network.memory.restore(*from_bytes(memory))
+
+    # ------------------------------------------------------------------------------------------------------ helpers
+
+    def _is_classic(self, lb_id: str) -> bool:
+        with self._lock:
+            return lb_id in self._classic_ids
+
+    def _of(self, lb_id: str) -> NetworkLoadBalancers | ClassicLoadBalancers:
+        return self._classic if self._is_classic(lb_id) else self._network
+
+    def _remember_kinds(self, classic: Iterable[ObservedLoadBalancer]) -> None:
+        with self._lock:
+            self._classic_ids |= {lb.id for lb in classic}
+
+
+def _uid(lb: ObservedLoadBalancer) -> str | None:
+    return lb.owner.uid if lb.owner else None
+
+
+def _partial(lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
+    owner = Owner.of_tags(tags)
+    model = LoadBalancerModel(name_of(tags) or lb_id, tags=owner.tags if owner and owner.name else tags)
+    return ObservedLoadBalancer(lb_id, LoadBalancerState.PARTIAL, model, settled=False)
