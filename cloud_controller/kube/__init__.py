@@ -6,7 +6,7 @@ Used by the controllers, the machines of the local cloud, the engine's Kubernete
     for node in kube.list(NODES).items:
         kube.patch(NODES, name(node), {"metadata": {"labels": {"seen": "true"}}}, type=PatchType.MERGE)
 
-HTTP proxies, exec credential plugins and unverified TLS are not supported; a kubeconfig that asks for one is refused.
+HTTP proxies and unverified TLS are not supported; a kubeconfig that asks for one is refused.
 """
 
 from cloud_controller.kube.client import Kube

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from cloud_controller import logs, pem
+from cloud_controller.kube.exec_credentials import ExecError, ExecToken, TokenCommand
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
@@ -70,9 +71,10 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
     chosen = _named(document, "contexts", "context", context_name)
     cluster = _named(document, "clusters", "cluster", chosen.get("cluster"))
     user = _named(document, "users", "user", chosen.get("user"))
-    for unsupported in ("exec", "auth-provider", "username"):
+    for unsupported in ("auth-provider", "username"):
         if unsupported in user:
-            raise KubeconfigError(f"users[].user.{unsupported} is not supported; use a client certificate or a token")
+            why = f"users[].user.{unsupported} is not supported; use a client certificate, a token or exec"
+            raise KubeconfigError(why)
     if cluster.get("insecure-skip-tls-verify"):
         raise KubeconfigError("insecure-skip-tls-verify is not supported; give certificate-authority-data")
     base = directory or Path()
@@ -88,6 +90,16 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
         token = lambda: value  # noqa: E731
     elif user.get("tokenFile"):
         token = TokenFile(base / user["tokenFile"])
+    elif user.get("exec"):
+        try:
+            token = ExecToken(user["exec"])
+        except ValueError as error:
+            raise KubeconfigError(f"users[].user.exec.{error}") from None
+    elif user.get("exec"):
+        try:
+            token = TokenCommand(user["exec"])
+        except ExecError as error:
+            raise KubeconfigError(f"users[].user.{error}") from None
     return _connection(str(cluster.get("server") or ""), ca, pair, token, cluster.get("tls-server-name"))
 
 

@@ -1,0 +1,83 @@
+"""Tokens from a command that a kubeconfig names (`users[].user.exec`), as clouds give them: `aws eks get-token`.
+
+The protocol is client-go's: an ExecCredential as JSON on standard output. Only tokens are taken, no certificates.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cloud_controller import logs
+from cloud_controller.kube.errors import UnauthorizedError
+
+VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_SECONDS = 60.0
+"""How long the command may take."""
+_MARGIN = timedelta(seconds=60)
+"""So long before its end a token is no longer used."""
+
+
+class ExecToken:
+    """The token of a command, kept until shortly before it expires; one without an end is kept for good."""
+
+    def __init__(self, settings: Mapping[str, Any], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """`settings`: the kubeconfig's `exec`. Raises ValueError, which names the field that is wrong."""
+        self._version = settings.get("apiVersion")
+        if self._version not in VERSIONS:
+            raise ValueError(f"apiVersion is {self._version!r}; allowed: {', '.join(VERSIONS)}")
+        command = settings.get("command")
+        if not isinstance(command, str) or not command:
+            raise ValueError("command is missing")
+        self._command = [command, *map(str, settings.get("args") or [])]
+        self._environment = {str(each["name"]): str(each["value"]) for each in settings.get("env") or []}
+        self._hint = settings.get("installHint")
+        self._now = now
+        self._lock = threading.Lock()
+        self._token: str | None = None
+        self._until: datetime | None = None
+
+    def __call__(self) -> str:
+        """The token. Raises UnauthorizedError with what the command said."""
+        with self._lock:
+            if self._token is None or (self._until is not None and self._now() > self._until - _MARGIN):
+                self._token, self._until = self._ask()
+                logs.hide(self._token)
+            return self._token
+
+    def _ask(self) -> tuple[str, datetime | None]:
+        info = {"kind": "ExecCredential", "apiVersion": self._version, "spec": {"interactive": False}}
+        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        try:
+            done = subprocess.run(
+                self._command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise self._failure(f"there is no such command{f'; {self._hint}' if self._hint else ''}") from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise self._failure(str(error)) from None
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise self._failure(f"it ended with {done.returncode}: {said[-1] if said else 'it said nothing'}")
+        try:
+            status = json.loads(done.stdout)["status"]
+            token, until = str(status["token"]), status.get("expirationTimestamp")
+            return token, datetime.fromisoformat(until) if until else None
+        except (ValueError, KeyError, TypeError):
+            # Without what it printed, which may hold a token.
+            raise self._failure("what it printed is no ExecCredential with a token") from None
+
+    def _failure(self, why: str) -> UnauthorizedError:
+        # The first words alone: arguments may be long, and are the kubeconfig's to tell.
+        shown = " ".join(self._command[:3])
+        return UnauthorizedError(401, "Unauthorized", f"`{shown}`, which the kubeconfig names for a token: {why}")

@@ -1,0 +1,100 @@
+"""Tokens from a command: asked for when needed, kept while they hold, and told of clearly where there is none."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube.exec_credentials import ExecError, TokenCommand
+
+V1 = "client.authentication.k8s.io/v1"
+
+
+def in_minutes(minutes: float) -> str:
+    return (datetime.now(UTC) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def command(folder: Path, script: str, **settings: Any) -> TokenCommand:
+    """A plugin that is this shell script, and counts its calls in a file."""
+    plugin = folder / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho >> {folder / 'calls'}\n{script}\n")
+    plugin.chmod(0o755)
+    return TokenCommand({"apiVersion": V1, "command": str(plugin), **settings})
+
+
+def calls(folder: Path) -> int:
+    return len((folder / "calls").read_text().splitlines())
+
+
+def credential(**status: str) -> str:
+    return "echo '" + json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status}) + "'"
+
+
+def test_a_token_is_asked_for_once_as_long_as_it_holds(tmp_path: Path) -> None:
+    token = command(tmp_path, credential(token="the-token", expirationTimestamp=in_minutes(15)))
+
+    assert [token(), token()] == ["the-token", "the-token"]
+
+    assert calls(tmp_path) == 1
+
+
+def test_one_that_is_about_to_end_is_not_used_again(tmp_path: Path) -> None:
+    token = command(tmp_path, credential(token="the-token", expirationTimestamp=in_minutes(0.2)))
+
+    token()
+    token()
+
+    assert calls(tmp_path) == 2
+
+
+def test_one_without_an_end_holds(tmp_path: Path) -> None:
+    token = command(tmp_path, credential(token="the-token"))
+
+    token()
+    token()
+
+    assert calls(tmp_path) == 1
+
+
+def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for(tmp_path: Path) -> None:
+    given = [{"name": "AWS_REGION", "value": "eu-central-1"}]
+    script = f'echo "$1 $AWS_REGION $KUBERNETES_EXEC_INFO" > {tmp_path}/given\n{credential(token="t-o-k-e-n")}'
+
+    command(tmp_path, script, args=["get-token"], env=given)()
+
+    argument, region, info = (tmp_path / "given").read_text().split(" ", 2)
+    assert (argument, region) == ("get-token", "eu-central-1")
+    assert json.loads(info) == {"apiVersion": V1, "kind": "ExecCredential", "spec": {"interactive": False}}
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo no credentials >&2; exit 255", "ended with 255: no credentials"),
+        ("exit 1", "ended with 1: it says nothing"),
+        ("echo secret-token", "no ExecCredential with a token"),
+        ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "no ExecCredential with a token"),
+        (credential(token="secret-token", expirationTimestamp="soon"), "'soon' is no time"),
+    ],
+)
+def test_what_gives_no_token_is_an_error_that_quotes_no_secret(tmp_path: Path, script: str, why: str) -> None:
+    with pytest.raises(ExecError, match=why) as raised:
+        command(tmp_path, script)()
+
+    assert "secret-token" not in str(raised.value)
+
+
+def test_a_command_that_is_not_there_is_named_with_how_to_get_it() -> None:
+    token = TokenCommand({"apiVersion": V1, "command": "no-such-plugin", "installHint": "Install it."})
+
+    with pytest.raises(ExecError, match="there is no command 'no-such-plugin'.*Install it."):
+        token()
+
+
+def test_a_command_that_wants_to_ask_somebody_is_refused() -> None:
+    with pytest.raises(ExecError, match="interactiveMode"):
+        TokenCommand({"apiVersion": V1, "command": "aws", "interactiveMode": "Always"})
