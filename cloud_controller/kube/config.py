@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from cloud_controller import logs, pem
-from cloud_controller.kube.exec_credentials import ExecError, ExecToken, TokenCommand
+from cloud_controller.kube.exec_credentials import ExecToken
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
@@ -95,11 +95,6 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
             token = ExecToken(user["exec"])
         except ValueError as error:
             raise KubeconfigError(f"users[].user.exec.{error}") from None
-    elif user.get("exec"):
-        try:
-            token = TokenCommand(user["exec"])
-        except ExecError as error:
-            raise KubeconfigError(f"users[].user.{error}") from None
     return _connection(str(cluster.get("server") or ""), ca, pair, token, cluster.get("tls-server-name"))
 
 

@@ -15,7 +15,6 @@ import urllib3
 
 from cloud_controller.kube import errors
 from cloud_controller.kube.config import Connection
-from cloud_controller.kube.exec_credentials import ExecError
 from cloud_controller.kube.rate_limit import RateLimit
 
 _POOL_SIZE = 32
@@ -130,10 +129,7 @@ class Transport:
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         common = {"Accept": "application/json", "User-Agent": _USER_AGENT}
         if self._connection.token is not None:
-            try:
-                common["Authorization"] = f"Bearer {self._connection.token()}"
-            except ExecError as error:
-                raise errors.UnreachableError(f"no token for the API server {self.server}: {error}") from error
+            common["Authorization"] = f"Bearer {self._connection.token()}"
         return common | headers
 
     def _why(self, asked: str, error: Exception) -> str:

@@ -124,7 +124,7 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
         ({"certificate-authority-data": "*"}, None, "certificate-authority-data is not valid base64"),
         ({"certificate-authority-data": "eA=="}, None, "holds no valid PEM"),
         ({"certificate-authority": "/nowhere"}, None, "certificate-authority can't be read"),
-        (None, {"exec": {"command": "aws"}}, "users[].user.exec.apiVersion is None; allowed: client.authentication"),
+        (None, {"exec": {"command": "aws"}}, "user.exec.apiVersion is None; allowed: client.authentication"),
         (None, {"client-certificate-data": "eA=="}, "client-key go together"),
         (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "no valid PEM pair"),
     ],
