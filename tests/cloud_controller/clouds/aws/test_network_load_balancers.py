@@ -1,0 +1,486 @@
+"""Services on network load balancers: what they get in AWS, by which calls, and what is left afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Conflict
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.load_balancer import SERVICE_UID_TAG
+from tests.cloud_controller.clouds.aws import as_aws
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
+from tests.cloud_controller.clouds.aws.nlb_world import (
+    TYPE,
+    WEB,
+    Running,
+    assert_nothing_left,
+    groups_made,
+    listeners,
+    load_balancers,
+    nlb,
+    node_rules,
+    port,
+    put_nodes,
+    target_groups,
+    targets,
+)
+from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+
+
+def annotation(argument: str) -> str:
+    return CATALOGUE.by_argument[argument].name
+
+
+@pytest.fixture(autouse=True)
+def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_aws.mend(monkeypatch)
+
+
+@pytest.fixture
+def cluster(account: AwsAccount) -> Cluster:
+    """A cluster of two nodes."""
+    made = Cluster()
+    put_nodes(made, account.launch(2))
+    return made
+
+
+def served(account: AwsAccount, cluster: Cluster, service: dict[str, Any]) -> Running:
+    """A controller that has given the Service what it asks for; its calls are counted from here on."""
+    cluster.put(service)
+    running = Running(account, cluster)
+    running.settle()
+    assert cluster.ingress, cluster.events
+    running.calls.clear()
+    return running
+
+
+def tags_of(account: AwsAccount, arn: str) -> dict[str, str]:
+    (found,) = account.elbv2.describe_tags(ResourceArns=[arn])["TagDescriptions"]
+    return {tag["Key"]: tag["Value"] for tag in found["Tags"]}
+
+
+def changed(cluster: Cluster, key: str = WEB, *, annotations: dict[str, str] | None = None, **spec: Any) -> None:
+    service = cluster.service(key)
+    service["metadata"]["annotations"] |= annotations or {}
+    service["spec"] |= spec
+
+
+def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:
+    """The targets behind each listener of the only load balancer."""
+    groups = {group["TargetGroupArn"]: group for group in target_groups(account)}
+    (lb,) = load_balancers(account)
+    return {
+        number: targets(account, groups[each["DefaultActions"][0]["TargetGroupArn"]])
+        for number, each in listeners(account, lb).items()
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ what is made
+
+
+def test_a_service_gets_a_load_balancer_whose_ports_lead_to_its_nodes(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    (lb,) = load_balancers(account)
+    nodes = [*cluster.objects["nodes"]]
+    assert (lb["Type"], lb["Scheme"], lb["State"]["Code"]) == ("network", "internet-facing", "active")
+    assert {zone["SubnetId"] for zone in lb["AvailabilityZones"]} == {*account.public_subnets}
+    assert by_port(account) == {80: {(n, 30080) for n in nodes}, 443: {(n, 30443) for n in nodes}}
+    assert cluster.ingress == [{"hostname": lb["DNSName"]}]
+    assert cluster.reasons == ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    running.settle()
+    assert running.calls.made == [], "at rest, nothing is called"
+
+
+def test_it_costs_the_calls_that_make_it_and_one_look_whether_it_serves(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    cluster.put(nlb("second"))
+    running.settle()
+
+    assert dict(running.calls.counts) == {
+        "ec2 CreateSecurityGroup": 1,
+        "ec2 AuthorizeSecurityGroupIngress": 1,
+        "elbv2 CreateTargetGroup": 2,
+        "elbv2 CreateLoadBalancer": 1,
+        "elbv2 RegisterTargets": 2,
+        "elbv2 CreateListener": 2,
+        "elbv2 DescribeLoadBalancers": 1,
+    }
+
+
+def test_all_that_is_made_says_whose_it_is(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, nlb(annotations={annotation("additional_resource_tags"): "team=web"}))
+
+    (lb,) = load_balancers(account)
+    arns = [lb["LoadBalancerArn"], *(group["TargetGroupArn"] for group in target_groups(account))]
+    arns += [each["ListenerArn"] for each in listeners(account, lb).values()]
+    for arn in arns:
+        wanted = {SERVICE_UID_TAG: "uid-web", CLUSTER_TAG: "owned", "kubernetes.io/service-name": WEB, "team": "web"}
+        assert wanted.items() <= tags_of(account, arn).items()
+
+
+def test_clients_are_let_in_to_the_load_balancer_and_it_to_the_nodes_by_one_rule(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb())
+    cluster.put(nlb("second"))
+    running.settle()
+
+    assert len(groups_made(account)) == 3, "one for each of two load balancers, one for both"
+    assert node_rules(account) == 1
+    assert all(len(lb["SecurityGroups"]) == 2 for lb in load_balancers(account))
+
+
+def test_tcp_and_udp_of_one_port_are_one_listener(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, nlb("web", port(53, 30053), port(53, 30053, "UDP")))
+
+    (lb,) = load_balancers(account)
+    assert [each["Protocol"] for each in listeners(account, lb).values()] == ["TCP_UDP"]
+    assert [group["Protocol"] for group in target_groups(account)] == ["TCP_UDP"]
+
+
+def test_tls_ends_at_a_listener_with_its_certificates(account: AwsAccount, cluster: Cluster) -> None:
+    first, second = (f"arn:aws:iam::123456789012:server-certificate/{name}" for name in ("a", "b"))
+    certificates = {annotation("ssl_cert"): f"{first},{second}", annotation("ssl_ports"): "443"}
+    running = served(account, cluster, nlb(annotations=certificates))
+
+    (lb,) = load_balancers(account)
+    found = listeners(account, lb)
+    assert (found[80]["Protocol"], found[443]["Protocol"]) == ("TCP", "TLS")
+    assert found[443]["Certificates"][0] == {"CertificateArn": first}
+    further = account.elbv2.describe_listener_certificates(ListenerArn=found[443]["ListenerArn"])["Certificates"]
+    assert second in {each["CertificateArn"] for each in further}
+    assert found[443]["SslPolicy"] == "ELBSecurityPolicy-2016-08"
+    assert running.calls.made == []
+
+
+def test_attributes_are_written_only_where_they_are_not_what_aws_gives(account: AwsAccount, cluster: Cluster) -> None:
+    own = {
+        annotation("cross_zone_load_balancing_enabled"): "true",
+        annotation("target_group_attributes"): "deregistration_delay.timeout_seconds=30",
+    }
+    cluster.put(nlb("web", port(80, 30080), annotations=own))
+    running = Running(account, cluster)
+    running.settle()
+
+    (lb,), (group,) = load_balancers(account), target_groups(account)
+    of_lb = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"])["Attributes"]
+    of_group = account.elbv2.describe_target_group_attributes(TargetGroupArn=group["TargetGroupArn"])["Attributes"]
+    assert {"Key": "load_balancing.cross_zone.enabled", "Value": "true"} in of_lb
+    assert {"Key": "deregistration_delay.timeout_seconds", "Value": "30"} in of_group
+    assert running.calls.of("elbv2 ModifyLoadBalancerAttributes") == 1
+    assert running.calls.of("elbv2 ModifyTargetGroupAttributes") == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- changes
+
+
+def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    changed(cluster, annotations={annotation("cross_zone_load_balancing_enabled"): "true"})
+    running.settle()
+
+    assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
+    assert len(running.calls.made) <= 4
+
+
+def test_a_changed_health_check_is_one_write_a_target_group(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    changed(cluster, annotations={annotation("healthcheck_healthy_threshold"): "5"})
+    running.settle()
+
+    assert dict(running.calls.counts) == {"elbv2 ModifyTargetGroup": 2}
+    assert {group["HealthyThresholdCount"] for group in target_groups(account)} == {5}
+
+
+def test_source_ranges_change_the_rules_and_nothing_else(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+
+    changed(cluster, loadBalancerSourceRanges=["10.0.0.0/8"])
+    running.settle()
+
+    assert {*running.calls.writes} == {"ec2 AuthorizeSecurityGroupIngress", "ec2 RevokeSecurityGroupIngress"}
+
+
+def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster: Cluster) -> None:
+    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
+        "GroupId"
+    ]
+    running = served(account, cluster, nlb())
+
+    changed(cluster, annotations={annotation("security_groups"): theirs})
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert theirs in lb["SecurityGroups"] and len(lb["SecurityGroups"]) == 2, "theirs, and the one that reaches nodes"
+    assert [name for name in groups_made(account) if "traffic" not in name] == ["theirs"]
+    cluster.delete_service()
+    running.settle()
+    assert groups_made(account) == ["theirs"]
+
+
+def test_a_port_more_and_a_port_less(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080), port(81, 30081)))
+
+    changed(cluster, ports=[port(80, 30080), port(82, 30082)])
+    running.settle()
+
+    assert {*by_port(account)} == {80, 82}
+    assert len(target_groups(account)) == 2
+
+
+def test_a_port_that_changes_its_protocol_keeps_its_listener(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(53, 30053)))
+
+    changed(cluster, ports=[port(53, 30054, "UDP")])
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert [each["Protocol"] for each in listeners(account, lb).values()] == ["UDP"]
+    assert running.calls.of("elbv2 ModifyListener") == 1
+    assert running.calls.of("elbv2 DeleteListener") == 0
+    assert len(target_groups(account)) == 1
+    running.calls.clear()
+    running.settle()
+    assert running.calls.made == []
+
+
+def test_a_node_port_that_changes_changes_the_targets(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+
+    changed(cluster, ports=[port(80, 30999)])
+    running.settle()
+
+    assert by_port(account) == {80: {(node, 30999) for node in cluster.objects["nodes"]}}
+    assert dict(running.calls.writes) == {"elbv2 RegisterTargets": 1, "elbv2 DeregisterTargets": 1}
+
+
+def test_tags_are_added_to_all_that_was_made(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+
+    changed(cluster, annotations={annotation("additional_resource_tags"): "team=web"})
+    running.settle()
+
+    (lb,), (group,) = load_balancers(account), target_groups(account)
+    for arn in (lb["LoadBalancerArn"], group["TargetGroupArn"]):
+        assert tags_of(account, arn)["team"] == "web"
+    assert dict(running.calls.writes) == {"elbv2 AddTags": 1, "ec2 CreateTags": 1}
+
+
+def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb(annotations={annotation("subnets"): ",".join(account.public_subnets[:2])}))
+
+    changed(cluster, annotations={annotation("subnets"): ",".join(account.public_subnets)})
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert {zone["SubnetId"] for zone in lb["AvailabilityZones"]} == {*account.public_subnets}
+    assert dict(running.calls.writes) == {"elbv2 SetSubnets": 1}
+
+
+def test_another_scheme_is_another_load_balancer_made_before_the_old_one_goes(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb())
+    (old,) = load_balancers(account)
+
+    changed(cluster, annotations={annotation("scheme"): "internal"})
+    running.settle(rounds=6)
+
+    (lb,) = load_balancers(account)
+    assert (lb["Scheme"], lb["LoadBalancerName"] != old["LoadBalancerName"]) == ("internal", True)
+    assert cluster.ingress == [{"hostname": lb["DNSName"]}]
+    assert running.calls.made.index("elbv2 CreateLoadBalancer") < running.calls.made.index("elbv2 DeleteLoadBalancer")
+    assert len(target_groups(account)) == 2
+    assert len(groups_made(account)) == 2
+
+
+def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb())
+
+    del cluster.service()["metadata"]["annotations"][TYPE]
+    running.settle(rounds=6)
+    (classic,) = account.elb.describe_load_balancers()["LoadBalancerDescriptions"]
+    assert load_balancers(account) == [] and target_groups(account) == []
+    assert cluster.ingress == [{"hostname": classic["DNSName"]}]
+
+    changed(cluster, annotations={TYPE: "nlb"})
+    running.settle(rounds=6)
+    (lb,) = load_balancers(account)
+    assert account.elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
+    assert cluster.ingress == [{"hostname": lb["DNSName"]}]
+    assert len(groups_made(account)) == 2
+
+
+# ------------------------------------------------------------------------------------------------------------ nodes
+
+
+def test_a_node_more_is_one_registration_a_port(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    put_nodes(cluster, account.launch(1))
+    running.take_nodes()
+    running.settle()
+
+    assert dict(running.calls.counts) == {"elbv2 RegisterTargets": 2}
+    assert {len(found) for found in by_port(account).values()} == {3}
+
+
+def test_a_node_that_is_gone_is_one_deregistration_a_port(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    gone = sorted(cluster.objects["nodes"])[0]
+    del cluster.objects["nodes"][gone]
+    account.ec2.terminate_instances(InstanceIds=[gone])
+    running.take_nodes()
+    running.settle()
+
+    assert dict(running.calls.counts) == {"elbv2 DeregisterTargets": 2}
+    assert gone not in {node for found in by_port(account).values() for node, _ in found}
+
+
+def test_targets_are_registered_a_hundred_at_once(account: AwsAccount, cluster: Cluster) -> None:
+    put_nodes(cluster, account.launch(203))
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster)
+
+    running.settle()
+
+    assert running.calls.of("elbv2 RegisterTargets") == 3
+    assert len(by_port(account)[80]) == 205
+
+
+def test_a_machine_that_is_stopped_keeps_no_other_out(account: AwsAccount, cluster: Cluster) -> None:
+    stopped, *others = sorted(cluster.objects["nodes"])
+    account.ec2.stop_instances(InstanceIds=[stopped])
+
+    with pytest.raises(Conflict, match=f"does not register {stopped}"):
+        served(account, cluster, nlb("web", port(80, 30080)))
+
+    assert by_port(account) == {80: {(node, 30080) for node in others}}
+
+
+def test_such_a_machine_is_told_and_tried_again(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+    machine, fine = account.launch(2)
+    account.ec2.stop_instances(InstanceIds=[machine["InstanceId"]])
+    put_nodes(cluster, [machine, fine])
+    running.take_nodes()
+
+    with pytest.raises(Conflict, match=f"does not register {machine['InstanceId']}"):
+        running.settle(WEB)
+    assert (fine["InstanceId"], 30080) in by_port(account)[80]
+    assert "UpdateLoadBalancerFailed" in cluster.reasons
+
+    account.ec2.start_instances(InstanceIds=[machine["InstanceId"]])
+    running.settle(WEB)
+    assert len(by_port(account)[80]) == 4
+
+
+# -------------------------------------------------------------------------------------------------- deletion, owners
+
+
+def test_a_service_that_goes_leaves_nothing(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+
+    cluster.delete_service()
+    running.settle()
+
+    assert_nothing_left(account)
+    assert WEB not in cluster.objects["services"]
+    assert cluster.reasons[-1] == "DeletedLoadBalancer"
+
+
+def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+    cluster.put(nlb("second"))
+    running.settle()
+
+    cluster.delete_service()
+    running.settle()
+    assert node_rules(account) == 1 and len(groups_made(account)) == 2
+
+    cluster.delete_service("default/second")
+    running.settle()
+    assert_nothing_left(account)
+
+
+def test_a_service_without_its_finalizer_is_cleaned_up_after(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, nlb())
+    del cluster.objects["services"][WEB]
+
+    Running(account, cluster).settle()
+
+    assert_nothing_left(account)
+
+
+def test_what_others_made_is_never_touched(account: AwsAccount, cluster: Cluster) -> None:
+    theirs = account.elbv2.create_load_balancer(
+        Name="k8s-default-web-0123456789",
+        Type="network",
+        Subnets=account.public_subnets,
+        Tags=[{"Key": "a", "Value": "b"}],
+    )["LoadBalancers"][0]
+    of_another = account.elbv2.create_load_balancer(
+        Name="k8s-other",
+        Type="network",
+        Subnets=account.public_subnets,
+        Tags=[
+            {"Key": "kubernetes.io/cluster", "Value": "another"},
+            {"Key": SERVICE_UID_TAG, "Value": "uid-web"},
+        ],
+    )["LoadBalancers"][0]
+
+    running = served(account, cluster, nlb())
+    cluster.delete_service()
+    running.settle()
+
+    assert {lb["LoadBalancerName"] for lb in load_balancers(account)} == {
+        theirs["LoadBalancerName"],
+        of_another["LoadBalancerName"],
+    }
+    assert running.calls.of("elbv2 DeleteLoadBalancer") == 1
+
+
+def test_one_that_was_given_to_another_cluster_since_it_was_read_is_not_deleted(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb())
+    (lb,) = load_balancers(account)
+    account.elbv2.add_tags(
+        ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": "kubernetes.io/cluster", "Value": "another"}]
+    )
+
+    cluster.delete_service()
+    with pytest.raises(Conflict, match="does not carry the tags of this cluster"):
+        running.settle(WEB)
+
+    assert len(load_balancers(account)) == 1
+
+
+def test_one_that_another_service_of_the_name_left_is_not_taken_for_ones_own(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    served(account, cluster, nlb(uid="uid-old"))
+    (old,) = load_balancers(account)
+    cluster.put(nlb(uid="uid-new"))
+
+    Running(account, cluster).settle(rounds=6)
+
+    (lb,) = load_balancers(account)
+    assert lb["LoadBalancerName"] != old["LoadBalancerName"]
+    assert tags_of(account, lb["LoadBalancerArn"])[SERVICE_UID_TAG] == "uid-new"
+
+
+def test_tags_name_this_cluster(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, nlb())
+
+    (lb,) = load_balancers(account)
+    assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/cluster"] == CLUSTER

@@ -1,0 +1,130 @@
+"""What can't be deleted at once is deleted later: it holds up nobody, and is never forgotten (aws#566, #752, #1208)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cloud_controller.cloud import Conflict
+from cloud_controller.clouds.aws.cloud import Aws
+from tests.cloud_controller.clouds.aws import as_aws
+from tests.cloud_controller.clouds.aws.conftest import AwsAccount
+from tests.cloud_controller.clouds.aws.nlb_world import (
+    WEB,
+    Running,
+    assert_nothing_left,
+    groups_made,
+    load_balancers,
+    nlb,
+    put_nodes,
+    target_groups,
+)
+from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+
+
+class InUse:
+    """AWS, where security groups are in use for minutes after their load balancer has gone."""
+
+    def __init__(self) -> None:
+        self.holds = True
+
+    def __call__(self, cloud: Aws) -> None:
+        api = cloud._api
+        real = api.call
+
+        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+            if self.holds and operation == "DeleteSecurityGroup":
+                error = {"Error": {"Code": "DependencyViolation", "Message": "resource has a dependent object"}}
+                raise Conflict("still in use") from ClientError(error, operation)  # type: ignore[arg-type]
+            return real(service, operation, **params)
+
+        api.call = call  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    as_aws.mend(monkeypatch)
+    made = Cluster()
+    put_nodes(made, account.launch(1))
+    made.put(nlb())
+    return made
+
+
+def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    in_use = InUse()
+    running = Running(account, cluster, wrap=in_use)
+    running.settle()
+
+    cluster.delete_service()
+    running.settle()
+
+    assert load_balancers(account) == []
+    assert WEB in cluster.objects["services"]
+    assert groups_made(account)
+    assert target_groups(account), "something must tell of the Service when the last group goes"
+
+    in_use.holds = False
+    running.settle()
+    assert_nothing_left(account)
+    assert not cluster.objects["services"]
+
+
+def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster, wrap=InUse())
+    running.settle()
+    cluster.delete_service()
+    running.settle()
+
+    Running(account, cluster).settle()
+
+    assert_nothing_left(account)
+    assert not cluster.objects["services"]
+
+
+def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster, wrap=InUse())
+    running.settle()
+    cluster.delete_service()
+    running.settle()
+    del cluster.objects["services"][WEB]
+
+    Running(account, cluster).settle()
+
+    assert_nothing_left(account)
+
+
+def test_meanwhile_another_service_gets_its_load_balancer(account: AwsAccount, cluster: Cluster) -> None:
+    in_use = InUse()
+    running = Running(account, cluster, wrap=in_use)
+    running.settle()
+    cluster.delete_service()
+    running.settle(WEB)
+
+    cluster.put(nlb("second"))
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert len(lb["SecurityGroups"]) == 2
+    in_use.holds = False
+    running.settle()
+    assert len(groups_made(account)) == 2 and len(target_groups(account)) == 2
+
+
+def test_a_service_that_wants_one_again_takes_over_what_is_left(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster, wrap=InUse())
+    running.settle()
+    cluster.service()["spec"]["type"] = "ClusterIP"
+    running.settle()
+    left = groups_made(account)
+
+    cluster.service()["spec"]["type"] = "LoadBalancer"
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert len(groups_made(account)) == len(left)
+    assert len(target_groups(account)) == 2
+    assert cluster.ingress == [{"hostname": lb["DNSName"]}]
