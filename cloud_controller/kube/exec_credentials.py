@@ -68,7 +68,7 @@ class ExecToken:
             raise self._failure(str(error)) from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise self._failure(f"it ended with {done.returncode}: {said[-1] if said else 'it says nothing'}")
+            raise self._failure(f"it ended with {done.returncode}: {said[-1] if said else 'it said nothing'}")
         try:
             status = json.loads(done.stdout)["status"]
             token, until = str(status["token"]), status.get("expirationTimestamp")
