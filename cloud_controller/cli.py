@@ -29,6 +29,7 @@ from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.leader import LeaderElector
 from cloud_controller.manager import Manager
+from cloud_controller.options import not_offered
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
 
@@ -36,6 +37,8 @@ _START_TIMEOUT = 10.0
 """Seconds for the API server to answer when the daemon starts, as upstream."""
 CHANGES = 3
 """The exit code of `plan --detailed-exitcode` where there is something to do; 2 is wrong usage."""
+
+_log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> int:
     """`cloud-controller run`: the daemon, until SIGTERM or SIGINT."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    settings = cli_options.manager_options(options)
     cloud = _cloud(options)
+    settings = cli_options.manager_options(options, _left_out(cloud))
     kube = kubernetes(options)
     cloud.check_access(settings.controllers, read_only=settings.dry_run)
     _wait_for(kube)
@@ -163,8 +166,8 @@ def _ask(changes: int) -> bool:
 def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]]]:
     """Cluster, cloud, and by controller what plans for it; whatever is wrong with the options is told here."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    names = cli_options.chosen(options)
     cloud = _cloud(options)
+    names = cli_options.chosen(options, _left_out(cloud))
     kube = kubernetes(options)
     settings = PlanSettings(
         route=cli_options.route_options(options) if "route" in names else None,
@@ -172,6 +175,13 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
     )
     machines = InstanceSnapshot(cloud.instances)
     return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}
+
+
+def _left_out(cloud: Cloud) -> frozenset[str]:
+    names = not_offered(cloud)
+    if names:
+        _log.info("cloud offers no work cloud=%s controllers=%s", cloud.provider_name, ",".join(sorted(names)))
+    return names
 
 
 def _stop_on_signals() -> threading.Event:

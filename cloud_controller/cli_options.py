@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
@@ -216,19 +216,19 @@ def kubernetes(options: argparse.Namespace) -> Kube:
     return Kube.in_cluster(rate_limit=limit)
 
 
-def chosen(options: argparse.Namespace) -> tuple[str, ...]:
-    """The controllers that the options choose. Raises `InvalidConfiguration`."""
-    names = controllers(options.controllers)
+def chosen(options: argparse.Namespace, not_offered: Collection[str] = ()) -> tuple[str, ...]:
+    """The controllers that the options choose, `*` without `not_offered`. Raises `InvalidConfiguration`."""
+    names = controllers(options.controllers, not_offered)
     if options.configure_cloud_routes or "route" not in names:
         return names
     if "*" not in options.controllers:
         raise InvalidConfiguration("configure-cloud-routes", "false, but --controllers names route")
-    return controllers([*options.controllers, "-route"])
+    return controllers([*options.controllers, "-route"], not_offered)
 
 
-def manager_options(options: argparse.Namespace) -> ManagerOptions:
+def manager_options(options: argparse.Namespace, not_offered: Collection[str] = ()) -> ManagerOptions:
     """The daemon's options. Raises `InvalidConfiguration`, `KubeconfigError`."""
-    names = chosen(options)
+    names = chosen(options, not_offered)
     return ManagerOptions(
         controllers=names,
         route=route_options(options) if "route" in names else None,

@@ -189,6 +189,13 @@ def test_routes_may_be_left_out_by_upstreams_flag() -> None:
     assert found.route is None
 
 
+def test_route_is_left_out_of_all_where_the_cloud_has_no_route_tables() -> None:
+    found = cli_options.manager_options(options("--cloud=mycloud"), {"route"})
+
+    assert "route" not in found.controllers
+    assert found.route is None
+
+
 def test_routes_that_are_asked_for_by_name_can_not_be_left_out_too() -> None:
     with pytest.raises(InvalidConfiguration, match="configure-cloud-routes: false, but --controllers names route"):
         cli_options.manager_options(

@@ -6,7 +6,8 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.leader import LeaseTimes
-from cloud_controller.options import controllers
+from cloud_controller.options import controllers, not_offered
+from tests.cloud_controller.conftest import FakeCloud
 
 ALL = ("node", "node-lifecycle", "service", "route", "volume")
 
@@ -31,6 +32,24 @@ def test_a_list_of_names_means_these_controllers_in_their_order(given: str, mean
 def test_a_list_with_an_unknown_name_or_with_nothing_left_is_refused(given: str) -> None:
     with pytest.raises(InvalidConfiguration, match="controllers"):
         controllers(given.split(","))
+
+
+def test_of_all_controllers_those_without_work_on_this_cloud_are_left_out() -> None:
+    assert controllers(["*"], {"route", "volume"}) == ("node", "node-lifecycle", "service")
+
+
+@pytest.mark.parametrize("given", ["volume", "*,volume", "node,cloud-volume"])
+def test_a_controller_without_work_on_this_cloud_is_refused_by_its_name(given: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"controllers: the cloud offers nothing to volume"):
+        controllers(given.split(","), {"volume"})
+
+
+def test_one_that_is_named_and_taken_out_again_is_not_missed() -> None:
+    assert controllers(["node", "volume", "-volume"], {"volume"}) == ("node",)
+
+
+def test_what_a_cloud_does_not_offer_has_no_work(cloud: FakeCloud) -> None:
+    assert not_offered(cloud) == {"service", "volume"}
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
