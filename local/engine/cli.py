@@ -25,6 +25,7 @@ from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import Request, Session
 from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
+from local.engine.values import without_secrets
 
 OK, FAILED, USAGE = 0, 1, 2
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
@@ -125,7 +126,10 @@ def _previewed(request: Request, options: Options, display: Display) -> bool:
 
 
 class LocalProviders:
-    """The packages that this engine runs: dynamic resources and Kubernetes. All others are recorded."""
+    """The packages that this engine runs: dynamic resources, Kubernetes, and AWS where a simulator of it is here.
+
+    All others are recorded.
+    """
 
     def __init__(self, session: Session, on_line: Callable[[str], None]) -> None:
         self._config = session.config.as_properties()
@@ -133,7 +137,7 @@ class LocalProviders:
 
     def factories(self) -> Mapping[str, ProviderFactory]:
         """By package."""
-        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
+        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes, "aws": _aws, OTHERS: _recorded}
 
     def close(self) -> None:
         """End the dynamic provider's server."""
@@ -141,6 +145,14 @@ class LocalProviders:
 
     def _dynamic(self, resource: ResourceState) -> Provider:
         return DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
+
+
+def _aws(resource: ResourceState) -> Provider:
+    # Imported on use: boto3 takes its time.
+    from local.engine.providers.aws.api import is_local
+    from local.engine.providers.aws.provider import AwsProvider
+
+    return (AwsProvider if is_local(without_secrets(resource.inputs)) else Recorder)(resource.inputs)
 
 
 def _recorded(resource: ResourceState) -> Provider:

@@ -8,7 +8,7 @@ A provider is asked from several threads at once. Secrets are handed over wrappe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -110,6 +110,18 @@ class Functions(Protocol):
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
         """What the function answers. Raises ProviderError, also for one that it does not have."""
+        ...
+
+
+@runtime_checkable
+class PartlyRecorded(Protocol):
+    """A provider that cannot manage all types of its package where it runs: some are only recorded."""
+
+    recorded_types: Collection[str]
+
+    @property
+    def recorder(self) -> Provider:
+        """What records them."""
         ...
 
 

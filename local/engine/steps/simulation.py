@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from local.engine.providers.provider import Provider
+from local.engine.providers.provider import PartlyRecorded, Provider
 from local.engine.providers.recorder import Recorder, StandIn
 from local.engine.stack.resource import ResourceState
 from local.engine.urn import is_provider, package_of
@@ -31,9 +31,9 @@ def is_simulated(run: Run, resource: ResourceState) -> bool:
     if simulated_inputs(run, resource):
         return True
     if is_provider(resource.type):
-        return isinstance(run.providers.get(settings_of(run, resource)), Recorder)
+        return isinstance(run.instance(resource), Recorder)
     provider = _known(run, resource.provider.rpartition("::")[0])
-    return provider is not None and is_simulated(run, provider)
+    return provider is not None and (is_simulated(run, provider) or _is_left_out(run.instance(provider), resource.type))
 
 
 def simulated_inputs(run: Run, resource: ResourceState) -> frozenset[str]:
@@ -55,8 +55,14 @@ def standing_in(run: Run, resource: ResourceState, provider: Provider) -> Provid
     """Who manages a simulated resource in the place of its package's provider."""
     if isinstance(provider, Recorder):
         return provider
+    if isinstance(provider, PartlyRecorded) and resource.type in provider.recorded_types:
+        return provider.recorder
     looks = package_of(resource.type) in _LOOKING
     return StandIn(provider, simulated_inputs(run, resource) if looks else ())
+
+
+def _is_left_out(provider: Provider, type: str) -> bool:
+    return isinstance(provider, PartlyRecorded) and type in provider.recorded_types
 
 
 def _known(run: Run, urn: str) -> ResourceState | None:

@@ -1,0 +1,185 @@
+"""AWS's API at an endpoint of this machine: clients, errors, and waiting for what takes its time."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
+from botocore.parsers import ResponseParserError
+
+from local.engine.providers.provider import OutcomeUnknown, ProviderError, Report
+from local.engine.values import PropertyMap
+
+_PAUSE: Final = 0.2
+"""Seconds between two looks at something that is waited for, at first; then up to ten times that."""
+_DUMMY: Final = "simulated"
+"""In the place of credentials where none are given; a simulator need not check them."""
+
+
+class AwsError(ProviderError):
+    """The API refused a call; `code` is AWS's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def missing(self) -> bool:
+        """Whether it says that what the call is about does not exist."""
+        return "NotFound" in self.code or self.code == "NoSuchEntity"
+
+
+class TimedOut(ProviderError):
+    """What was waited for did not come in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Until when a step may wait, and where it tells what for."""
+
+    at: float
+    report: Report
+
+    def until(self, what: str, done: Callable[[], bool]) -> None:
+        """Look again and again whether something is done. Raises TimedOut."""
+        pause = _PAUSE
+        told = False
+        while not done():
+            if time.monotonic() >= self.at:
+                raise TimedOut(f"{what}: not in time")
+            if not told:
+                self.report(f"waiting: {what}")
+                told = True
+            time.sleep(min(pause, max(0.0, self.at - time.monotonic())))
+            pause = min(pause * 1.5, _PAUSE * 10)
+
+
+def endpoints_of(config: PropertyMap) -> Mapping[str, str]:
+    """The URL of each service, as a provider's plain inputs name them."""
+    given = config.get("endpoints")
+    if isinstance(given, str):
+        # Provider inputs other than texts arrive as JSON.
+        try:
+            given = json.loads(given)
+        except ValueError:
+            raise ProviderError("endpoints is not JSON: a list of maps from service to URL") from None
+    entries = given if isinstance(given, list) else [given] if given else []
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise ProviderError("endpoints must be a list of maps from service to URL")
+    return {service: url for entry in entries for service, url in entry.items() if isinstance(url, str)}
+
+
+def is_local(config: PropertyMap) -> bool:
+    """Whether a provider's plain inputs lead to this machine and nowhere else."""
+    found = endpoints_of(config)
+    return bool(found) and all(_on_loopback(url) for url in found.values())
+
+
+def _credentials(config: PropertyMap, environment: Mapping[str, str]) -> tuple[str, str, str | None]:
+    """Key, secret and token: the inputs', else the environment's. Neither a user's profile nor a machine's role."""
+    if key := config.get("accessKey"):
+        return str(key), str(config.get("secretKey") or ""), config.get("token") or None
+    key, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
+    if key and secret:
+        return key, secret, environment.get("AWS_SESSION_TOKEN") or None
+    return _DUMMY, _DUMMY, None
+
+
+def _on_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Api:
+    """Clients of the services at an endpoint, made on first use. Safe from several threads."""
+
+    def __init__(self, config: PropertyMap) -> None:
+        """`config`: the provider's plain inputs. Raises ProviderError for what is missing or leads elsewhere."""
+        if not is_local(config):
+            raise ProviderError("endpoints must all be on this machine (127.0.0.1)")
+        region = config.get("region")
+        if not isinstance(region, str) or not region:
+            raise ProviderError("region is not set")
+        self.region = region
+        self._endpoints = endpoints_of(config)
+        key, secret, token = _credentials(config, os.environ)
+        self._session = boto3.session.Session(key, secret, token, region_name=region)
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """One call, such as ("ec2", "describe_vpcs"). Raises AwsError, ProviderError, OutcomeUnknown."""
+        client = self._client(service)
+        try:
+            answer: dict[str, Any] = getattr(client, operation)(**params)
+        except ClientError as error:
+            told = error.response.get("Error", {})
+            code = str(told.get("Code", ""))
+            raise AwsError(code, f"{service} {operation}: {code}: {told.get('Message', '')}") from None
+        except (ReadTimeoutError, ConnectionClosedError, ResponseParserError) as error:
+            raise OutcomeUnknown(f"{service} {operation}: the answer was lost: {error}") from None
+        except EndpointConnectionError as error:
+            raise ProviderError(f"{service} {operation}: {error}") from None
+        except BotoCoreError as error:
+            # Its text may hold the parameters.
+            raise ProviderError(f"{service} {operation}: {type(error).__name__}") from None
+        return answer
+
+    def all(self, service: str, operation: str, key: str, **params: Any) -> list[dict[str, Any]]:
+        """The items of all pages of a describe or list. Raises as `call` does."""
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self.call(service, operation, **params)
+            found += answer.get(key) or []
+            token = answer.get("NextToken")
+            if not token:
+                return found
+            params["NextToken"] = token
+
+    def one(self, service: str, operation: str, key: str, **params: Any) -> dict[str, Any] | None:
+        """The one item that is described; None if there is none. Raises as `call` does."""
+        try:
+            found = self.call(service, operation, **params)[key]
+        except AwsError as error:
+            if error.missing:
+                return None
+            raise
+        if isinstance(found, list):
+            return found[0] if found else None
+        return dict(found)
+
+    def _client(self, service: str) -> Any:
+        with self._lock:
+            if service not in self._clients:
+                if service not in self._endpoints:
+                    raise ProviderError(f"endpoints names none for {service}")
+                config = Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=5)
+                make: Any = self._session.client
+                self._clients[service] = make(service, endpoint_url=self._endpoints[service], config=config)
+            return self._clients[service]
+
+    def close(self) -> None:
+        """Let go of connections."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()

@@ -1,0 +1,299 @@
+"""A whole stack against the simulator of AWS: made, found unchanged, found changed, replaced, gone without a rest."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+
+pytestmark = pytest.mark.engine
+
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
+RIGHTS = json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeInstances", "Resource": "*"}]}
+)
+USER_DATA = base64.b64encode(b"token=hunter2-hunter2").decode()
+
+
+ALL = 22
+"""The resources of `program`."""
+
+
+def network(size: int = 1) -> tuple[aws.ec2.Vpc, list[aws.ec2.Subnet], aws.ec2.SecurityGroup]:
+    vpc = aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", enable_dns_hostnames=True, tags={"Name": "net"})
+    gateway = aws.ec2.InternetGateway("net", vpc_id=vpc.id)
+    table = aws.ec2.RouteTable("net", vpc_id=vpc.id, tags={"Name": "table"})
+    aws.ec2.Route("net", route_table_id=table.id, destination_cidr_block="0.0.0.0/0", gateway_id=gateway.id)
+    subnets = []
+    for index, zone in enumerate("abc"[:size]):
+        subnet = aws.ec2.Subnet(
+            zone,
+            vpc_id=vpc.id,
+            availability_zone=f"eu-central-1{zone}",
+            cidr_block=f"10.0.{index}.0/24",
+            map_public_ip_on_launch=True,
+        )
+        aws.ec2.RouteTableAssociation(zone, route_table_id=table.id, subnet_id=subnet.id)
+        subnets.append(subnet)
+    group = aws.ec2.SecurityGroup("nodes", description="Nodes", vpc_id=vpc.id, tags={"Name": "nodes"})
+    aws.vpc.SecurityGroupEgressRule("all", security_group_id=group.id, ip_protocol="-1", cidr_ipv4="0.0.0.0/0")
+    aws.vpc.SecurityGroupIngressRule(
+        "ssh", security_group_id=group.id, ip_protocol="tcp", from_port=22, to_port=22, cidr_ipv4="10.0.0.0/8"
+    )
+    aws.vpc.SecurityGroupIngressRule(
+        "peers", security_group_id=group.id, ip_protocol="-1", referenced_security_group_id=group.id
+    )
+    return vpc, subnets, group
+
+
+def machines(
+    subnets: list[aws.ec2.Subnet], group: aws.ec2.SecurityGroup, *, kind: str = "m5.large"
+) -> aws.autoscaling.Group:
+    role = aws.iam.Role("node", assume_role_policy=TRUST, tags={"Name": "node"})
+    policy = aws.iam.Policy("node", policy=RIGHTS, description="What nodes may")
+    aws.iam.RolePolicyAttachment("node", role=role.name, policy_arn=policy.arn)
+    profile = aws.iam.InstanceProfile("node", role=role.name)
+    template = aws.ec2.LaunchTemplate(
+        "node",
+        image_id="ami-12c6146b",
+        instance_type=kind,
+        iam_instance_profile={"arn": profile.arn},
+        user_data=pulumi.Output.secret(USER_DATA),
+        vpc_security_group_ids=[group.id],
+        block_device_mappings=[
+            {"device_name": "/dev/xvda", "ebs": {"volume_size": 50, "volume_type": "gp3", "encrypted": "true"}}
+        ],
+        metadata_options={"http_endpoint": "enabled", "http_tokens": "required", "http_put_response_hop_limit": 1},
+        tag_specifications=[{"resource_type": "instance", "tags": {"Name": "node"}}],
+        update_default_version=True,
+    )
+    return aws.autoscaling.Group(
+        "node",
+        min_size=2,
+        max_size=2,
+        desired_capacity=2,
+        vpc_zone_identifiers=[subnet.id for subnet in subnets],
+        launch_template={"id": template.id, "version": template.latest_version.apply(str)},
+        tags=[{"key": "kubernetes.io/cluster/main", "value": "owned", "propagate_at_launch": True}],
+    )
+
+
+def cluster(subnets: list[aws.ec2.Subnet]) -> aws.eks.Cluster:
+    role = aws.iam.Role("eks", assume_role_policy=TRUST)
+    made = aws.eks.Cluster(
+        "main",
+        name="main",
+        role_arn=role.arn,
+        version="1.31",
+        vpc_config={"subnet_ids": [subnet.id for subnet in subnets], "endpoint_private_access": True},
+        access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
+        kubernetes_network_config={"service_ipv4_cidr": "172.20.0.0/16", "ip_family": "ipv4"},
+        enabled_cluster_log_types=["audit", "api"],
+        tags={"Name": "main"},
+    )
+    issuer = made.identities.apply(lambda identities: (identities[0].oidcs or [])[0].issuer)
+    aws.iam.OpenIdConnectProvider("main", url=issuer, client_id_lists=["sts.amazonaws.com"])
+    return made
+
+
+def program(**changes: Any) -> Any:
+    def run() -> None:
+        _, subnets, group = network(2)
+        machines(subnets, group, **changes)
+        made = cluster(subnets)
+        pulumi.export("endpoint", made.endpoint)
+
+    return run
+
+
+def test_a_stack_is_made_and_the_next_up_and_refresh_have_nothing_to_do(led: Any, cloud: Any) -> None:
+    first = led.up(program())
+
+    assert first.ok, first.errors
+    assert led.up(program()).counts == {"same": ALL}
+    assert led.refresh().counts == {"same": ALL}
+    assert led.up(program()).counts == {"same": ALL}
+    assert len(cloud.left()["instances"]) == 2
+
+
+def test_what_is_made_is_what_the_program_says(led: Any, cloud: Any) -> None:
+    led.up(program())
+
+    ec2, scaling = cloud.client("ec2"), cloud.client("autoscaling")
+    (instance, _) = (i for r in ec2.describe_instances()["Reservations"] for i in r["Instances"])
+    assert {"Key": "kubernetes.io/cluster/main", "Value": "owned"} in instance["Tags"]
+    (group,) = scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    assert group["LaunchTemplate"]["Version"] == "1"
+    (template,) = ec2.describe_launch_template_versions(LaunchTemplateId=group["LaunchTemplate"]["LaunchTemplateId"])[
+        "LaunchTemplateVersions"
+    ]
+    data = template["LaunchTemplateData"]
+    assert data["UserData"] == USER_DATA and data["MetadataOptions"]["HttpTokens"] == "required"
+    assert data["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 50
+    nodes = [{"Name": "tag:Name", "Values": ["nodes"]}]
+    (security_group,) = ec2.describe_security_groups(Filters=nodes)["SecurityGroups"]
+    assert [p["IpProtocol"] for p in security_group["IpPermissionsEgress"]] == ["-1"]
+    assert sorted(p["IpProtocol"] for p in security_group["IpPermissions"]) == ["-1", "tcp"]
+
+
+def test_destroy_leaves_nothing(led: Any, cloud: Any) -> None:
+    before = cloud.left()
+    led.up(program())
+
+    outcome = led.destroy()
+
+    assert outcome.ok, outcome.errors
+    assert cloud.left() == before
+
+
+def test_outputs_are_those_of_pulumi_aws(led: Any) -> None:
+    outcome = led.up(program())
+    assert outcome.ok, outcome.errors
+
+    made = {r.type: r for r in led.open().store.snapshot.all()}
+    vpc, eks = made["aws:ec2/vpc:Vpc"], made["aws:eks/cluster:Cluster"]
+    assert vpc.outputs["arn"].endswith(f":vpc/{vpc.id}") and vpc.outputs["enableDnsHostnames"] is True
+    assert vpc.outputs["mainRouteTableId"].startswith("rtb-")
+    assert vpc.outputs["defaultSecurityGroupId"].startswith("sg-")
+    assert eks.id == "main" and eks.outputs["certificateAuthority"]["data"]
+    assert eks.outputs["identities"][0]["oidcs"][0]["issuer"].startswith("https://")
+    assert len(eks.outputs["vpcConfig"]["subnetIds"]) == 2
+    assert made["aws:ec2/launchTemplate:LaunchTemplate"].outputs["latestVersion"] == 1
+
+
+def test_a_secret_stays_one(led: Any) -> None:
+    def run() -> None:
+        aws.ec2.LaunchTemplate("t", user_data=pulumi.Output.secret(USER_DATA))
+
+    assert led.up(run).ok and led.refresh().ok and led.up(run).counts == {"same": 2}
+    assert USER_DATA not in led.files()
+
+
+def test_a_preview_makes_nothing_and_knows_what_will_be_replaced(led: Any, cloud: Any) -> None:
+    before = cloud.left()
+    assert led.preview(network).ok and cloud.left() == before
+    led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16"))
+
+    outcome = led.preview(lambda: aws.ec2.Vpc("net", cidr_block="10.1.0.0/16"))
+
+    assert outcome.counts == {"same": 1, "replace": 1}
+
+
+def test_another_machine_type_is_a_new_version_that_the_group_is_told(led: Any, cloud: Any) -> None:
+    led.up(program())
+
+    outcome = led.up(program(kind="m5.xlarge"))
+
+    assert outcome.ok, outcome.errors
+    assert outcome.counts == {"same": ALL - 2, "update": 2}
+    (group,) = cloud.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+    assert group["LaunchTemplate"]["Version"] == "2"
+
+
+def test_what_others_changed_shows_in_a_refresh_and_is_mended_by_the_next_up(led: Any, cloud: Any) -> None:
+    def run() -> None:
+        network()
+        aws.iam.Policy("rights", policy=RIGHTS)
+
+    led.up(run)
+    ec2, iam = cloud.client("ec2"), cloud.client("iam")
+    vpc = cloud.left()["vpcs"][0]
+    ec2.create_tags(Resources=[vpc], Tags=[{"Key": "Name", "Value": "somebody's"}])
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": False})
+    rights = json.loads(RIGHTS)
+    rights["Statement"][0]["Action"] = "*"
+    (policy,) = iam.list_policies(Scope="Local")["Policies"]
+    iam.create_policy_version(PolicyArn=policy["Arn"], PolicyDocument=json.dumps(rights), SetAsDefault=True)
+
+    found = led.refresh()
+
+    assert found.ok and sorted(d for d in found.done if d.startswith("update")) == ["update net", "update rights"]
+    assert led.up(run).counts == {"same": 10, "update": 2}
+    assert led.refresh().counts == {"same": 12}
+
+
+def test_what_others_deleted_is_forgotten_by_a_refresh_and_made_anew(led: Any, cloud: Any) -> None:
+    led.up(network)
+    ec2 = cloud.client("ec2")
+    rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
+    ssh = next(r for r in rules if r.get("FromPort") == 22)
+    ec2.revoke_security_group_ingress(GroupId=ssh["GroupId"], SecurityGroupRuleIds=[ssh["SecurityGroupRuleId"]])
+
+    assert "delete ssh" in led.refresh().done
+    assert led.up(network).counts == {"same": 10, "create": 1}
+
+
+def test_a_rule_whose_source_becomes_of_another_kind_is_replaced(led: Any, cloud: Any) -> None:
+    def rule(**source: Any) -> Any:
+        def run() -> None:
+            group = aws.ec2.SecurityGroup("g", vpc_id=aws.ec2.Vpc("net", cidr_block="10.0.0.0/16").id)
+            given: Any = {key: group.id if value == "itself" else value for key, value in source.items()}
+            aws.vpc.SecurityGroupIngressRule(
+                "r", security_group_id=group.id, ip_protocol="tcp", from_port=1, to_port=2, **given
+            )
+
+        return run
+
+    led.up(rule(cidr_ipv4="10.0.0.0/8"))
+
+    assert led.up(rule(cidr_ipv4="10.0.0.0/9")).counts == {"same": 3, "update": 1}
+    assert led.up(rule(referenced_security_group_id="itself")).counts == {"same": 3, "replace": 1}
+    rules = cloud.client("ec2").describe_security_group_rules()["SecurityGroupRules"]
+    mine = [r for r in rules if r.get("FromPort") == 1]
+    assert len(mine) == 1 and "ReferencedGroupInfo" in mine[0]
+
+
+def test_default_tags_are_everywhere_and_no_difference(led: Any, cloud: Any) -> None:
+    tags = json.dumps({"tags": {"team": "clouds"}})
+    led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": tags})
+
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"Name": "net"})
+
+    led.up(run)
+
+    found = led.resources()["net"]
+    assert found.outputs["tagsAll"] == {"team": "clouds", "Name": "net"}
+    assert led.up(run).counts == {"same": 2} and led.refresh().counts == {"same": 2}
+
+
+def test_an_object_that_exists_is_imported(led: Any, cloud: Any) -> None:
+    theirs = cloud.client("ec2").create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
+
+    outcome = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.7.0.0/16", opts=pulumi.ResourceOptions(import_=theirs)))
+
+    assert outcome.ok, outcome.errors
+    assert led.resources()["net"].id == theirs
+
+
+def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -> None:
+    unknown_type = led.up(lambda: aws.s3.Bucket("b"))
+    unknown_input = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", ipv4_ipam_pool_id="p"))
+
+    assert not unknown_type.ok and "aws:ec2/vpc:Vpc" in unknown_type.errors[0]
+    assert not unknown_input.ok and "ipv4IpamPoolId" in unknown_input.errors[0]
+
+
+def test_what_no_simulator_has_is_only_recorded(led: Any) -> None:
+    def run() -> None:
+        aws.eks.AccessEntry("nodes", cluster_name="main", principal_arn="arn:aws:iam::1:role/x", type="EC2_LINUX")
+
+    outcome = led.up(run)
+
+    assert outcome.ok and led.resources()["nodes"].simulated and "1 of aws" in outcome.warnings[0]
+    assert led.up(run).counts == {"same": 2}
+
+
+def test_functions_answer_from_the_simulator(led: Any) -> None:
+    seen: list[Any] = []
+
+    def run() -> None:
+        seen.append(aws.get_availability_zones(state="available").names)
+        seen.append(aws.get_caller_identity().account_id)
+
+    assert led.preview(run).ok
+    assert seen == [["eu-central-1a", "eu-central-1b", "eu-central-1c"], "123456789012"]
