@@ -48,6 +48,7 @@ class InstanceSnapshot:
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
         self._listed_at = -math.inf
+        self._new_since_list = 0
         # What a list that was made for them has shown to be none of the cluster's.
         self._strangers: frozenset[str] = frozenset()
         self._swept_at = clock()
@@ -104,9 +105,17 @@ class InstanceSnapshot:
         return self._clock() - (self._lifetime if max_age is None else max_age)
 
     def _are_many(self, nodes: Sequence[Object]) -> bool:
-        """Whether a list costs less than asking for these by themselves."""
+        """Whether a list costs less than asking for these by themselves, or would have, and for what comes after them.
+
+        While a cluster comes up, its nodes come by the dozen and its machines are all there.
+        """
         identified = sum(1 for node in nodes if node["spec"].get("providerID"))
-        return identified > view.BATCH and 2 * identified >= len(self._by_provider_id)
+        many = max(identified, self._new_since_list + self._new_ones(nodes))
+        return identified > 0 and many > view.BATCH and 2 * many >= len(self._by_provider_id)
+
+    def _new_ones(self, nodes: Iterable[Object]) -> int:
+        ids = (node["spec"].get("providerID") for node in nodes)
+        return sum(1 for provider_id in ids if provider_id and provider_id not in self._by_provider_id)
 
     def _known(
         self, nodes: Sequence[Object], since: float, gone_since: float
@@ -128,6 +137,7 @@ class InstanceSnapshot:
         at = self._clock()
         if at > self._swept_at + _KEPT:
             self._sweep(at)
+        self._new_since_list += self._new_ones(nodes)
         found, errors = view.describe(self._instances, nodes)
         for node in nodes:
             if name(node) in found:
@@ -144,6 +154,7 @@ class InstanceSnapshot:
     def _list(self) -> None:
         at = self._clock()
         machines = self._instances.list()
+        self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
         answers = {

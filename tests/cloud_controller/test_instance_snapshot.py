@@ -77,6 +77,29 @@ def test_some_of_many_machines_are_not_worth_a_list(cloud: FakeCloud, snapshot: 
     assert calls(cloud) == (1, 3)
 
 
+def test_nodes_that_come_by_the_dozen_are_one_list_once_they_are_many(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    nodes = fleet(cloud, 1000)
+
+    for start in range(0, 1000, 20):
+        snapshot.describe(nodes[start : start + 20])
+
+    assert calls(cloud) == (1, 5)
+
+
+def test_single_nodes_that_come_to_a_big_cluster_are_no_reason_for_a_list(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    snapshot.describe(fleet(cloud, 1000))
+    for number in range(150):
+        clock.now += LIFETIME + 1
+        cloud.machine(f"late{number}")
+        snapshot.describe([node(f"late{number}")])
+
+    assert calls(cloud) == (1, 150)
+
+
 def test_within_its_lifetime_an_answer_is_everybodys(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
