@@ -61,6 +61,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     example = entry.example or _example(entry)
     yield f'- Example: `{entry.name}: "{example}"`'
     yield f"- Since version {entry.since}; source: {entry.source}."
+    if entry.exclusive:
+        yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
     if entry.honoured_by:
         yield f"- Also honoured by: {entry.honoured_by}."
 

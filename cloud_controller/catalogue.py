@@ -45,7 +45,7 @@ class Annotation:
     document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
     `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
     its own words. `refused` says of values that people try why they can't be. `honoured_by` names the other controllers
-    that honour it, and since when.
+    that honour it, and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own).
     """
 
     name: str
@@ -72,6 +72,7 @@ class Annotation:
     false_words: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
+    exclusive: bool = False
 
     @property
     def allowed_text(self) -> str:
@@ -223,6 +224,11 @@ class Catalogue:
     def mutability(self, sets: str) -> Mutability:
         """What a change of this field of the model does; fields without an entry are changed in place."""
         return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
+
+    @property
+    def exclusive(self) -> tuple[str, ...]:
+        """The fields of the model whose words only one load balancer at a time can have."""
+        return tuple(entry.sets for entry in self.entries if entry.exclusive)
 
     def _refuse_misspelt(self, name: str) -> None:
         ours = name.startswith(self.prefixes)

@@ -65,6 +65,10 @@ def diff(
     keeper = kept(desired, observed, catalogue)
     if keeper is None:
         whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
+        in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
+        if in_the_way:
+            why = "the address changes: the new load balancer can be made only when {} free"
+            return Plan.of(_delete(lb, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
         return Plan.of([_create(desired, whole, catalogue, target, client_token)])
     if keeper.state is LoadBalancerState.PENDING:
         # The others, if there are any, serve until this one does.
@@ -276,6 +280,16 @@ def _listener_made_or_changed(
 def _forced(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
     """The differences that only a new load balancer can bring about."""
     return [d for d in differences(desired, lb.model) if catalogue.mutability(d.sets) is Mutability.REPLACE]
+
+
+def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:
+    """What one load balancer has, the other is to have, and only one can."""
+    models = (desired.attributes, actual.attributes)
+    for field in catalogue.exclusive:
+        wanted, present = ({*value} if isinstance(value := each.get(field), tuple) else set() for each in models)
+        if wanted & present:
+            return ", ".join(sorted(wanted & present))
+    return ""
 
 
 def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: str) -> Iterator[Action]:

@@ -39,7 +39,7 @@ from cloud_controller.plan import ActionKind, Plan
 TARGET = "service/default/web"
 
 
-def entry(sets: str, mutability: Mutability) -> Annotation:
+def entry(sets: str, mutability: Mutability, *, exclusive: bool = False) -> Annotation:
     return Annotation(
         name=f"example.com/{sets}",
         argument=sets.replace(".", "_"),
@@ -50,13 +50,18 @@ def entry(sets: str, mutability: Mutability) -> Annotation:
         mutability=mutability,
         since="",
         source="",
+        exclusive=exclusive,
     )
 
 
 CATALOGUE = Catalogue(
     "example",
     ("example.com/",),
-    (entry("scheme", Mutability.REPLACE), entry("subnet", Mutability.CREATE_ONLY)),
+    (
+        entry("scheme", Mutability.REPLACE),
+        entry("subnet", Mutability.CREATE_ONLY),
+        entry("addresses", Mutability.REPLACE, exclusive=True),
+    ),
 )
 
 
@@ -157,6 +162,26 @@ def test_the_replaced_one_serves_until_the_new_one_does() -> None:
 
     assert operations(waiting) == []
     assert operations(done) == [DeleteLoadBalancer("lb-1")]
+
+
+def test_one_that_has_addresses_which_the_new_one_shall_have_goes_first() -> None:
+    old = observed(model(80, addresses=("a-1", "a-2")))
+    desired = model(80, addresses=("a-2", "a-3"))
+
+    (action,) = changed(desired, old)
+
+    assert action.operation == DeleteLoadBalancer("lb-1")
+    assert action.reason == "the address changes: the new load balancer can be made only when a-2 is free"
+    gone = observed(old.model, state=LoadBalancerState.DELETING)
+    assert operations(changed(desired, gone)) == [], "its addresses are not free yet"
+
+
+def test_with_other_addresses_it_serves_until_the_new_one_does() -> None:
+    old = observed(model(80, addresses=("a-1",)))
+
+    (action,) = changed(model(80, addresses=("a-2",)), old)
+
+    assert action.kind is ActionKind.REPLACE
 
 
 def test_a_create_only_attribute_is_ignored_with_the_reason() -> None:
