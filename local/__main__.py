@@ -30,13 +30,14 @@ from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
-from local.stack_copy import StackFileError, check_stack_file, simulated_region, write_stack_copy
+from local.stack_copy import StackFileError, check_stack_file, needs_no_site, simulated_region, write_stack_copy
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 
 OK, FAILED, USAGE = 0, 1, 2
 
 PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
+PASSPHRASE_VARIABLES = frozenset({"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
 SETTLE_SECONDS = 120.0
 
 
@@ -68,6 +69,8 @@ def main(argv: list[str] | None = None) -> int:
     engine_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     with_cli = options.engine == "pulumi"
+    if options.command in _ENGINES_WORDS and not with_cli and needs_no_site(stack_file):
+        return _recorded(options.command, options.stack, state, stack_file, engine_options)
     site = _site(state, options.stack, stack_file)
     run = Run(site, options.stack, options.json, stack_file, tuple(engine_options), with_cli)
     os.umask(0o077)  # whatever the user's is: keys and state are nobody else's to read, still less to change
@@ -88,6 +91,19 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _tell(f"interrupted; `{options.command}` goes on from here")
         return FAILED
+
+
+def _recorded(command: str, stack: str, state: Path, stack_file: Path, engine_options: list[str]) -> int:
+    """Run the stack of a cloud that is not here: its resources are recorded, nothing is made and nothing is asked."""
+    from local.engine import cli
+
+    word = _ENGINES_WORDS[command]
+    where = ["--stack", stack, "--state", str(state), "--config-file", str(stack_file), "--cwd", str(PROJECT)]
+    more = _policies(stack) if command in ("up", "preview") else []
+    if command == "preview" and not PASSPHRASE_VARIABLES & os.environ.keys():
+        more = ["--placeholder-secrets", *more]
+    os.umask(0o077)
+    return cli.main([word, *where, *engine_options, *more])
 
 
 def _site(state: Path, stack: str, stack_file: Path) -> ApiSite:

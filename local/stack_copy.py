@@ -84,13 +84,28 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
-    cloud, aws = config.get(f"{NAMESPACE}:cloud"), config.get(f"{NAMESPACE}:aws")
-    if cloud != "mycloud" and not (cloud == "aws" and isinstance(aws, dict) and aws.get("simulated") is True):
+    if not _is_for_a_site(config):
+        cloud = config.get(f"{NAMESPACE}:cloud")
         raise StackFileError(
             f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud', and 'aws' where "
             f"{NAMESPACE}:aws says `simulated: true`; run the stack with `python -m local.engine` or `pulumi`"
         )
     return dict(stack)
+
+
+def needs_no_site(source: Path) -> bool:
+    """Whether no local site stands in for the cloud of this stack file. One that is wrong is told elsewhere."""
+    try:
+        stack = yaml.safe_load(source.read_text())
+    except (OSError, yaml.YAMLError):
+        return False
+    config = stack.get("config") if isinstance(stack, dict) else None
+    return isinstance(config, dict) and config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)
+
+
+def _is_for_a_site(config: Mapping[str, Any]) -> bool:
+    cloud, aws = config.get(f"{NAMESPACE}:cloud"), config.get(f"{NAMESPACE}:aws")
+    return cloud == "mycloud" or (cloud == "aws" and isinstance(aws, dict) and aws.get("simulated") is True)
 
 
 def simulated_region(source: Path) -> str | None:

@@ -1,0 +1,40 @@
+"""Stacks of a cloud that is not here: `make preview` shows them whole, held to their policies, without an account."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.__main__ import main
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "PULUMI_CONFIG_PASSPHRASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def previewed(stack: str, state: Path, capsys: pytest.CaptureFixture[str]) -> Sequence[dict[str, Any]]:
+    """The events of the preview, which must succeed."""
+    assert main(["preview", "--stack", stack, "--state", str(state), "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_a_stack_on_aws_is_previewed_without_an_account(
+    stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = previewed(stack, tmp_path, capsys)
+
+    violations = [event for event in events if "policyEvent" in event]
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    assert violations == []
+    assert {step["op"] for step in steps} == {"create"}
+    assert {"aws:ec2/vpc:Vpc", "kubernetes:core/v1:Service"} <= {step["type"] for step in steps}
+    assert not (tmp_path / "site.json").exists()
