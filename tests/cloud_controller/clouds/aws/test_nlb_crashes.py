@@ -161,6 +161,43 @@ def undisturbed(account: AwsAccount, cluster: Cluster, *changes: Change) -> None
         running.settle(rounds=6)
 
 
+class Behind:
+    """AWS, whose lists do not show yet what was made, though it is there by its name."""
+
+    def __init__(self) -> None:
+        self.behind = True
+
+    def __call__(self, cloud: Aws) -> None:
+        api = cloud._api
+        real = api.call
+        lists = {"DescribeLoadBalancers": "LoadBalancers", "DescribeTargetGroups": "TargetGroups"}
+
+        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+            answer = real(service, operation, **params)
+            if self.behind and service == "elbv2" and operation in lists and "Names" not in params:
+                answer[lists[operation]] = []
+            return answer
+
+        api.call = call  # type: ignore[method-assign]
+
+
+def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount) -> None:
+    cluster = Cluster()
+    put_nodes(cluster, account.launch(1))
+    undisturbed(account, cluster, asked)
+    wanted = state(account)
+    lists = Behind()
+    running = Running(account, cluster, wrap=lists)
+
+    with pytest.raises(Unavailable, match="is there already"):
+        running.settle()
+    assert len(load_balancers(account)) == 1
+
+    lists.behind = False
+    running.settle()
+    assert state(account) == wanted
+
+
 @pytest.mark.parametrize("dies", [True, False], ids=["it dies", "an answer is lost"])
 @pytest.mark.parametrize(
     ("before", "change", "first"),

@@ -1,0 +1,183 @@
+"""What is remembered of network load balancers: believed while it is true, kept for a restart, and small."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, name_in
+from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
+from cloud_controller.clouds.aws.remembered import LIFETIME
+from cloud_controller.load_balancer import HealthCheck, Listener, Pool
+from cloud_controller.load_balancer_backends import Member
+
+WEB = "k8s-default-web-0123456789"
+ACCOUNT = "arn:aws:elasticloadbalancing:eu-central-1:123456789012"
+LB = f"{ACCOUNT}:loadbalancer/net/{WEB}/0f1e2d3c4b5a6978"
+GROUP = f"{ACCOUNT}:targetgroup/k8s-default-web-9876543210/0f1e2d3c4b5a6978"
+LIMIT = 900_000
+
+
+def known(*addresses: str, port: int = 30080) -> Known:
+    listener = Listener("TCP", 443, "tcp-443", {"protocol": "TLS", "certificates": ("a", "b"), "ssl_policy": "x"})
+    pool = Pool(
+        "tcp-443",
+        HealthCheck("HTTP", None, "/healthz", 10, 6, 3, 2),
+        tuple(Member(address, port, address) for address in addresses),
+        {"protocol": "TCP", "target_type": "instance", "stickiness.enabled": "false"},
+    )
+    return Known(
+        LB,
+        {"load_balancing.cross_zone.enabled": "true"},
+        {443: KnownListener(f"{LB}/listener", listener)},
+        {"tcp-443": KnownGroup(GROUP, pool, attached=True)},
+        {"eip_allocations": ("eipalloc-1",), "private_ipv4_addresses": ()},
+    )
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# ------------------------------------------------------------------------------------------------- what is believed
+
+
+def test_what_was_read_is_known_until_it_is_old() -> None:
+    clock = Clock()
+    memory = Memory(clock)
+    memory.read(WEB, known(), memory.moment())
+
+    assert memory.get(WEB) == known()
+    assert not memory.is_due(WEB)
+    clock.now += LIFETIME
+    assert memory.is_due(WEB)
+
+
+def test_what_was_read_while_it_was_changed_is_not_believed() -> None:
+    memory = Memory()
+    memory.read(WEB, known("i-1"), memory.moment())
+    began = memory.moment()
+    with memory.changing(WEB):
+        memory.read(WEB, known("i-1"), memory.moment())
+        memory.put(WEB, known("i-1", "i-2"))
+
+    memory.read(WEB, known("i-1"), began)
+
+    assert memory.get(WEB) == known("i-1", "i-2")
+
+
+def test_what_is_read_after_a_change_is_believed() -> None:
+    memory = Memory()
+    with memory.changing(WEB):
+        memory.put(WEB, known("i-1"))
+
+    memory.read(WEB, known("i-3"), memory.moment())
+
+    assert memory.get(WEB) == known("i-3")
+
+
+def test_after_a_change_that_failed_nothing_is_known_but_what_was_once() -> None:
+    memory = Memory()
+    memory.put(WEB, known())
+
+    with pytest.raises(OSError), memory.changing(WEB):
+        raise OSError
+
+    assert memory.get(WEB) is None
+    assert memory.last(WEB) == known()
+
+
+def test_parts_are_found_by_their_load_balancer() -> None:
+    memory = Memory()
+    memory.put_tags(LB, {})
+    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB, POOL_TAG: "tcp-443"})
+
+    assert memory.named(WEB) == [LB]
+    assert memory.groups(WEB) == {"tcp-443": GROUP}
+    assert name_in(GROUP) == ""
+
+
+def test_what_a_list_does_not_show_is_forgotten() -> None:
+    memory = Memory()
+    memory.put(WEB, known())
+    memory.put_tags(LB, {})
+
+    memory.keep_only((), (), memory.moment())
+
+    assert memory.last(WEB) is None
+    assert memory.tags(LB) is None
+
+
+def test_but_not_what_was_made_while_the_list_was_read() -> None:
+    memory = Memory()
+    began = memory.moment()
+    with memory.changing(WEB):
+        memory.put_tags(GROUP, {})
+        memory.put(WEB, known())
+
+    memory.keep_only((), (), began)
+
+    assert memory.get(WEB) == known()
+    assert memory.tags(GROUP) == {}
+
+
+# ------------------------------------------------------------------------------------------------------ what is kept
+
+
+def test_all_of_it_is_kept() -> None:
+    tags = {LB: {"kubernetes.io/cluster": "prod-1"}, GROUP: {POOL_TAG: "tcp-443"}}
+    mixed = known("i-1").with_group(
+        "tcp-80",
+        KnownGroup(
+            "arn", Pool("tcp-80", HealthCheck("TCP", 10256), (Member("i-1", 1, "i-1"), Member("i-2", 2, "i-2")))
+        ),
+    )
+
+    written = to_bytes({WEB: mixed, "other": known()}, tags, limit=LIMIT)
+
+    assert from_bytes(written) == ({WEB: mixed, "other": known()}, tags)
+
+
+def test_the_same_memory_is_the_same_bytes() -> None:
+    one, other = {"a": known("i-1"), "b": known()}, {"b": known(), "a": known("i-1")}
+
+    assert to_bytes(one, {"x": {}, "y": {}}, limit=LIMIT) == to_bytes(other, {"y": {}, "x": {}}, limit=LIMIT)
+
+
+def test_what_many_share_is_kept_once() -> None:
+    nodes = [f"i-{random.randbytes(8).hex()}" for _ in range(1000)]
+
+    one = to_bytes({"a": known(*nodes)}, {}, limit=LIMIT)
+    hundred = to_bytes({str(number): known(*nodes, port=number) for number in range(100)}, {}, limit=LIMIT)
+
+    assert len(hundred) < 1.5 * len(one)
+
+
+def test_what_is_too_large_is_kept_without_the_largest() -> None:
+    many = known(*(f"i-{random.randbytes(8).hex()}" for _ in range(1000)))
+
+    found, tags = from_bytes(to_bytes({"small": known("i-1"), "large": many}, {LB: {}}, limit=3000))
+
+    assert [*found] == ["small"]
+    assert tags == {LB: {}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"",
+        b"no memory",
+        os.urandom(200),
+        to_bytes({WEB: known()}, {}, limit=LIMIT)[:-20],
+        to_bytes({}, {}, limit=LIMIT).replace(b"x", b"y", 1),
+    ],
+)
+def test_what_is_damaged_is_refused(written: bytes) -> None:
+    with pytest.raises(ValueError):
+        from_bytes(written)
