@@ -18,8 +18,9 @@ from ipaddress import IPv4Network
 from time import monotonic
 
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
+from local.aws.differences import SiteCluster
 from local.aws.machinery import STOP_GRACE_SECONDS, Machinery, MachineryError
-from local.aws.simulator import Machine, Simulator, SiteCluster
+from local.aws.simulator import Machine, Simulator
 
 TICK_SECONDS = 0.5
 """How often processes are looked after when nothing else happens."""

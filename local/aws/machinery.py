@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cloud_controller.kube import ApiError, Kube
 from local.addresses import AddressBlock
-from local.aws.simulator import ClusterFacts, Machine, SiteCluster
+from local.aws.differences import ClusterFacts, SiteCluster
+from local.aws.simulator import Machine
 from local.aws.webhook import Webhook
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError

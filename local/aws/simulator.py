@@ -11,16 +11,13 @@ import base64
 import os
 import pickle
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import moto.backends
-from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.core.base_backend import BackendDict
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.types import Base64EncodedString
@@ -31,70 +28,15 @@ from moto.eks import models as eks
 from moto.iam.models import iam_backends
 
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
+from local.aws.differences import SiteCluster, differ_from_moto
 from local.aws.user_data import KubeletFlags, kubelet_flags
 from local.mycloud.state_folder import write_private
 
 SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupstaggingapi", "ssm", "sts")
 """What of moto is kept."""
 
-POD_RANGE_TAG = "cloud-controller/pod-cidr"
-"""EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
-
 OWNER = "site"
 """The IAM user in whose name the stack is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterFacts:
-    """What a started control plane says of itself."""
-
-    version: str
-    endpoint: str
-    certificate_authority: str
-
-
-class SiteCluster(eks.Cluster):
-    """A cluster of EKS behind which there is a control plane: it says CREATING until that can be used."""
-
-    uid: str
-    """Unlike its name, never given twice."""
-
-    index: int
-    """Which of the site's networks its addresses are of; -1 if none was free."""
-
-    creator: str
-    """Who called CreateCluster: the one who gets in."""
-
-    service_range_asked: bool
-    """Whether the range of cluster IPs is the caller's choice."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.service_range_asked = "serviceIpv4Cidr" in (settings.get("kubernetes_network_config") or {})
-        self.uid = uuid4().hex[:12]
-        self.index = -1
-        self.creator = ""
-        self.status = "CREATING"
-        self.endpoint = ""
-        self.certificate_authority = {}
-        self.health: dict[str, list[dict[str, str]]] = {"issues": []}
-
-    @property
-    def pod_range(self) -> str | None:
-        """The range that its maker wants pods to have, where they have none of the VPC's."""
-        return self.tags.get(POD_RANGE_TAG) if self.tags else None
-
-    def become_active(self, facts: ClusterFacts) -> None:
-        """Its control plane can be used."""
-        self.version = facts.version
-        self.endpoint = facts.endpoint
-        self.certificate_authority = {"data": base64.b64encode(facts.certificate_authority.encode()).decode()}
-        self.status = eks.ACTIVE_STATUS
-
-    def fail(self, why: str) -> None:
-        """There is to be no control plane: DescribeCluster says why."""
-        self.status = "FAILED"
-        self.health = {"issues": [{"code": "InternalFailure", "message": why}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +62,7 @@ class Simulator:
     def __init__(self, state_file: Path) -> None:
         self._file = state_file
         self.lock = threading.RLock()
-        _differ_from_moto()
+        differ_from_moto()
 
     def load(self) -> None:
         """Go on from what was saved, if anything was. Raises UnreadableStateError."""
@@ -258,28 +200,3 @@ def _load_managed_policies() -> None:
     os.environ[switch] = "true"
     assert iam_backends[DEFAULT_ACCOUNT_ID]["aws"].aws_managed_policies
     del os.environ[switch]
-
-
-def _differ_from_moto() -> None:
-    """Where moto would not do for the stand-ins: clusters take time, and a scaling group balances over its subnets."""
-    eks.Cluster = SiteCluster  # type: ignore[misc]
-    FakeAutoScalingGroup.replace_autoscaling_group_instances = _balanced  # type: ignore[assignment]
-
-
-_grow = FakeAutoScalingGroup.replace_autoscaling_group_instances
-
-
-def _balanced(group: FakeAutoScalingGroup, count_needed: int, propagated_tags: dict[str, str]) -> None:
-    """moto makes all instances of a step in the group's first subnet; AWS makes each where there are fewest."""
-    all_subnets = group.vpc_zone_identifier
-    if not all_subnets:
-        _grow(group, count_needed, propagated_tags)
-        return
-    subnets = all_subnets.split(",")
-    try:
-        for _ in range(count_needed):
-            there = Counter(state.instance.subnet_id for state in group.active_instances())
-            group.vpc_zone_identifier = min(subnets, key=lambda subnet: there[subnet])
-            _grow(group, 1, dict(propagated_tags))
-    finally:
-        group.vpc_zone_identifier = all_subnets

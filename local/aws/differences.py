@@ -1,0 +1,113 @@
+"""Where moto differs from AWS in what this site shows, and is made to do as AWS does.
+
+Clusters of EKS take time and have a control plane behind them, a scaling group is spread over its subnets, and an
+instance's network interfaces end with it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from moto.autoscaling.models import FakeAutoScalingGroup
+from moto.ec2.models.instances import Instance
+from moto.eks import models as eks
+
+POD_RANGE_TAG = "cloud-controller/pod-cidr"
+"""EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a started control plane says of itself."""
+
+    version: str
+    endpoint: str
+    certificate_authority: str
+
+
+class SiteCluster(eks.Cluster):
+    """A cluster of EKS behind which there is a control plane: it says CREATING until that can be used."""
+
+    uid: str
+    """Unlike its name, never given twice."""
+
+    index: int
+    """Which of the site's networks its addresses are of; -1 if none was free."""
+
+    creator: str
+    """Who called CreateCluster: the one who gets in."""
+
+    service_range_asked: bool
+    """Whether the range of cluster IPs is the caller's choice."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.service_range_asked = "serviceIpv4Cidr" in (settings.get("kubernetes_network_config") or {})
+        self.uid = uuid4().hex[:12]
+        self.index = -1
+        self.creator = ""
+        self.status = "CREATING"
+        self.endpoint = ""
+        self.certificate_authority = {}
+        self.health: dict[str, list[dict[str, str]]] = {"issues": []}
+
+    @property
+    def pod_range(self) -> str | None:
+        """The range that its maker wants pods to have, where they have none of the VPC's."""
+        return self.tags.get(POD_RANGE_TAG) if self.tags else None
+
+    def become_active(self, facts: ClusterFacts) -> None:
+        """Its control plane can be used."""
+        self.version = facts.version
+        self.endpoint = facts.endpoint
+        self.certificate_authority = {"data": base64.b64encode(facts.certificate_authority.encode()).decode()}
+        self.status = eks.ACTIVE_STATUS
+
+    def fail(self, why: str) -> None:
+        """There is to be no control plane: DescribeCluster says why."""
+        self.status = "FAILED"
+        self.health = {"issues": [{"code": "InternalFailure", "message": why}]}
+
+
+def differ_from_moto() -> None:
+    """Make moto, in this process, do as AWS in these three."""
+    eks.Cluster = SiteCluster  # type: ignore[misc]
+    FakeAutoScalingGroup.replace_autoscaling_group_instances = _balanced  # type: ignore[assignment]
+    Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
+
+
+_make_interfaces = Instance.prep_nics
+
+
+def _with_ending_interfaces(
+    instance: Instance, nic_spec: list[dict[str, Any]], *arguments: Any, **settings: Any
+) -> None:
+    """moto keeps the network interfaces of terminated instances; AWS deletes those that it made with the instance."""
+    _make_interfaces(instance, nic_spec, *arguments, **settings)
+    told = {int(nic["DeviceIndex"]) for nic in nic_spec if {"NetworkInterfaceId", "DeleteOnTermination"} & nic.keys()}
+    for index, interface in instance.nics.items():
+        if index not in told:
+            interface.delete_on_termination = True
+
+
+_grow = FakeAutoScalingGroup.replace_autoscaling_group_instances
+
+
+def _balanced(group: FakeAutoScalingGroup, count_needed: int, propagated_tags: dict[str, str]) -> None:
+    """moto makes all instances of a step in the group's first subnet; AWS makes each where there are fewest."""
+    all_subnets = group.vpc_zone_identifier
+    if not all_subnets:
+        _grow(group, count_needed, propagated_tags)
+        return
+    subnets = all_subnets.split(",")
+    try:
+        for _ in range(count_needed):
+            there = Counter(state.instance.subnet_id for state in group.active_instances())
+            group.vpc_zone_identifier = min(subnets, key=lambda subnet: there[subnet])
+            _grow(group, 1, dict(propagated_tags))
+    finally:
+        group.vpc_zone_identifier = all_subnets
