@@ -397,11 +397,11 @@ def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothi
 def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fakes.stack_file.write_text("config:\n  cloud-controller:cloud: aws\n")
+    fakes.stack_file.write_text("config:\n  cloud-controller:cloud: nimbus\n")
 
     assert fakes.run("up") == 2
 
-    assert "'aws'" in capsys.readouterr().err
+    assert "'nimbus'" in capsys.readouterr().err
     assert fakes.calls == []
 
 
