@@ -11,16 +11,13 @@ from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE, said
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
-from cloud_controller.clouds.aws.security_group_rules import MOST_RULES
+from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.surroundings import Subnet
 from cloud_controller.load_balancer import Ignored, Object
 from cloud_controller.load_balancer_backends import Backends, Member
-
-MOST_GROUPS = 5
-"""Security groups that a load balancer may be in."""
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 SERVICE_NAME_TAG = "kubernetes.io/service-name"

@@ -8,10 +8,10 @@ from typing import Any
 
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.classic_listeners import ClassicListeners
 from cloud_controller.clouds.aws.classic_model import (
     DEFAULTS,
-    POOL,
     attribute_params,
     health_check_params,
     listener_params,

@@ -17,11 +17,9 @@ from cloud_controller.clouds.aws.attributes import (
     IDLE_TIMEOUT,
     PREFIX,
 )
+from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.load_balancer import HealthCheck, Listener, Pool
 from cloud_controller.load_balancer_backends import Member
-
-POOL = "instances"
-"""The one pool that a classic load balancer has."""
 
 PROXY_POLICY = "k8s-proxyprotocol-enabled"
 _SSL_POLICY = "k8s-SSLNegotiationPolicy-"

@@ -9,6 +9,9 @@ from typing import Literal
 MOST_RULES = 60
 """Ingress rules that a security group may have (AWS's default quota; each range of clients counts)."""
 
+MOST_GROUPS = 5
+"""Security groups that a load balancer may be in."""
+
 Change = tuple[Literal["add", "remove"], frozenset[str]]
 
 

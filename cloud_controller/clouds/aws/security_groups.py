@@ -13,18 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from cloud_controller.catalogue import Value
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.security_group_rules import MOST_RULES, distributed
+from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
 from cloud_controller.load_balancer import CLUSTER_TAG, LoadBalancerModel, Owner
-
-MOST_GROUPS = 5
-"""Security groups that a load balancer may be in."""
 
 
 class SecurityGroups:
@@ -39,14 +35,19 @@ class SecurityGroups:
     def attributes(self, load_balancer_id: str, attached: Collection[str]) -> dict[str, Value | None]:
         """`ingress_rules` and `security_groups` of the model of a load balancer that is in these groups.
 
-        `security_groups` None: it lacks the shared group, or the nodes do not let that in.
+        What no model holds makes a difference: `security_groups` None where it lacks the shared group, or the nodes do
+        not let that in; `ingress_rules` () where a group of ours was made for it and it is not, or no longer, in it.
         """
-        front = [group for group in self._front(load_balancer_id).values() if group.id in attached]
-        rules = {rule for group in front for rule in group.ingress}
-        named = tuple(sorted(set(attached) - self.own(load_balancer_id)))
+        front = self._front(load_balancer_id).values()
+        rules: tuple[str, ...] | None = None
+        if front:
+            complete = all(group.id in attached for group in front)
+            rules = tuple(sorted({rule for group in front for rule in group.ingress})) if complete else ()
         return {
-            "ingress_rules": tuple(sorted(rules)) if front else None,
-            "security_groups": named if self._shared.serves(attached) else None,
+            "ingress_rules": rules,
+            "security_groups": (
+                tuple(sorted(set(attached) - self.own(load_balancer_id))) if self._shared.serves(attached) else None
+            ),
         }
 
     def own(self, load_balancer_id: str) -> frozenset[str]:
@@ -71,7 +72,7 @@ class SecurityGroups:
     def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
         """The ids of the groups that let clients in: the model's rules in groups of our own, and those people named.
 
-        Makes and changes ours as far as they differ. Raises InvalidConfiguration where the rules are too many.
+        Makes and changes ours as far as they differ. The rules are no more than fit, which `build` has seen to.
         """
         named = _texts(model.attributes["security_groups"])
         if model.attributes["ingress_rules"] is None:
@@ -82,17 +83,11 @@ class SecurityGroups:
         names = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
         known = [present[name].ingress if name in present else frozenset() for name in names]
         wanted = distributed(known, rules)
-        most = MOST_GROUPS - len(named) - self._shared.places
-        if len(wanted) > most:
-            field = "spec.loadBalancerSourceRanges"
-            why = f"with the ports they come to {len(rules)} rules, for which {len(wanted)} security groups are needed"
-            allowed = f"{most * MOST_RULES} rules, in at most {most} groups besides the others of the load balancer"
-            raise InvalidConfiguration(field, why, allowed)
         tags = {**model.tags, LOAD_BALANCER_TAG: load_balancer_id}
         owner = Owner.of_tags(model.tags)
         description = f"Clients of the load balancer of {owner}"[:255]
         ids = []
-        for name, ingress in zip(names, wanted, strict=False):
+        for name, ingress in zip(names[: len(wanted)], wanted, strict=True):
             group = present.get(name) or self._calls.create(name, description, tags)
             ids.append(self._calls.change(group, ingress, tags).id)
         return (*ids, *named)

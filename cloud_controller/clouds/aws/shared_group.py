@@ -42,11 +42,6 @@ class SharedGroup:
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
 
-    @property
-    def places(self) -> int:
-        """How many of the groups that a load balancer may be in are taken by it."""
-        return 0 if self._config.disable_security_group_ingress else 1
-
     def group(self) -> SecurityGroup | None:
         """The group, where there is one."""
         name = shared_group_name(self._config.cluster_id)

@@ -135,13 +135,6 @@ def test_more_rules_than_a_group_may_have_fill_further_groups(account: AwsAccoun
     assert [len(found[name]["IpPermissions"]) for name in (ID, f"{ID}-2", f"{ID}-3")] == [60, 60, 10]
 
 
-def test_more_rules_than_all_groups_may_have_are_refused_and_nothing_is_made(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"spec.loadBalancerSourceRanges.*241 rules.*240 rules"):
-        Scene(account).groups.front(ID, model(many_rules(241)))
-
-    assert groups_of(account) == {}
-
-
 def test_groups_that_hold_no_rule_any_more_are_dropped(account: AwsAccount) -> None:
     scene = Scene(account)
     scene.groups.front(ID, model(many_rules(130)))
@@ -363,6 +356,18 @@ def test_groups_of_people_alone_read_as_such(account: AwsAccount) -> None:
     attached = ("sg-0aaa", *scene.groups.join(ID))
 
     assert scene.groups.attributes(ID, attached) == {"ingress_rules": None, "security_groups": ("sg-0aaa",)}
+
+
+def test_a_group_that_was_not_dropped_yet_differs_from_any_model(account: AwsAccount) -> None:
+    scene = Scene(account)
+    first, *_ = scene.groups.front(ID, model(many_rules(70)))
+
+    kept = scene.groups.front(ID, model())
+    assert kept == (first,)
+    assert scene.groups.attributes(ID, kept)["ingress_rules"] == ()
+
+    scene.groups.drop(ID, kept)
+    assert scene.groups.attributes(ID, kept)["ingress_rules"] == RULES
 
 
 def test_a_load_balancer_that_is_not_in_the_shared_group_differs_from_any_model(account: AwsAccount) -> None:
