@@ -1,0 +1,119 @@
+"""Runs against the simulator of AWS that are killed: the next one finishes, and nothing is there twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pulumi_aws as aws
+import pytest
+
+from local.engine.providers.aws.provider import AwsProvider
+from local.engine.providers.provider import CreateResult, ProviderError, Report
+from local.engine.values import PropertyMap
+from tests.local.engine.killable_stack import Killed
+from tests.local.engine.providers.aws.aws_program import program
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.engine
+
+
+class Dying(AwsProvider):
+    """Its process dies after the first create of each resource, before anybody is told."""
+
+    died: set[str]
+
+    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
+        made = super().create(urn, inputs, preview=preview, timeout=timeout, report=report)
+        if urn not in self.died:
+            self.died.add(urn)
+            raise Killed
+        return made
+
+
+def counted(left: dict[str, list[str]]) -> dict[str, int]:
+    return {what: len(names) for what, names in left.items()}
+
+
+def test_whatever_create_a_run_dies_after_it_is_not_done_twice(led: Any, cloud: Any) -> None:
+    led.up(program())
+    whole = counted(cloud.left())
+    assert led.destroy().ok
+    died: set[str] = set()
+
+    class Mortal(Dying):
+        pass
+
+    Mortal.died = died
+    led.factories["aws"] = lambda r: Mortal(r.inputs)
+    deaths = 0
+    while True:
+        try:
+            outcome = led.up(program())
+            break
+        except Killed:
+            deaths += 1
+            assert deaths < 100
+
+    assert outcome.ok and deaths > 1, outcome.errors
+    assert counted(cloud.left()) == whole
+    assert led.destroy().ok and not led.open().store.snapshot.resources
+
+
+def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from local.engine.providers.aws.network import Vpc
+
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", enable_dns_hostnames=True)
+
+    def broken(*_: Any) -> None:
+        raise ProviderError("the API is down")
+
+    with monkeypatch.context() as down:
+        down.setattr(Vpc, "_set_flags", broken)
+        failed = led.up(run)
+    (vpc,) = cloud.left()["vpcs"]
+    assert not failed.ok and led.resources()["net"].id == vpc
+
+    assert led.up(run).ok
+    assert cloud.left()["vpcs"] == [vpc]
+
+
+def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:
+    iam = cloud.client("iam")
+    iam.create_role(RoleName="theirs", AssumeRolePolicyDocument="{}")
+
+    outcome = led.up(lambda: aws.iam.Role("r", name="theirs", assume_role_policy="{}"))
+
+    assert not outcome.ok and "EntityAlreadyExists" in outcome.errors[0]
+    assert "r" not in led.resources() and len(iam.list_roles()["Roles"]) == 1
+
+
+def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, cloud: Any, tmp_path: Path) -> None:
+    """The command line itself finds that its AWS is on this machine."""
+    del stack
+    endpoints = json.dumps(json.loads(cloud.config["endpoints"]))
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi_aws as aws\n"
+        f"api = aws.Provider('api', region='eu-central-1', endpoints={endpoints})\n"
+        "from pulumi import ResourceOptions\n"
+        "vpc = aws.ec2.Vpc('net', cidr_block='10.0.0.0/16', opts=ResourceOptions(provider=api))\n"
+        "for i in range(12):\n"
+        "    aws.ec2.Subnet(f's{i}', vpc_id=vpc.id, cidr_block=f'10.0.{i}.0/24', opts=ResourceOptions(provider=api))\n"
+    )
+    where = ["-s", "dev", "-C", str(tmp_path), "--state", str(tmp_path / "killed")]
+    up = [sys.executable, "-m", "local.engine", "up", *where, "--skip-preview", "--parallel", "1"]
+    process = subprocess.Popen(up, stdout=subprocess.DEVNULL)
+    eventually(lambda: len(cloud.left().get("subnets", [])) >= 3, "some subnets are there")
+    process.kill()
+    process.wait()
+
+    finished = subprocess.run(up, capture_output=True, text=True, check=False)
+
+    assert finished.returncode == 0, finished.stdout
+    assert counted(cloud.left())["subnets"] == 12 and counted(cloud.left())["vpcs"] == 1
