@@ -1,8 +1,7 @@
 """What the controllers may do in AWS: of each operation that this cloud calls, who calls it and on what, in one table.
 
 Reads can't be narrowed down in AWS. What changes something is allowed on what carries the cluster's tag, and what is
-made must get it in the same call. Listeners have no tags: they are told by the name of their load balancer, which
-begins with `k8s-`.
+made must get it in the same call. Listeners are told by the name of their load balancer, which begins with `k8s-`.
 """
 
 from __future__ import annotations
@@ -60,6 +59,7 @@ _GROUP = "security-group/*"
 _BALANCING = ("loadbalancer/*", "targetgroup/*")
 """In one statement, though each operation concerns one of the two: a policy may have 6,144 characters."""
 _OUR_BALANCER, _OUR_LISTENER = "loadbalancer/net/k8s-*", "listener/net/k8s-*"
+_TAGGED_WHEN_MADE = (*_BALANCING, _OUR_LISTENER)
 
 RIGHTS: tuple[Right, ...] = (
     Right("sts", ("GetCallerIdentity",), _NOBODY),
@@ -102,7 +102,7 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right("elbv2", ("CreateLoadBalancer", "CreateTargetGroup"), _SERVICE, When.TAGGING, _BALANCING),
-    Right("elbv2", ("AddTags",), _SERVICE, When.BY_CREATION, _BALANCING),
+    Right("elbv2", ("AddTags",), _SERVICE, When.BY_CREATION, _TAGGED_WHEN_MADE),
     Right(
         "elbv2",
         (
@@ -138,7 +138,7 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right("elb", ("CreateLoadBalancer",), _SERVICE, When.TAGGING, _BALANCING),
-    Right("elb", ("AddTags",), _SERVICE, When.BY_CREATION, _BALANCING),
+    Right("elb", ("AddTags",), _SERVICE, When.BY_CREATION, _TAGGED_WHEN_MADE),
     Right(
         "elb",
         (
@@ -168,7 +168,10 @@ RIGHTS: tuple[Right, ...] = (
 
 _CREATIONS = {
     "ec2": ("ec2:CreateAction", ["CreateSecurityGroup"]),
-    "elasticloadbalancing": ("elasticloadbalancing:CreateAction", ["CreateLoadBalancer", "CreateTargetGroup"]),
+    "elasticloadbalancing": (
+        "elasticloadbalancing:CreateAction",
+        ["CreateListener", "CreateLoadBalancer", "CreateTargetGroup"],
+    ),
 }
 
 
