@@ -67,9 +67,10 @@ format: set-up ## Format the code and mend what the linter can mend
 new-stack: ## Make a stack's file of the commented template (NAME=x)
 	@tools/new-stack "$(NAME)"
 
-docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema
+docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema, what differs on AWS
 	@$(VENV_PYTHON) -m cloud_controller.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
+	@$(VENV_PYTHON) -m tests.compatibility.aws_page
 
 bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
 	@$(VENV_PYTHON) -m benchmarks $(NAME)

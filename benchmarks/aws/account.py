@@ -56,11 +56,15 @@ class Account:
         self.node_group = self.add_group("nodes", {CLUSTER_TAG: "owned"})
         self._image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
 
-    def add_machines(self, count: int) -> list[Machine]:
-        """Instances that run, spread over the zones' private subnets, with the cluster's tag."""
+    def add_machines(self, count: int, *, public: bool = False) -> list[Machine]:
+        """Instances that run, spread over the zones' private subnets, with the cluster's tag.
+
+        `public`: in public subnets instead, with a public address each.
+        """
         machines: list[Machine] = []
-        for number, subnet in enumerate(self.private):
-            share = count // len(self.private) + (number < count % len(self.private))
+        subnets = self.public if public else self.private
+        for number, subnet in enumerate(subnets):
+            share = count // len(subnets) + (number < count % len(subnets))
             for size in _chunks(share, _MOST_AT_ONCE):
                 answer = self.ec2.run_instances(
                     ImageId=self._image,
@@ -98,6 +102,7 @@ class Account:
         self.ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
         for subnet in subnets:
             self.ec2.associate_route_table(RouteTableId=table, SubnetId=subnet)
+            self.ec2.modify_subnet_attribute(SubnetId=subnet, MapPublicIpOnLaunch={"Value": True})
 
     def _tag(self, resource: str, tags: Mapping[str, str]) -> None:
         self.ec2.create_tags(Resources=[resource], Tags=_tags(tags))

@@ -54,10 +54,10 @@ class Cluster:
             informer.start()
             informer.wait_synced(PATIENCE)
 
-    def add_nodes(self, count: int, *, initialised: bool) -> list[Machine]:
+    def add_nodes(self, count: int, *, initialised: bool, public: bool = False) -> list[Machine]:
         """Machines that run, and a node for each, Ready, with its provider ID, as its kubelet would register it."""
         known = len(self.nodes.items())
-        machines = self.account.add_machines(count)
+        machines = self.account.add_machines(count, public=public)
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(lambda machine: self.kube.create(NODES, node(machine, initialised)), machines))
         self.nodes.wait_until(lambda: len(self.nodes.items()) == known + count, PATIENCE)

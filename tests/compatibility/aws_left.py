@@ -71,7 +71,8 @@ def _network(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                 "certificates": [each["CertificateArn"] for each in listener.get("Certificates", [])],
                 # moto gives one to every listener; AWS only where TLS ends.
                 "ssl_policy": listener.get("SslPolicy") if ends_tls else None,
-                "alpn_policy": listener.get("AlpnPolicy") or [],
+                # To say "None" is to say nothing.
+                "alpn_policy": [each for each in listener.get("AlpnPolicy", []) if each != "None"],
                 "target_group": groups[action["TargetGroupArn"]],
             }
         found.append(
@@ -155,14 +156,7 @@ def _classic(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                 "type": "classic",
                 "scheme": balancer["Scheme"],
                 "subnets": sorted(balancer["Subnets"]),
-                "attributes": {
-                    key: value
-                    for key, value in elb.describe_load_balancer_attributes(LoadBalancerName=name)[
-                        "LoadBalancerAttributes"
-                    ].items()
-                    # One that nobody sets; moto tells it once more after each change.
-                    if key != "AdditionalAttributes"
-                },
+                "attributes": _attributes_of_classic(account, name),
                 "listeners": listeners,
                 "backend_policies": {
                     str(each["InstancePort"]): [policies[policy] for policy in each["PolicyNames"]]
@@ -185,6 +179,16 @@ def _classic(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                 },
             }
         )
+    return found
+
+
+def _attributes_of_classic(account: Account, name: str) -> Json:
+    found: Json = {**account.elb.describe_load_balancer_attributes(LoadBalancerName=name)["LoadBalancerAttributes"]}
+    # One that nobody sets; moto tells it once more after each change.
+    found.pop("AdditionalAttributes", None)
+    if not found["ConnectionDraining"]["Enabled"]:
+        # Says nothing then, and moto tells it only where attributes were ever changed.
+        found["ConnectionDraining"].pop("Timeout", None)
     return found
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 import moto
 
 from benchmarks.aws import peer
+from benchmarks.aws.account import Machine
 from benchmarks.aws.cluster import Cluster, cluster
 from benchmarks.aws.daemons import PEER, Daemon, Who
-from cloud_controller.kube import EVENTS, SERVICES, NotFoundError
+from cloud_controller.kube import EVENTS, NODES, SERVICES, NotFoundError, Object
 from tests.compatibility.aws_account import furnish, with_ids, with_words
 from tests.compatibility.aws_left import Baseline, Json, baseline, left
 from tests.compatibility.aws_services import CASES, Case, manifest
@@ -26,8 +27,9 @@ from tests.compatibility.aws_services import CASES, Case, manifest
 RECORDED = Path(__file__).with_name("aws_peer.json")
 _DONE = "EnsuredLoadBalancer"
 _REFUSED = "SyncLoadBalancerFailed"
-# A host's first part is the load balancer's name, in its own words by each controller and AWS.
+# What each controller calls a load balancer, in its host and in tags that name it.
 _HOST = re.compile(r"^[^.]+\.")
+_NAME = re.compile(r"k8s-default-[0-9a-z]+-[0-9a-f]{10}")
 
 
 def results(who: Who, cases: Iterable[Case] = CASES) -> dict[str, Json]:
@@ -39,6 +41,18 @@ def results(who: Who, cases: Iterable[Case] = CASES) -> dict[str, Json]:
             return {case.name: _result(made, daemon, before, case, words) for case in cases}
 
 
+def node_results(who: Who) -> dict[str, Json]:
+    """What the controller makes of a node in a private subnet, and of one in a public subnet."""
+    with cluster() as made:
+        kinds = {"node-private": False, "node-public": True}
+        machines = {kind: made.add_nodes(1, initialised=False, public=public)[0] for kind, public in kinds.items()}
+        with made.daemon(who, ["node"]) as daemon:
+            daemon.until(made.all_initialised)
+            daemon.rest()
+        nodes = {kind: made.kube.get(NODES, machine.name) for kind, machine in machines.items()}
+        return {kind: _node(node, machines[kind]) for kind, node in nodes.items()}
+
+
 def record() -> None:
     """Write what the peer does."""
     recorded = {
@@ -48,7 +62,7 @@ def record() -> None:
             "moto": moto.__version__,
         },
         "services": {case.name: manifest(case) for case in CASES},
-        "results": results(PEER),
+        "results": results(PEER) | node_results(PEER),
     }
     RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
 
@@ -73,7 +87,25 @@ def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: 
     made.kube.delete(SERVICES, case.name, "default")
     daemon.until(lambda: _is_gone(made, case.name))
     result["after_deletion"] = left(made.account, before)
-    said: Json = with_words(result, {"UID": uid, **words})
+    said: Json = json.loads(_NAME.sub("NAME", json.dumps(with_words(result, {"UID": uid, **words}))))
+    return said
+
+
+def _node(node: Object, machine: Machine) -> Json:
+    public = [each["address"] for each in node["status"]["addresses"] if each["type"] == "ExternalIP"]
+    told = {
+        "refused": False,
+        "labels": node["metadata"]["labels"],
+        "taints": sorted(taint["key"] for taint in node["spec"].get("taints", [])),
+        # Their order says which one is used.
+        "addresses": {
+            str(index): f"{each['type']} {each['address']}" for index, each in enumerate(node["status"]["addresses"])
+        },
+    }
+    words = {"INTERNAL": machine.address, "NAME": machine.name}
+    for address in public:
+        words |= {"EXTERNAL": address, "EXTERNAL-NAME": f"ec2-{address.replace('.', '-')}.compute-1.amazonaws.com"}
+    said: Json = with_words(told, words)
     return said
 
 

@@ -1,0 +1,185 @@
+"""In what this controller differs from the peer on purpose, and why: the table behind docs/compatibility/aws.md.
+
+A test holds it against what both really leave: what differs and is not listed fails, and so does what is listed and
+differs no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tests.compatibility.aws_left import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A field in which the results of a Service differ. None: not there."""
+
+    service: str
+    field: str
+    peer: Any
+    ours: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`services` and `fields` are patterns as shells have them, alternatives with `|` between them."""
+
+    services: str
+    fields: str
+    peer: str
+    ours: str
+    reason: str
+
+    def covers(self, found: Found) -> bool:
+        """Whether this is it."""
+        return _matches(found.service, self.services) and _matches(found.field, self.fields)
+
+
+def found(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Found]:
+    """All differences, field by field. Where but one refuses the Service, that is the one difference."""
+    return [each for service in peer for each in _found(service, peer[service], ours[service])]
+
+
+def _found(service: str, peer: Json, ours: Json) -> Iterator[Found]:
+    if peer["refused"] != ours["refused"]:
+        yield Found(service, "refused", peer["refused"], ours["refused"])
+        return
+    of_peer, of_ours = dict(_fields(peer)), dict(_fields(ours))
+    for field in sorted({*of_peer, *of_ours}):
+        if of_peer.get(field) != of_ours.get(field):
+            yield Found(service, field, of_peer.get(field), of_ours.get(field))
+
+
+def _fields(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each field by its path; a list of words is one field."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _fields(part, f"{path}/{key}" if path else key)
+    elif isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        for index, part in enumerate(value):
+            yield from _fields(part, f"{path}/{index}")
+    else:
+        yield path, value
+
+
+def _matches(text: str, patterns: str) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns.split("|"))
+
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "type-alb",
+        "refused",
+        "makes a classic load balancer",
+        "refuses it: Application Load Balancers come from an Ingress and the AWS Load Balancer Controller",
+        "a type that nobody knows is no wish for a classic load balancer",
+    ),
+    Difference(
+        "nlb-tcp-and-udp|nlb-tcp-and-udp-on-one-port",
+        "refused",
+        "refuses TCP and UDP in one Service",
+        "serves both; on one port by a listener of protocol TCP_UDP, if both have one node port",
+        "AWS can (DNS, QUIC beside HTTPS); Kubernetes allows it since 1.26",
+    ),
+    Difference(
+        "nlb-session-affinity",
+        "refused",
+        "refuses session affinity",
+        "serves it: stickiness of the target group by source address",
+        "AWS can",
+    ),
+    Difference(
+        "nlb-more-target-group-attributes",
+        "refused",
+        "knows `preserve_client_ip.enabled` and `proxy_protocol_v2.enabled` alone",
+        "knows every attribute of network target groups, with AWS's ranges",
+        "the AWS Load Balancer Controller's annotation of this name takes them all",
+    ),
+    Difference(
+        "nlb-*",
+        "load_balancers/0/security_groups/made"
+        "|load_balancers/0/security_groups/clients"
+        "|load_balancers/0/security_groups/egress"
+        "|load_balancers/0/security_groups/tags/*",
+        "makes network load balancers without security groups",
+        "makes them with two: one for the Service's clients (ports, source ranges, path MTU), and one that all share",
+        "AWS advises so, and never lets one be added to a network load balancer that was made without",
+    ),
+    Difference(
+        "nlb-*",
+        "opened/nodes",
+        "opens each node port to the clients, in the nodes' group: rules of each port, range and subnet",
+        "opens the nodes to the shared group: one rule, however many Services there are",
+        "a group holds 60 rules: about 25 Services of two ports; and nobody reaches a node port past the load balancer",
+    ),
+    Difference(
+        "nlb-extra-security-groups|nlb-own-security-groups",
+        "load_balancers/0/security_groups/of_people",
+        "ignores the annotation on network load balancers",
+        "does as it says",
+        "a limit on who may reach a Service must not be dropped in silence",
+    ),
+    Difference(
+        "classic-*",
+        "load_balancers/0/security_groups/made"
+        "|load_balancers/0/security_groups/egress"
+        "|load_balancers/0/security_groups/tags/*",
+        "one group for the clients, from which it opens the nodes: a rule a Service in the nodes' group",
+        "that group, and the shared one from which the nodes are opened",
+        "a group holds 60 rules: 60 Services",
+    ),
+    Difference(
+        "classic-own-security-groups",
+        "opened/nodes",
+        "opens the nodes to the first group of the annotation",
+        "opens them to the shared group",
+        "who else is in a group of people's own is not known",
+    ),
+    Difference(
+        "*",
+        "load_balancers/0/tags/kubernetes.io/cluster"
+        "|load_balancers/0/tags/kubernetes.io/service"
+        "|load_balancers/0/tags/kubernetes.io/service-uid"
+        "|load_balancers/0/listeners/*/target_group/tags/kubernetes.io/cluster"
+        "|load_balancers/0/listeners/*/target_group/tags/kubernetes.io/service"
+        "|load_balancers/0/listeners/*/target_group/tags/kubernetes.io/service-uid",
+        "tags the Service's name",
+        "tags its UID, too, in the create call",
+        "whose a thing is stands in its tags: a Service made again under the same name is another one",
+    ),
+    Difference(
+        "nlb-*",
+        "load_balancers/0/listeners/*/target_group/tags/cloud-controller/*",
+        "no tag",
+        "tags target groups with their load balancer and pool",
+        "parts that a crash left without their load balancer are found, and taken over or deleted",
+    ),
+    Difference(
+        "nlb-proxy-protocol",
+        "load_balancers/0/listeners/*/target_group/attributes/proxy_protocol_v2.enabled",
+        "ignores the annotation on network load balancers",
+        "sends proxy protocol version 2",
+        "as the AWS Load Balancer Controller does; backends that wait for the header would hang",
+    ),
+    Difference(
+        "nlb-health-check-times|nlb-health-check-http|nlb-local",
+        "load_balancers/0/listeners/*/target_group/health_check/timeout",
+        "reads the annotation and never sends it: AWS's default (6 s for HTTP; moto's is 10)",
+        "sends it, or AWS's default",
+        "an annotation that is accepted must have its effect",
+    ),
+)
+
+
+def unlisted(differences: Sequence[Found], listed: Sequence[Difference]) -> list[Found]:
+    """What differs though nobody meant it to."""
+    return [each for each in differences if not any(difference.covers(each) for difference in listed)]
+
+
+def outdated(differences: Sequence[Found], listed: Sequence[Difference]) -> list[Difference]:
+    """What is listed and differs nowhere."""
+    return [each for each in listed if not any(each.covers(difference) for difference in differences)]
