@@ -17,12 +17,10 @@ from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX
 from cloud_controller.clouds.aws.network_model import addresses_of
-from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of, told
+from cloud_controller.clouds.aws.tags import of_many, tags_of, told
+from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import CLUSTER_TAG, Owner
-
-_ARNS_A_CALL = 20
-"""Things whose tags AWS tells at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,8 @@ class NetworkReads:
         groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
         # Those of a load balancer are believed as long as what else is known of it.
-        old = {each["LoadBalancerName"] for each in balancers.values() if self._memory.is_due(each["LoadBalancerName"])}
+        names = {each["LoadBalancerName"] for each in balancers.values()}
+        old = {name for name in names if self._memory.last(name) is not None and self._memory.is_due(name)}
         self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
         listed = Listed(
             {each["LoadBalancerName"]: each for arn, each in balancers.items() if self._is_clusters(arn)},
@@ -93,11 +92,7 @@ class NetworkReads:
 
     def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         """The tags of these now; those that are gone are absent."""
-        parts = [arns[start : start + _ARNS_A_CALL] for start in range(0, len(arns), _ARNS_A_CALL)]
-        found: dict[str, dict[str, str]] = {}
-        for answer in self._together([partial(self._tags_of, part) for part in parts]):
-            found |= answer
-        return found
+        return of_many(arns, self._tags_of, self._together)
 
     def require_ownership(self, lb_id: str, arn: str, wanted: Mapping[str, str]) -> None:
         """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have."""
@@ -126,13 +121,8 @@ class NetworkReads:
             self._memory.put_tags(arn, tags)
 
     def _tags_of(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
-        try:
-            answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[*arns])["TagDescriptions"]
-        except NotFound:
-            if len(arns) == 1:
-                return {}
-            return {arn: tags for each in arns for arn, tags in self._tags_of([each]).items()}
-        return {each["ResourceArn"]: told(each["Tags"]) for each in answer}
+        answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[*arns])["TagDescriptions"]
+        return {each["ResourceArn"]: tags_of(each) for each in answer}
 
     def _lacks_tags(self, arn: str, old: Collection[str]) -> bool:
         tags = self._memory.tags(arn)

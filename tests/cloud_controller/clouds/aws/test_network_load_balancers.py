@@ -319,6 +319,51 @@ def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
     assert len(groups_made(account)) == 2
 
 
+# ------------------------------------------------------------------------------------------------------------ drift
+
+
+def test_what_somebody_changed_and_a_list_shows_is_put_right_at_the_next_look(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+    (lb,), (group,) = load_balancers(account), target_groups(account)
+    account.elbv2.modify_target_group(TargetGroupArn=group["TargetGroupArn"], HealthyThresholdCount=9)
+    account.elbv2.set_security_groups(LoadBalancerArn=lb["LoadBalancerArn"], SecurityGroups=lb["SecurityGroups"][:1])
+
+    running.resync()
+    running.settle()
+
+    assert dict(running.calls.writes) == {"elbv2 ModifyTargetGroup": 1, "elbv2 SetSecurityGroups": 1}
+    assert load_balancers(account)[0]["SecurityGroups"] == lb["SecurityGroups"]
+
+
+def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+    (lb,) = load_balancers(account)
+    account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
+    account.elbv2.remove_tags(ResourceArns=[lb["LoadBalancerArn"]], TagKeys=["kubernetes.io/service-name"])
+
+    running.cloud.load_balancers._network.memory._due.clear()  # An hour later.
+    running.resync()
+    running.settle()
+
+    assert {*listeners(account, lb)} == {80, 443}
+    assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/service-name"] == WEB
+    assert dict(running.calls.writes) == {"elbv2 CreateListener": 1, "elbv2 AddTags": 1}
+
+
+def test_what_others_made_is_looked_at_once(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+    account.elbv2.create_load_balancer(Name="k8s-of-others", Type="network", Subnets=account.public_subnets)
+    running.resync()
+    assert running.calls.of("elbv2 DescribeTags") == 1
+
+    running.calls.clear()
+    running.resync()
+
+    assert running.calls.of("elbv2 DescribeTags") == 0
+
+
 # ------------------------------------------------------------------------------------------------------------ nodes
 
 
