@@ -8,6 +8,7 @@ call.
 from __future__ import annotations
 
 import logging
+import os
 import re
 from typing import Any
 
@@ -15,12 +16,13 @@ import boto3
 import botocore.session
 from botocore.credentials import AssumeRoleCredentialFetcher, CredentialProvider, DeferredRefreshableCredentials
 from botocore.loaders import create_loader
-from botocore.utils import InstanceMetadataRegionFetcher
+from botocore.utils import IMDSRegionProvider
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config
 
 _SESSION_NAME = "cloud-controller"
+_METADATA_ATTEMPTS = 3
 _ACCOUNT = re.compile(r"arn:[^:]+:[^:]+:[^:]*:(?P<account>\d+):")
 
 _MODELS = create_loader()
@@ -36,7 +38,9 @@ def session_of(config: Config) -> boto3.Session:
     Raises InvalidConfiguration where neither it nor the environment nor the metadata service tells a region.
     """
     own = _session()
-    region = config.region or own.get_config_variable("region") or _region_of_this_machine()
+    # AWS_REGION is the other SDKs' name, and what EKS sets in pods; boto3 knows AWS_DEFAULT_REGION and profiles.
+    told = config.region or os.environ.get("AWS_REGION") or own.get_config_variable("region")
+    region = told or _region_of_this_machine(own)
     own.set_config_variable("region", region)
     if config.role_arn is None:
         return boto3.Session(botocore_session=own)
@@ -49,11 +53,13 @@ def session_of(config: Config) -> boto3.Session:
 def _session() -> botocore.session.Session:
     session = botocore.session.Session()
     session.register_component("data_loader", _MODELS)
+    # One lost packet to the metadata service is not the end of the credentials.
+    session.set_config_variable("metadata_service_num_attempts", _METADATA_ATTEMPTS)
     return session
 
 
-def _region_of_this_machine() -> str:
-    region = InstanceMetadataRegionFetcher(timeout=1, num_attempts=2).retrieve_region()
+def _region_of_this_machine(session: botocore.session.Session) -> str:
+    region = IMDSRegionProvider(session).provide()
     if not region:
         why = "missing; neither AWS_REGION nor the metadata service of this machine tells it"
         raise InvalidConfiguration("cloud config: [Global] Region", why)

@@ -35,6 +35,10 @@ class ScriptedAws:
     """The parameters of each request."""
     headers: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, by their names in lower case."""
+    metadata: dict[str, str] = field(default_factory=dict)
+    """What it tells as a machine's metadata service, by path."""
+    metadata_asked: list[str] = field(default_factory=list)
+    """The paths that were asked for."""
     sleeps: list[float] = field(default_factory=list)
     """The pauses that were made between attempts."""
 
@@ -81,6 +85,20 @@ def scripted(answers: Sequence[Answer] = ()) -> Iterator[ScriptedAws]:
             body = answer.body.encode()
             self.send_response(answer.status)
             self.send_header("Content-Type", "text/xml")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_PUT(self) -> None:
+            self._tell("a-token")
+
+        def do_GET(self) -> None:
+            aws.metadata_asked.append(self.path)
+            self._tell(aws.metadata.get(self.path))
+
+        def _tell(self, text: str | None) -> None:
+            body = (text or "").encode()
+            self.send_response(404 if text is None else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -245,12 +246,53 @@ def test_an_override_of_another_region_is_not_ours(aws: ScriptedAws) -> None:
     assert len(aws.requests) == 1
 
 
-def test_the_region_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_REGION", "ap-south-1")
+@pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_the_region_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "ap-south-1")
+
+    assert Api(Config("c")).region == "ap-south-1"
     assert Api(Config("c", region="eu-central-1")).region == "eu-central-1"
 
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "ap-south-1")
-    assert Api(Config("c")).region == "ap-south-1"
+
+def test_the_metadata_service_tells_region_and_credentials_where_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", aws.endpoint)
+    role = "/latest/meta-data/iam/security-credentials/"
+    aws.metadata = {
+        "/latest/meta-data/placement/availability-zone/": f"{REGION}a",
+        role: "nodes",
+        f"{role}nodes": json.dumps(
+            {
+                "AccessKeyId": "ASIANODE",
+                "SecretAccessKey": "s",
+                "Token": "t",
+                "Expiration": "2999-01-01T00:00:00Z",
+                "Code": "Success",
+            }
+        ),
+    }
+    aws.answers = [NO_INSTANCES]
+
+    aws.api(region=None).call("ec2", "DescribeInstances")
+
+    assert "Credential=ASIANODE/" in aws.headers[0]["authorization"]
+    assert f"/{REGION}/ec2/" in aws.headers[0]["authorization"]
+
+
+def test_the_metadata_service_is_not_asked_where_all_is_configured(
+    monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", aws.endpoint)
+    aws.answers = [NO_INSTANCES]
+
+    aws.api().call("ec2", "DescribeInstances")
+
+    assert aws.metadata_asked == []
 
 
 def test_no_region_anywhere_is_told() -> None:
