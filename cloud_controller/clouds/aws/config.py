@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
-from cloud_controller.clouds.aws.gcfg import entries, quoted, wrong
+from cloud_controller.clouds.aws.gcfg import entries, written, wrong
 
 HealthProbeMode = Literal["ServiceNodePort", "Shared"]
 IpFamily = Literal["ipv4", "ipv6"]
@@ -69,7 +69,7 @@ _CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
 _REGION_OF_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-\d+)[a-z-].*")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
-TOPOLOGY_TYPES = r"(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?\..*"
+TOPOLOGY_TYPES = r"^((hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?|g[67]e)\."
 """Instance types whose place in the network AWS tells (EC2's page "instance topology", prerequisites)."""
 
 
@@ -108,7 +108,7 @@ class Config:
     health_probe_port: int = 10256
     health_probe_path: str = "/healthz"
     topology_types: str = TOPOLOGY_TYPES
-    """A regular expression of the instance types that AWS tells a place in the network of."""
+    """A regular expression found in the instance types that AWS tells a place in the network of."""
     overrides: tuple[ServiceOverride, ...] = field(default=())
 
     @property
@@ -170,7 +170,7 @@ def render(config: Config) -> str:
         "DisableSecurityGroupIngress": "true" if config.disable_security_group_ingress else None,
         "ElbSecurityGroup": config.elb_security_group,
     }
-    lines = ["[Global]", *(f"{key} = {value}" for key, value in values.items() if value is not None)]
+    lines = ["[Global]", *(f"{key} = {written(value)}" for key, value in values.items() if value is not None)]
     if config.node_ip_families != ("ipv4",):
         lines += [f"NodeIPFamilies = {family}" for family in config.node_ip_families]
     if config.health_probe_mode != "ServiceNodePort":
@@ -178,12 +178,12 @@ def render(config: Config) -> str:
     if config.health_probe_port != 10256:
         lines.append(f"ClusterServiceSharedLoadBalancerHealthProbePort = {config.health_probe_port}")
     if config.health_probe_path != "/healthz":
-        lines.append(f"ClusterServiceSharedLoadBalancerHealthProbePath = {quoted(config.health_probe_path)}")
+        lines.append(f"ClusterServiceSharedLoadBalancerHealthProbePath = {written(config.health_probe_path)}")
     if config.topology_types != TOPOLOGY_TYPES:
-        lines.append(f"SupportedTopologyInstanceTypePattern = {quoted(config.topology_types)}")
+        lines.append(f"SupportedTopologyInstanceTypePattern = {written(config.topology_types)}")
     for override in config.overrides:
         lines += ["", f'[ServiceOverride "{override.service}-{override.region}"]', f"Service = {override.service}"]
-        lines += [f"Region = {override.region}", f"URL = {quoted(override.url)}"]
+        lines += [f"Region = {override.region}", f"URL = {written(override.url)}"]
         lines.append(f"SigningRegion = {override.signing_region}")
         lines += [f"SigningName = {override.signing_name}"] if override.signing_name else []
     return "\n".join(lines) + "\n"

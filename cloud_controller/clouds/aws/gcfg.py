@@ -14,6 +14,7 @@ from typing import NamedTuple
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 _SECTION = re.compile(r'\[\s*(?P<name>[\w.-]+)(?:\s+"(?P<sub>[^"]*)")?\s*\]\s*(?:[#;].*)?')
+_PLAIN = re.compile(r"[\w.:/-]+")
 _KEY = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?:=(?P<value>.*)|(?:[#;].*)?)")
 
 
@@ -53,8 +54,10 @@ def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[s
         yield Entry(*section, key, _value(found["value"], number))
 
 
-def quoted(value: str) -> str:
-    """The value in quotes, as `entries` reads it back."""
+def written(value: str) -> str:
+    """The value as `entries` reads it back: in quotes where it needs them."""
+    if _PLAIN.fullmatch(value):
+        return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -83,7 +83,7 @@ class Topology:
         return self._zone_ids
 
     def _has_place(self, instance: Ec2Instance) -> bool:
-        return instance["State"]["Name"] == "running" and self._types.fullmatch(instance["InstanceType"]) is not None
+        return instance["State"]["Name"] == "running" and self._types.search(instance["InstanceType"]) is not None
 
     def _find_places(self, instances: Sequence[Ec2Instance]) -> None:
         now = self._clock()

@@ -184,7 +184,7 @@ def test_two_overrides_of_one_service_in_one_region_are_refused() -> None:
             vpc_id="vpc-1",
             subnet_id="subnet-1",
             route_table_id="rtb-1",
-            role_arn="arn:aws:iam::123456789012:role/ccm",
+            role_arn="arn:aws:iam::123456789012:role/c;m",
             source_arn="arn:aws:eks:eu-central-1:123456789012:cluster/c",
             disable_security_group_ingress=True,
             elb_security_group="sg-1",

@@ -107,7 +107,7 @@ def test_a_machine_for_big_computations_gets_its_place_in_the_network() -> None:
     }
 
 
-@pytest.mark.parametrize("type", ["m5.large", "c6i.xlarge", "pt1.large"])
+@pytest.mark.parametrize("type", ["m5.large", "c6i.xlarge", "pt1.large", "g6.xlarge"])
 def test_of_other_types_nobody_asks(type: str) -> None:
     api = FakeApi(places)
 
@@ -116,8 +116,8 @@ def test_of_other_types_nobody_asks(type: str) -> None:
     assert api.asked == []
 
 
-@pytest.mark.parametrize("type", ["hpc7a.96xlarge", "trn1.32xlarge", "p4d.24xlarge", "p6-b200.48xlarge"])
-def test_upstreams_types_are_asked_for(type: str) -> None:
+@pytest.mark.parametrize("type", ["hpc7a.96xlarge", "trn1.32xlarge", "p4d.24xlarge", "p6-b200.48xlarge", "g6e.xlarge"])
+def test_the_types_of_aws_own_page_are_asked_for(type: str) -> None:
     api = FakeApi(places)
 
     Topology(api).labels([instance("i-1", type)])
@@ -126,7 +126,7 @@ def test_upstreams_types_are_asked_for(type: str) -> None:
 
 
 def test_the_config_may_name_other_types() -> None:
-    api = FakeApi(places, topology_types=r"m5\..*")
+    api = FakeApi(places, topology_types=r"m5\.")
 
     Topology(api).labels([instance("i-1", "m5.large"), instance("i-2", "p5.48xlarge")])
 
