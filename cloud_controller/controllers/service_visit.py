@@ -25,7 +25,7 @@ from cloud_controller.controllers.service_rules import Rules
 from cloud_controller.controllers.service_timing import Locks, Polling
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
-from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends
 from cloud_controller.load_balancer_operations import (
@@ -186,7 +186,10 @@ class ServiceVisits:
         found = set()
         for operation in (action.operation for action in plan.changes):
             if isinstance(operation, UpdateLoadBalancer | DeleteLoadBalancer):
-                found.add(operation.id)
+                lb = self._cache.find(operation.id)
+                # Of one that is left in part a poll has just told; it may be tried many times until the last part goes.
+                if lb is None or lb.state is not LoadBalancerState.PARTIAL:
+                    found.add(operation.id)
             elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
                 lb = self._cache.find(operation.id)
                 if lb is not None and lb.owner is None:

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.cloud import Aws
+from cloud_controller.controllers.service import POLL
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
@@ -71,6 +72,24 @@ def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
     running.settle()
     assert_nothing_left(account)
     assert not cluster.objects["services"]
+
+
+def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster, wrap=InUse())
+    cluster.put(nlb("second"))
+    running.settle()
+    cluster.delete_service()
+    running.settle()
+    running.calls.clear()
+
+    running.controller.handle(POLL)
+    running.controller.handle(WEB)
+
+    assert dict(running.calls.counts) == {
+        "elbv2 DescribeLoadBalancers": 1,
+        "elbv2 DescribeTargetGroups": 1,
+        "elbv2 DescribeTags": 1,
+    }
 
 
 def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
