@@ -32,7 +32,7 @@ def test_the_arguments_of_a_kubelet_of_ones_own() -> None:
 
 
 def test_the_settings_that_the_stack_writes_for_eks_image() -> None:
-    join = {"endpoint": "https://127.16.1.1:6443", "certificate_authority": "QUJD"}
+    join = {"endpoint": "https://127.16.1.1:6443", "certificate_authority": "QUJD", "service_cidr": "10.18.0.0/18"}
 
     flags = kubelet_flags(eks_node("c1", join, {"cloud-controller/pool": "workers", "a": "b"}))
 

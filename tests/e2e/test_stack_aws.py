@@ -1,0 +1,270 @@
+"""Stack `aws-local`, from nothing to load balancers with targets and back to an empty account, on a simulated AWS.
+
+The tests share one site and run in this order. No request goes through a load balancer: they forward nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import NODES, PODS, SERVICES, PatchType, name
+from local import processes
+from local.api_site import API
+from tests.e2e.aws_stack import REGION, AwsStack
+from tests.e2e.local_stack import eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
+OWN = "own"
+"""A Service that a person makes beside the stack's."""
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsStack]:
+    """The stack, brought up once for the module."""
+    stack = AwsStack(tmp_path_factory.mktemp("aws"))
+    try:
+        stack.stack.run("up")
+        yield stack
+    finally:
+        stack.site.down()
+
+
+def nodes(aws: AwsStack) -> dict[str, dict[str, Any]]:
+    return {name(each): each for each in aws.kube.list(NODES).items}
+
+
+def initialised(aws: AwsStack) -> set[str]:
+    """The nodes without the taint of those that no cloud has spoken for."""
+    return {
+        node
+        for node, each in nodes(aws).items()
+        if UNINITIALIZED not in [taint["key"] for taint in each["spec"].get("taints", [])]
+    }
+
+
+def balanced(aws: AwsStack) -> list[bool]:
+    """Whether all machines that run, and no others, are targets, for each Service of the stack's."""
+    return [aws.targets(service) == aws.ids() for service in ("web", "echo")]
+
+
+def own_service(aws: AwsStack, **annotations: str) -> None:
+    """A Service for the stack's pods of `web`, with these annotations."""
+    selector = aws.kube.get(SERVICES, "web", "default")["spec"]["selector"]
+    aws.kube.create(
+        SERVICES,
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": OWN, "namespace": "default", "annotations": annotations},
+            "spec": {
+                "type": "LoadBalancer",
+                "selector": selector,
+                "ports": [{"port": 8081, "targetPort": "main"}],
+                "loadBalancerSourceRanges": ["127.0.0.0/8"],
+            },
+        },
+    )
+
+
+def annotate(aws: AwsStack, **annotations: str | None) -> None:
+    """Change annotations of one's own Service; None takes one away."""
+    aws.kube.patch(SERVICES, OWN, {"metadata": {"annotations": annotations}}, "default", type=PatchType.MERGE)
+
+
+def address(aws: AwsStack, service: str) -> str | None:
+    """What the Service's status says that clients dial."""
+    status = aws.kube.get(SERVICES, service, "default").get("status", {}).get("loadBalancer", {})
+    return next((each["hostname"] for each in status.get("ingress", [])), None)
+
+
+def test_every_instance_is_an_initialised_node(aws: AwsStack) -> None:
+    instances = aws.instances()
+
+    found = nodes(aws)
+
+    assert len(instances) == 3
+    assert set(found) == set(instances) == initialised(aws)
+    for node, instance in instances.items():
+        zone = instance["Placement"]["AvailabilityZone"]
+        labels = found[node]["metadata"]["labels"]
+        addresses = [(each["type"], each["address"]) for each in found[node]["status"]["addresses"]]
+        assert found[node]["spec"]["providerID"] == f"aws:///{zone}/{instance['InstanceId']}"
+        assert labels["topology.kubernetes.io/zone"] == zone
+        assert labels["topology.kubernetes.io/region"] == REGION
+        assert labels["node.kubernetes.io/instance-type"] == "m7i.large"
+        assert ("InternalIP", instance["PrivateIpAddress"]) in addresses
+
+
+def test_the_nodes_are_in_three_zones(aws: AwsStack) -> None:
+    zones = {instance["Placement"]["AvailabilityZone"] for instance in aws.instances().values()}
+
+    assert zones == {f"{REGION}{zone}" for zone in "abc"}
+
+
+def test_every_nodes_pods_have_a_route(aws: AwsStack) -> None:
+    instances = aws.instances()
+
+    expected = {each["spec"]["podCIDR"]: instances[node]["InstanceId"] for node, each in nodes(aws).items()}
+
+    assert aws.routes() == expected
+
+
+def test_the_daemon_runs_as_pods_of_the_cluster_without_a_key_of_aws(aws: AwsStack) -> None:
+    pods = [each for each in aws.kube.list(PODS).items if name(each).startswith("cloud-controller-manager")]
+
+    environment = [variable for pod in pods for each in pod["spec"]["containers"] for variable in each.get("env", [])]
+
+    assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
+    assert "AWS_WEB_IDENTITY_TOKEN_FILE" in [variable["name"] for variable in environment]
+    assert not [variable for variable in environment if "SECRET" in variable["name"] or "KEY" in variable["name"]]
+
+
+@pytest.mark.parametrize("service", ["web", "echo"])
+def test_a_service_has_a_network_load_balancer_with_all_nodes_and_with_groups(aws: AwsStack, service: str) -> None:
+    balancer = aws.load_balancer(service)
+
+    assert balancer is not None
+    assert balancer["Type"] == "network"
+    assert balancer["SecurityGroups"]
+    assert len(balancer["AvailabilityZones"]) == 3
+    assert address(aws, service) == balancer["DNSName"]
+    assert aws.targets(service) == aws.ids()
+
+
+def test_no_output_pretends_that_a_load_balancer_answers(aws: AwsStack) -> None:
+    outputs = aws.outputs()
+
+    assert "webUrl" not in outputs
+    assert outputs["kubeconfig"] == "[secret]"
+
+
+def test_no_secret_of_the_account_is_in_the_state_or_on_a_command_line(aws: AwsStack) -> None:
+    secret = aws.site.credentials[1]
+    written = [each for each in aws.site.folder.root.glob("stacks/**/*") if each.is_file()]
+    lines = [Path(f"/proc/{each['pid']}/cmdline").read_text() for each in aws.site.processes()]
+
+    assert written
+    assert not [each for each in written if secret.encode() in each.read_bytes()]
+    assert not [line for line in lines if secret in line]
+
+
+def test_up_again_changes_nothing(aws: AwsStack) -> None:
+    assert aws.stack.changes("up") == {}
+
+
+def test_refresh_finds_nothing_else(aws: AwsStack) -> None:
+    assert aws.stack.changes("refresh") == {}
+
+
+def test_one_machine_more_is_a_node_with_a_route_and_a_target_of_every_load_balancer(aws: AwsStack) -> None:
+    aws.stack.scale_workers(4)
+
+    aws.stack.run("up")
+
+    assert len(aws.ids()) == 4
+    eventually(lambda: initialised(aws) == set(aws.instances()), "four initialised nodes")
+    eventually(lambda: set(aws.routes().values()) == aws.ids(), "a route to each")
+    eventually(lambda: balanced(aws) == [True, True], "they are the targets of every load balancer")
+
+
+def test_one_machine_less_leaves_no_node_no_route_and_no_target(aws: AwsStack) -> None:
+    aws.stack.scale_workers(3)
+
+    aws.stack.run("up")
+
+    assert len(aws.ids()) == 3
+    eventually(lambda: set(nodes(aws)) == set(aws.instances()), "three nodes")
+    eventually(lambda: set(aws.routes().values()) == aws.ids(), "a route to each")
+    eventually(lambda: balanced(aws) == [True, True], "they are the targets of every load balancer")
+
+
+def test_a_changed_annotation_changes_the_load_balancer_in_place(aws: AwsStack) -> None:
+    own_service(aws, **{f"{PREFIX}type": "nlb"})
+    eventually(lambda: aws.targets(OWN) == aws.ids(), "a network load balancer with targets")
+    before = aws.load_balancer(OWN)
+    assert before is not None
+    assert aws.load_balancer_attributes(OWN)["load_balancing.cross_zone.enabled"] == "false"
+
+    annotate(aws, **{f"{PREFIX}cross-zone-load-balancing-enabled": "true"})
+
+    key = "load_balancing.cross_zone.enabled"
+    eventually(lambda: aws.load_balancer_attributes(OWN)[key] == "true", "the attribute is set")
+    after = aws.load_balancer(OWN)
+    assert after is not None
+    assert after["LoadBalancerArn"] == before["LoadBalancerArn"]
+
+
+def test_another_type_is_a_new_load_balancer_and_the_old_one_leaves_nothing(aws: AwsStack) -> None:
+    before = aws.load_balancer(OWN)
+    assert before is not None
+
+    annotate(aws, **{f"{PREFIX}type": None})
+
+    # The old one goes only after the new one is there: while it is looked for, one of them is.
+    eventually(lambda: aws.classic_load_balancer(OWN) is not None, "a classic load balancer")
+    classic = aws.classic_load_balancer(OWN)
+    assert classic is not None
+    eventually(lambda: aws.load_balancer(OWN) is None, "the network load balancer is gone")
+    eventually(lambda: aws.target_groups(OWN) == [], "its target groups are gone")
+    eventually(lambda: address(aws, OWN) == classic["DNSName"], "the Service's address is the new one's")
+    registered = {each["InstanceId"] for each in (aws.classic_load_balancer(OWN) or {"Instances": []})["Instances"]}
+    assert registered == aws.ids()
+
+
+def test_a_deleted_service_leaves_neither_load_balancer_nor_security_group(aws: AwsStack) -> None:
+    aws.kube.delete(SERVICES, OWN, "default")
+
+    def left() -> list[str]:
+        groups = aws.aws("ec2").describe_security_groups()["SecurityGroups"]
+        return [each["GroupName"] for each in groups if each["GroupName"].startswith(f"k8s-default-{OWN}-")]
+
+    eventually(lambda: aws.classic_load_balancer(OWN) is None, "the classic load balancer is gone")
+    eventually(lambda: left() == [], "its security groups are gone")
+
+
+def test_a_kill_of_aws_itself_loses_nothing(aws: AwsStack) -> None:
+    process = processes.find(aws.site.folder.process_record(API))
+    assert process is not None
+    process.signal(signal.SIGKILL)
+    assert process.wait(10)
+
+    assert aws.stack.changes("up") == {}
+
+
+def test_a_killed_machine_is_a_stopped_instance_and_told_of(aws: AwsStack) -> None:
+    node, instance = next(iter(aws.instances().items()))
+    process = processes.find(aws.site.folder.process_record(instance["InstanceId"]))
+    assert process is not None
+
+    process.signal(signal.SIGKILL)
+
+    eventually(lambda: aws.site.crashed_machines() == [node], "the instance is stopped")
+    eventually(lambda: balanced(aws) == [True, True], "they are the targets of every load balancer")
+
+
+def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
+    aws.stack.run("stop")
+    assert aws.site.processes() == []
+
+    assert aws.stack.changes("up") == {}
+
+    assert len(aws.ids()) == 3
+    eventually(lambda: initialised(aws) == set(aws.instances()), "three initialised nodes")
+
+
+def test_down_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
+    left = aws.stack.processes()
+
+    said = aws.down()
+
+    assert "the account is empty" in said
+    assert not aws.site.folder.cloud.exists()
+    assert aws.stack.running(left) == []
