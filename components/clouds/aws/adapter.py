@@ -87,6 +87,8 @@ class AwsAdapter:
     def network(
         self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
     ) -> NetworkParts:
+        if not settings:
+            raise inputs.WrongInput("settings", "is missing; allowed: what a cluster on AWS needs to be told")
         return network.make(name, zones, checked_settings(settings), opts)
 
     def cluster(

@@ -14,6 +14,7 @@ from cloud_controller import rbac
 from cloud_controller.clouds.aws.versions import IMAGE
 from cloud_controller.rbac import PolicyRule, Rules
 
+from ... import inputs
 from .. import VendorManager
 
 NAMES = {
@@ -95,7 +96,12 @@ def make(
     cluster_cidr: pulumi.Input[str],
     config_file: str,
 ) -> VendorManager:
-    """Its image, flags and rights. `controllers`: our names."""
+    """Its image, flags and rights. `controllers`: our names. Raises WrongInput for one that it does not have."""
+    for controller in controllers:
+        if controller not in NAMES:
+            raise inputs.WrongInput(
+                "controllers", f"{controller!r} is not AWS's controller's; allowed: {', '.join(NAMES)}"
+            )
     routes = "route" in controllers
     arguments: list[pulumi.Input[str]] = [
         "--cloud-provider=aws",

@@ -1,0 +1,122 @@
+"""The pure parts of a cluster on AWS: ranges of subnets, processors of instance types, texts that machines run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.clouds.aws.network import MOST_ZONES, subnet_cidrs
+from components.clouds.aws.nodes import architecture
+from components.clouds.aws.user_data import kubeadm_control_plane, kubeadm_worker, node_labels
+from components.cluster import Cluster
+from components.controller_manager import CloudControllerManager
+
+JOIN = {
+    "region": "eu-central-1",
+    "kubernetes_version": "1.34",
+    "endpoint": "api.example.com",
+    "pod_cidr": "100.64.0.0/16",
+    "service_cidr": "172.20.0.0/16",
+    "certificate_authority": "Q0E=",
+}
+
+
+def settings(**more: Any) -> Any:
+    return {"control_plane": "eks", "nodes": "eks", "kubernetes_version": "1.34", **more}
+
+
+def manager(**more: Any) -> Any:
+    network = {"cluster_name": "c", "cluster_cidr": "10.0.0.0/16", "cloud_config": "[Global]"}
+    return {"cloud": "aws", "controllers": ["service"], "machines": 0, **network, **more}
+
+
+@given(prefix=st.integers(16, 20), zones=st.integers(1, MOST_ZONES))
+def test_the_subnets_of_all_zones_lie_in_the_vpc_and_do_not_overlap(prefix: int, zones: int) -> None:
+    vpc = IPv4Network(f"10.0.0.0/{prefix}")
+
+    cidrs = subnet_cidrs(str(vpc), [f"zone-{index}" for index in range(zones)])
+
+    ranges = [IPv4Network(cidr) for pair in cidrs.values() for cidr in pair]
+    assert len(ranges) == 2 * zones
+    assert all(each.subnet_of(vpc) and each.prefixlen <= 28 for each in ranges)
+    assert not any(a.overlaps(b) for index, a in enumerate(ranges) for b in ranges[:index])
+
+
+def test_a_zone_that_is_added_leaves_the_others_ranges_alone() -> None:
+    two, three = (subnet_cidrs("10.0.0.0/16", zones) for zones in (["a", "b"], ["a", "b", "c"]))
+
+    assert two.items() <= three.items()
+
+
+@pytest.mark.parametrize(
+    "machine_type", ["m7g.large", "c7gn.xlarge", "t4g.small", "r8gd.2xlarge", "im4gn.large", "a1.large"]
+)
+def test_aws_own_processors_are_arm(machine_type: str) -> None:
+    assert architecture(machine_type) == "arm64"
+
+
+@pytest.mark.parametrize(
+    "machine_type", ["m7i.large", "g4dn.xlarge", "g6e.xlarge", "gr6.4xlarge", "c5a.large", "u7i-6tb.112xlarge"]
+)
+def test_all_others_are_not(machine_type: str) -> None:
+    assert architecture(machine_type) == "x86_64"
+
+
+def test_labels_are_what_the_kubelets_flag_takes() -> None:
+    assert node_labels({"team": "shop", "a.b/c": ""}) == "a.b/c=,team=shop"
+
+
+@pytest.mark.parametrize("render", [kubeadm_worker, lambda *args: kubeadm_control_plane(*args, first=True)])
+def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
+    bash = shutil.which("bash")
+    assert bash
+
+    text = render("it's", JOIN, {"a": "b; rm -rf /"})
+
+    checked = subprocess.run([bash, "-n"], input=text, capture_output=True, text=True, check=False, timeout=10)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "LABELS='a=b; rm -rf /'\n" in text  # a value is never code
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "hint"),
+    [
+        (lambda: Cluster("c", {"cloud": "aws", "zones": ["a"], "settings": settings()}), "zones", "at least two zones"),
+        (
+            lambda: Cluster("c", {"cloud": "aws", "zones": list("abcdefgh"), "settings": settings()}),
+            "zones",
+            "at most 7",
+        ),
+        (
+            lambda: Cluster("c", {"cloud": "aws", "zones": ["a", "b"], "settings": settings(vpc_cidr="10.0.0.0/24")}),
+            "settings.vpc_cidr",
+            "/16 to /20",
+        ),
+        (
+            lambda: Cluster("c", {"cloud": "aws", "zones": ["a", "b"], "settings": settings(pod_cidr="10.0.64.0/18")}),
+            "settings.pod_cidr",
+            "outside",
+        ),
+        (lambda: Cluster("c", {"cloud": "aws", "zones": ["a"]}), "settings", "is missing"),
+        (lambda: CloudControllerManager("m", manager(replicas=0)), "replicas", "at least 1"),
+        (lambda: CloudControllerManager("m", manager(controllers=["volume"])), "controllers", "EBS CSI"),
+        (
+            lambda: CloudControllerManager("m", manager(vendor_version="v1.34.0", controllers=["volume"])),
+            "controllers",
+            "'volume' is not AWS's controller's",
+        ),
+    ],
+)
+def test_a_wrong_input_is_refused_by_its_name(make: Any, path: str, hint: str, run_program: Any) -> None:
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(make)
+
+    assert caught.value.property_path == path
+    assert hint in caught.value.reason

@@ -1,0 +1,426 @@
+"""The whole program of the stacks on AWS: what is made of both shapes, who may do what, and what nodes are told."""
+
+from __future__ import annotations
+
+import base64
+import json
+import runpy
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from cloud_controller.clouds.aws.permissions import statements
+from components.stack_config import NAMESPACE
+
+ROOT = Path(__file__).parents[2]
+CLUSTER_TAG = "kubernetes.io/cluster/"
+SIMULATOR = "http://127.0.0.1:5000"
+ISSUER = "https://oidc.eks.eu-central-1.amazonaws.com/id/0123"
+
+EKS = "aws:eks/cluster:Cluster"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+GROUP = "aws:autoscaling/group:Group"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+SUBNET = "aws:ec2/subnet:Subnet"
+TABLE = "aws:ec2/routeTable:RouteTable"
+NAT = "aws:ec2/natGateway:NatGateway"
+SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+ROLE = "aws:iam/role:Role"
+POLICY = "aws:iam/policy:Policy"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+PARAMETER = "aws:ssm/parameter:Parameter"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
+SERVICE = "kubernetes:core/v1:Service"
+CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+PROVIDER = "pulumi:providers:aws"
+MANAGER = "cloud-controller-manager"
+
+MADE: dict[str, Any] = {
+    EKS: {
+        "arn": "arn:aws:eks:eu-central-1:123456789012:cluster/aws-prod",
+        "endpoint": "https://0123.eks.amazonaws.com",
+        "certificateAuthority": {"data": "Q0E="},
+        "identities": [{"oidcs": [{"issuer": ISSUER}]}],
+    },
+    "aws:iam/openIdConnectProvider:OpenIdConnectProvider": {"arn": "arn:aws:iam::123456789012:oidc-provider/0123"},
+    ROLE: {"name": "the-role", "arn": "arn:aws:iam::123456789012:role/the-role"},
+    POLICY: {"arn": "arn:aws:iam::123456789012:policy/the-policy"},
+    TEMPLATE: {"latestVersion": 3},
+    PARAMETER: {"arn": "arn:aws:ssm:eu-central-1:123456789012:parameter/x"},
+    "aws:iam/instanceProfile:InstanceProfile": {"arn": "arn:aws:iam::123456789012:instance-profile/x"},
+    "aws:lb/loadBalancer:LoadBalancer": {
+        "arn": "arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer/net/api/1",
+        "dnsName": "api.elb.eu-central-1.amazonaws.com",
+    },
+    "aws:lb/targetGroup:TargetGroup": {"arn": "arn:aws:elasticloadbalancing:eu-central-1:1:targetgroup/api/1"},
+    "tls:index/privateKey:PrivateKey": {"privateKeyPem": "A PRIVATE KEY"},
+    "tls:index/selfSignedCert:SelfSignedCert": {"certPem": "A CERTIFICATE"},
+    "tls:index/certRequest:CertRequest": {"certRequestPem": "A REQUEST"},
+    "tls:index/locallySignedCert:LocallySignedCert": {"certPem": "A CLIENT CERTIFICATE"},
+    SERVICE: {"status": {"loadBalancer": {"ingress": [{"hostname": "web.elb.amazonaws.com"}]}}},
+}
+"""What AWS and the cluster would answer."""
+
+RunStack = Callable[..., Any]
+
+
+def config(stack: str, **more: Any) -> dict[str, Any]:
+    """A stack's file; `more` are keys of its section `aws`."""
+    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
+    defaults = {"executors": {}, "workloads": False, "protect": False, "retain": False}
+    return {**defaults, **own, "aws": {**own["aws"], **more}}
+
+
+_RUNS: dict[str, Any] = {}
+
+
+@pytest.fixture
+def run_stack(run_program: Any) -> RunStack:
+    """Run `__main__.py` with a stack's config, as if everything was made: `run_stack("aws-prod", nodes="asg")`.
+
+    Each config runs once: tests read what was recorded.
+    """
+
+    def run(stack: str, **more: Any) -> Any:
+        key = json.dumps([stack, more], sort_keys=True)
+        if key not in _RUNS:
+            program = lambda: runpy.run_path(str(ROOT / "__main__.py"))  # noqa: E731
+            _RUNS[key] = run_program(program, config(stack, **more), MADE)
+        return _RUNS[key]
+
+    return run
+
+
+def every(recording: Any, type_: str) -> dict[str, Any]:
+    """The inputs of all resources of this type, by name."""
+    return {r.request.name: r.inputs for r in recording.registrations if r.request.type == type_}
+
+
+def opened(value: Any) -> Any:
+    """The value in a secret's envelope, or the value."""
+    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+
+
+def user_data(recording: Any, name: str) -> str:
+    return base64.b64decode(opened(recording.one(TEMPLATE, name).inputs["userData"])).decode()
+
+
+def statements_of(recording: Any, role: str) -> list[dict[str, Any]]:
+    policy = recording.one(POLICY, role).inputs["policy"]
+    return list(json.loads(policy)["Statement"])
+
+
+# ------------------------------------------------------------------------------------------------------- the network
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging", "aws-local"])
+def test_load_balancers_find_a_public_and_a_private_subnet_in_each_zone(stack: str, run_stack: RunStack) -> None:
+    recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
+
+    subnets = every(recording, SUBNET).values()
+
+    for role in ("kubernetes.io/role/elb", "kubernetes.io/role/internal-elb"):
+        found = [s for s in subnets if s["tags"].get(role) == "1" and s["tags"][f"{CLUSTER_TAG}{stack}"]]
+        assert sorted(s["availabilityZone"] for s in found) == [f"eu-central-1{zone}" for zone in "abc"]
+    ranges = [IPv4Network(s["cidrBlock"]) for s in subnets]
+    assert not any(a.overlaps(b) for i, a in enumerate(ranges) for b in ranges[:i])
+
+
+def test_without_routes_to_write_a_zone_that_fails_takes_no_other_with_it(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    assert len(every(recording, NAT)) == 3
+    assert not [t for t in every(recording, TABLE).values() if any(k.startswith(CLUSTER_TAG) for k in t["tags"])]
+
+
+def test_where_routes_are_written_all_nodes_share_the_one_table_that_carries_the_clusters_tag(
+    run_stack: RunStack,
+) -> None:
+    recording = run_stack("aws-staging")
+
+    tagged = [name for name, t in every(recording, TABLE).items() if t["tags"].get(f"{CLUSTER_TAG}aws-staging")]
+    associations = every(recording, "aws:ec2/routeTableAssociation:RouteTableAssociation")
+    of_private = {a["routeTableId"] for name, a in associations.items() if "-private-" in name}
+    assert tagged == ["aws-staging-private"]
+    assert of_private == {"aws-staging-private-id"}
+    assert len(every(recording, NAT)) == 1
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_the_nodes_security_group_alone_carries_the_clusters_tag(stack: str, run_stack: RunStack) -> None:
+    groups = every(run_stack(stack), SECURITY_GROUP)
+
+    assert [name for name, g in groups.items() if f"{CLUSTER_TAG}{stack}" in g["tags"]] == [f"{stack}-nodes"]
+
+
+def test_no_rule_lets_the_internet_in(run_stack: RunStack) -> None:
+    for stack in ("aws-prod", "aws-staging"):
+        rules = every(run_stack(stack), INGRESS_RULE).values()
+
+        assert [rule for rule in rules if rule.get("cidrIpv4") == "0.0.0.0/0"] == []
+
+
+def test_the_api_server_has_no_public_address_unless_somebody_may_come_from_outside(run_stack: RunStack) -> None:
+    def vpc_config(**more: Any) -> Any:
+        return run_stack("aws-prod", **more).one(EKS, "aws-prod").inputs["vpcConfig"]
+
+    assert vpc_config()["publicAccessCidrs"] == ["198.51.100.0/24"]
+    assert not vpc_config(apiSources=[])["endpointPublicAccess"]
+    assert vpc_config()["endpointPrivateAccess"]
+
+
+# ---------------------------------------------------------------------------------------------------------- machines
+
+
+def test_every_machine_answers_for_its_metadata_to_sessions_alone_and_has_an_encrypted_volume(
+    run_stack: RunStack,
+) -> None:
+    for stack in ("aws-prod", "aws-staging"):
+        for template in every(run_stack(stack), TEMPLATE).values():
+            assert template["metadataOptions"]["httpTokens"] == "required"
+            assert template["metadataOptions"]["httpPutResponseHopLimit"] == 1
+            assert [d["ebs"]["encrypted"] for d in template["blockDeviceMappings"]] == ["true"]
+
+
+def test_managed_node_groups_are_of_the_processor_that_their_instance_type_has(run_stack: RunStack) -> None:
+    groups = every(run_stack("aws-prod"), NODE_GROUP)
+
+    assert {g["amiType"] for g in groups.values()} == {"AL2023_ARM_64_STANDARD"}
+    assert groups["aws-prod-workers"]["scalingConfig"] == {"minSize": 6, "maxSize": 6, "desiredSize": 6}
+    assert groups["aws-prod-workers"]["labels"] == {"cloud-controller/pool": "workers"}
+    assert groups["aws-prod-workers"]["clusterName"] == "aws-prod-id"
+
+
+def test_machines_of_scaling_groups_carry_the_clusters_tag_and_their_nodes_labels(run_stack: RunStack) -> None:
+    group = run_stack("aws-staging").one(GROUP, "aws-staging-workers").inputs
+
+    tags = {tag["key"]: tag["value"] for tag in group["tags"] if tag["propagateAtLaunch"]}
+    assert tags[f"{CLUSTER_TAG}aws-staging"] == "owned"
+    assert tags["k8s.io/cluster-autoscaler/node-template/label/cloud-controller/pool"] == "workers"
+    assert (group["minSize"], group["maxSize"], group["desiredCapacity"]) == (3, 3, 3)
+
+
+def test_self_managed_nodes_of_eks_are_told_their_cluster_and_let_in_by_an_access_entry(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod", nodes="asg")
+
+    text = user_data(recording, "aws-prod-workers")
+    entry = recording.one("aws:eks/accessEntry:AccessEntry", "aws-prod-nodes").inputs
+    settings = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    assert settings["spec"]["cluster"] == {
+        "name": "aws-prod-id",
+        "apiServerEndpoint": "https://0123.eks.amazonaws.com",
+        "certificateAuthority": "Q0E=",
+        "cidr": "172.20.0.0/16",
+    }
+    assert settings["spec"]["kubelet"]["flags"] == ["--node-labels=cloud-controller/pool=workers"]
+    assert (entry["type"], entry["principalArn"]) == ("EC2_LINUX", MADE[ROLE]["arn"])
+
+
+def test_nodes_of_a_cluster_that_runs_itself_leave_their_initialisation_to_the_ccm(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    for name in ("aws-staging-workers", "aws-staging-control-plane", "aws-staging-control-plane-first"):
+        text = user_data(recording, name)
+        assert "{name: cloud-provider, value: external}" in text
+        assert '{name: provider-id, value: "aws:///$ZONE/$INSTANCE"}' in text
+        assert len(base64.b64encode(text.encode())) < 16 * 1024  # EC2 takes no more
+
+
+def test_no_user_data_holds_a_secret(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    for name, template in every(recording, TEMPLATE).items():
+        text = base64.b64decode(opened(template["userData"])).decode()
+        assert "PRIVATE KEY" not in text, name
+
+
+def test_one_control_plane_machine_alone_may_begin_the_cluster(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    groups = every(recording, GROUP)
+    begun_by = [
+        name for name, group in groups.items() if group["launchTemplate"]["id"] == "aws-staging-control-plane-first-id"
+    ]
+    planes = [name for name in groups if name.startswith("aws-staging-control-plane")]
+    assert begun_by == ["aws-staging-control-plane-0"]
+    assert "FIRST=true" in user_data(recording, "aws-staging-control-plane-first")
+    assert "FIRST=false" in user_data(recording, "aws-staging-control-plane")
+    assert [groups[name]["maxSize"] for name in planes] == [1, 1, 1]
+    assert all("instanceRefresh" not in groups[name] for name in planes)  # etcd's members are not replaced at once
+
+
+def test_the_cluster_is_used_once_its_api_server_is_healthy(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    first = recording.one(GROUP, "aws-staging-control-plane-0").inputs
+    waits_for = recording.dependencies(recording.one(DAEMON_SET, MANAGER).urn)
+    assert first["waitForElbCapacity"] == 1
+    assert recording.one(GROUP, "aws-staging-control-plane-0").urn in waits_for
+
+
+# ---------------------------------------------------------------------------------------------------------- rights
+
+
+def test_the_ccms_role_may_do_what_its_controllers_call_and_no_more(run_stack: RunStack) -> None:
+    found = statements_of(run_stack("aws-prod"), f"aws-prod-{MANAGER}")
+
+    assert found == statements(["service"], "aws-prod")
+    assert not [s for s in found for action in s["Action"] if "*" in action]
+    assert not [s for s in found for action in s["Action"] if action in ("ec2:CreateRoute", "ec2:DeleteRoute")]
+
+
+def test_the_ccms_service_account_alone_takes_its_role(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    trust = json.loads(recording.one(ROLE, f"aws-prod-{MANAGER}").inputs["assumeRolePolicy"])
+    account = recording.one("kubernetes:core/v1:ServiceAccount", MANAGER).inputs
+    issuer = ISSUER.removeprefix("https://")
+    assert trust["Statement"][0]["Condition"]["StringEquals"] == {
+        f"{issuer}:sub": f"system:serviceaccount:kube-system:{MANAGER}",
+        f"{issuer}:aud": "sts.amazonaws.com",
+    }
+    assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": MADE[ROLE]["arn"]}
+
+
+def test_workers_that_run_themselves_may_read_how_to_join_and_nothing_else(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    policy = json.loads(recording.one("aws:iam/rolePolicy:RolePolicy", "aws-staging-nodes-parameters").inputs["policy"])
+    attached = [name for name in every(recording, ATTACHMENT) if name.startswith("aws-staging-nodes")]
+    assert [s["Action"] for s in policy["Statement"]] == [["ssm:GetParameter"]]
+    assert attached == ["aws-staging-nodes-AmazonEC2ContainerRegistryPullOnly"]
+
+
+def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack, is_secret: Any) -> None:
+    recording = run_stack("aws-staging")
+
+    def visible(value: Any) -> str:
+        if is_secret(value):
+            return ""
+        if isinstance(value, dict):
+            return "".join(map(visible, value.values()))
+        return "".join(map(visible, value)) if isinstance(value, list) else str(value)
+
+    of_others = [r for r in recording.registrations if not r.request.type.startswith("tls:")]
+    shown = "".join(visible(r.inputs) for r in of_others) + visible(recording.outputs)
+    assert "A PRIVATE KEY" not in shown
+    assert base64.b64encode(b"A PRIVATE KEY").decode() not in shown
+    assert is_secret(recording.outputs["kubeconfig"])
+
+
+# ------------------------------------------------------------------------------------------------------- the CCM
+
+
+def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    spec = recording.one(DEPLOYMENT, MANAGER).inputs["spec"]
+    pod = spec["template"]["spec"]
+    [rule] = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert (spec["replicas"], rule["topologyKey"]) == (2, "kubernetes.io/hostname")
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    assert "nodeSelector" not in pod
+    assert recording.one("kubernetes:policy/v1:PodDisruptionBudget", MANAGER).inputs["spec"]["minAvailable"] == 1
+
+
+def test_the_ccm_gets_its_credentials_by_a_token_for_aws_alone(run_stack: RunStack) -> None:
+    pod = run_stack("aws-prod").one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]
+
+    [container] = pod["containers"]
+    [token] = [v["projected"]["sources"][0]["serviceAccountToken"] for v in pod["volumes"] if "projected" in v]
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert token["audience"] == "sts.amazonaws.com"
+    assert environment["AWS_WEB_IDENTITY_TOKEN_FILE"] == "/var/run/secrets/cloud/token"
+    assert environment["AWS_ROLE_ARN"] == MADE[ROLE]["arn"]
+    assert "AWS_ENDPOINT_URL" not in environment
+
+
+def test_aws_own_ccm_runs_with_its_own_flags(run_stack: RunStack) -> None:
+    pod = run_stack("aws-staging").one(DAEMON_SET, MANAGER).inputs["spec"]["template"]["spec"]
+
+    [container] = pod["containers"]
+    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.32.0"
+    assert {"--cloud-provider=aws", "--configure-cloud-routes=true", "--leader-elect=true"} <= set(container["args"])
+    names = "cloud-node-controller,node-route-controller,service-lb-controller,cloud-node-lifecycle-controller"
+    assert f"--controllers={names}" in container["args"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/healthz"
+
+
+def test_the_cloud_config_names_the_cluster_and_its_vpc(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    data = recording.one("kubernetes:core/v1:Secret", f"{MANAGER}-config").inputs["stringData"]
+    text = opened(opened(data)["cloud.conf"])
+    assert "KubernetesClusterID = aws-prod-id" in text
+    assert "VPC = aws-prod-id" in text
+    assert "Region = eu-central-1" in text
+
+
+def test_on_eks_services_name_our_class_for_its_own_controller_takes_those_without(run_stack: RunStack) -> None:
+    on_eks = run_stack("aws-prod").one(SERVICE, "web").inputs
+    by_itself = run_stack("aws-staging").one(SERVICE, "web").inputs
+
+    assert on_eks["spec"]["loadBalancerClass"] == "cloud-controller/nlb"
+    assert "loadBalancerClass" not in by_itself["spec"]
+    assert by_itself["metadata"]["annotations"] == {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}
+
+
+# ---------------------------------------------------------------------------------------------- the rest of the stack
+
+
+def test_the_controllers_wait_for_pools_whose_machines_nobody_names(run_stack: RunStack) -> None:
+    inputs = run_stack("aws-staging").one(CONTROLLER, "cloud-controller").inputs
+
+    assert inputs["machines"] == []
+    assert inputs["pools"] == [{"name": "control-plane", "count": 3}, {"name": "workers", "count": 3}]
+    assert inputs["executors"]["volume"] == "vendor"
+
+
+def test_one_provider_of_the_stacks_region_serves_every_resource(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    [provider] = [r for r in recording.registrations if r.request.type == PROVIDER]
+    of_aws = [r for r in recording.registrations if r.request.type.startswith("aws:")]
+    assert provider.inputs["region"] == "eu-central-1"
+    assert {r.request.provider.split("::aws::")[0] for r in of_aws} == {provider.urn.removesuffix("::aws")}
+
+
+def test_what_costs_a_cluster_is_protected_where_the_stack_says_so(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    protected = {r.request.type for r in recording.registrations if r.request.protect}
+    assert {EKS, SUBNET, "aws:ec2/vpc:Vpc"} <= protected
+    assert NODE_GROUP not in protected
+    assert recording.one("cloudcontroller:index:Cluster", "aws-prod").request.retainOnDelete  # engines hand it down
+
+
+def test_a_version_of_aws_ccm_that_is_not_known_to_fit_is_told(
+    run_stack: RunStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: warnings.append(text))
+
+    run_stack("aws-staging", kubernetesVersion="1.34", ccmVersion="v1.34.1")
+
+    [said] = warnings
+    assert "ccmVersion: the matrix does not have Kubernetes 1.34; the newest known row is Kubernetes 1.32" in said
+
+
+def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) -> None:
+    local = run_stack("aws-local", endpoint=SIMULATOR)
+
+    simulated = local.one(PROVIDER, "aws").inputs
+    real = run_stack("aws-prod").one(PROVIDER, "aws").inputs
+    endpoints = simulated["endpoints"]
+    [given] = json.loads(endpoints) if isinstance(endpoints, str) else endpoints
+    assert {"ec2", "eks", "iam", "autoscaling"} <= set(given)
+    assert set(given.values()) == {SIMULATOR}
+    assert "endpoints" not in real
