@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 
 DEFAULT_SSL_POLICY = "ELBSecurityPolicy-2016-08"
@@ -126,6 +127,11 @@ def load_balancer_defaults(scheme: str) -> dict[str, str]:
     """What AWS gives every attribute of a new network load balancer."""
     defaults = {key: rule.default for key, rule in LOAD_BALANCER.items()}
     return defaults | {"ipv6.deny_all_igw_traffic": "true" if scheme == "internal" else "false"}
+
+
+def texts(value: Value | None) -> tuple[str, ...]:
+    """A value of a model that is a list."""
+    return tuple(str(each) for each in value) if isinstance(value, tuple) else ()
 
 
 def pairs(field: str, words: tuple[str, ...]) -> dict[str, str]:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.classic_listeners import ClassicListeners
 from cloud_controller.clouds.aws.classic_model import (
@@ -22,7 +22,7 @@ from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.target_groups import tag_list
+from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
 from cloud_controller.load_balancer_after import after
@@ -103,7 +103,7 @@ class ClassicLoadBalancers:
                     self._apply_groups(name, groups)
                 self._groups.drop(name, groups)
             if "subnets" in changed:
-                self._put_subnets(name, _texts(model.attributes["subnets"]), _texts(actual.attributes["subnets"]))
+                self._put_subnets(name, texts(model.attributes["subnets"]), texts(actual.attributes["subnets"]))
             self._put_attributes(name, attribute_params(model.attributes, actual.attributes))
             self._put_tags(name, model.tags, actual.tags)
             self._remember(name, operation, groups)
@@ -184,7 +184,7 @@ class ClassicLoadBalancers:
         model = operation.model
         params: dict[str, Any] = {
             "Listeners": [listener_params(listener) for listener in model.listeners],
-            "Subnets": [*_texts(model.attributes["subnets"])],
+            "Subnets": [*texts(model.attributes["subnets"])],
             "SecurityGroups": [*groups],
             "Tags": tag_list(model.tags),
         }
@@ -266,7 +266,3 @@ class ClassicLoadBalancers:
 
 def _instances(ids: Collection[str]) -> list[dict[str, str]]:
     return [{"InstanceId": each} for each in sorted(ids)]
-
-
-def _texts(value: Value | None) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, tuple) else ()

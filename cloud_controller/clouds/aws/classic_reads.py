@@ -6,7 +6,7 @@ for where nothing is known of it, where it is not as it was left, and once an ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import tags_of
+from cloud_controller.clouds.aws.tags import of_many, tags_of
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import (
     CLUSTER_TAG,
@@ -30,7 +30,6 @@ from cloud_controller.load_balancer import (
 )
 
 _PAGE = 400
-_TAGS_A_CALL = 20
 
 View = Mapping[str, Any]
 """A load balancer as DescribeLoadBalancers describes it."""
@@ -104,18 +103,10 @@ class ClassicReads:
 
     def tags(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The tags of these now, by name; those that are gone are absent."""
-        wanted = sorted(names)
-        parts = [wanted[start : start + _TAGS_A_CALL] for start in range(0, len(wanted), _TAGS_A_CALL)]
-        answers = self._together([partial(self._tags_of, part) for part in parts])
-        return {name: tags for answer in answers for name, tags in answer.items()}
+        return of_many(names, self._tags_of, self._together)
 
-    def _tags_of(self, names: list[str]) -> dict[str, dict[str, str]]:
-        try:
-            answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=names)["TagDescriptions"]
-        except NotFound:
-            if len(names) == 1:
-                return {}
-            return {name: tags for each in names for name, tags in self._tags_of([each]).items()}
+    def _tags_of(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=[*names])["TagDescriptions"]
         return {each["LoadBalancerName"]: tags_of(each) for each in answer}
 
     def _model(self, view: View, tags: Mapping[str, str]) -> LoadBalancerModel:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +14,7 @@ from cloud_controller.clouds.aws import fargate
 from cloud_controller.clouds.aws.addresses import addresses
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
+from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
 
 PAGE = 1000
@@ -30,23 +34,33 @@ _STATES = {
 _ALIVE = [state for state in _STATES if state != "terminated"]
 _INSTANCE_ID = re.compile(r"i-[0-9a-f]+")
 
+_NAMES_KEPT = 20.0
+"""Seconds after a list in which its names are believed: far less than it takes a machine to end, give up its address,
+and another one to boot with it and register."""
+_MANY_NAMES = 50
+"""So many names are worth a page of a list: more will follow them."""
+
 
 class AwsInstances:
     """The machines of one cluster."""
 
-    def __init__(self, api: Api, vpc_id: Callable[[], str]) -> None:
+    def __init__(self, api: Api, vpc_id: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
         """`vpc_id` is asked where a node is a task of Fargate."""
         self._api = api
+        self._clock = clock
         self._vpc_id = vpc_id
         self._topology = Topology(api)
         self._checking: dict[str, bool] = {}
+        self._listed: Sequence[Instance] = ()
+        self._listed_at = -math.inf
 
     def list(self) -> Sequence[Instance]:
         """Every machine with the cluster's tag, terminated ones for about an hour."""
         found = [*self._filtered({"tag-key": [self._api.config.cluster_tag]})]
         self._topology.forget_all_but(each["InstanceId"] for each in found)
         self._checking = {}
-        return self._instances(found)
+        self._listed, self._listed_at = self._instances(found), self._clock()
+        return self._listed
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         """Each machine, by its id or, for a node that tells none, by its name among the cluster's machines.
@@ -100,6 +114,17 @@ class AwsInstances:
             return
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
+        """Thousands of nodes that register are asked for by the hundred; one list tells their names."""
+        pages = max(1, math.ceil(len(self._listed) / PAGE))
+        if len(names) >= _MANY_NAMES * pages and self._names_are_old():
+            self.list()
+        found = {} if self._names_are_old() else _named(self._listed, names)
+        return found | self._asked_by_name({*names} - found.keys())
+
+    def _names_are_old(self) -> bool:
+        return self._clock() > self._listed_at + _NAMES_KEPT
+
+    def _asked_by_name(self, names: Collection[str]) -> dict[str, Instance]:
         more = {"tag-key": [self._api.config.cluster_tag], "instance-state-name": _ALIVE}
         instances: dict[str, Instance] = {}
         for instance in self._instances([*self._filtered_in_batches("private-dns-name", names, more)]):
@@ -145,8 +170,15 @@ class AwsInstances:
             state=_STATES[state],
             addresses=addresses(instance, self._api.config.node_ip_families),
             additional_labels=labels,
-            tags={tag["Key"]: tag["Value"] for tag in instance.get("Tags") or ()},
+            tags=tags_of(instance),
         )
+
+
+def _named(listed: Iterable[Instance], names: Collection[str]) -> dict[str, Instance]:
+    """Those of these names that one machine alone has, which has not begun to end."""
+    alive = [each for each in listed if each.state in (InstanceState.PENDING, InstanceState.RUNNING)]
+    count = Counter(each.name for each in alive)
+    return {each.name: each for each in alive if each.name in names and count[each.name] == 1}
 
 
 def _exists(instance: Instance) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.attributes import DEFAULT_ALPN_POLICY, DEFAULT_SSL_POLICY
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.target_groups import tag_list
+from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.load_balancer import Listener
 
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import Conflict, NotFound, Unavailable
-from cloud_controller.clouds.aws.attributes import load_balancer_defaults
+from cloud_controller.clouds.aws.attributes import load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -23,7 +22,8 @@ from cloud_controller.clouds.aws.network_model import ADDRESSES
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.target_groups import TargetGroups, tag_list, with_defaults
+from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.target_groups import TargetGroups, with_defaults
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import LoadBalancerModel, Owner, Pool
 from cloud_controller.load_balancer_backends import Member
@@ -165,11 +165,6 @@ def subnet_params(model: LoadBalancerModel) -> dict[str, Any]:
         for mapping, value in zip(mappings, values, strict=False):
             mapping[key] = value
     return {"SubnetMappings": mappings}
-
-
-def texts(value: Value | None) -> tuple[str, ...]:
-    """A value of a model that is a list."""
-    return tuple(str(each) for each in value) if isinstance(value, tuple) else ()
 
 
 def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:

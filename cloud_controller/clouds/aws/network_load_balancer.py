@@ -19,7 +19,8 @@ from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.target_groups import TargetGroups, tag_list
+from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import (
     CLUSTER_TAG,

@@ -11,6 +11,7 @@ from cloud_controller.clouds.aws.errors import error_code
 from cloud_controller.clouds.aws.ip_permissions import ip_permissions
 from cloud_controller.clouds.aws.security_group_rules import changes
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings, security_group
+from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.load_balancer import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.retries import RetryPolicy, call
 
@@ -37,7 +38,7 @@ class SecurityGroupCalls:
         Raises InvalidConfiguration where somebody else has a group of this name.
         """
         vpc_id = self._surroundings.facts().vpc_id
-        marked = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+        marked = tag_list(tags)
         try:
             made = self._api.call(
                 "ec2",
@@ -67,8 +68,7 @@ class SecurityGroupCalls:
             group = self._with_rules(self._told(group), ingress)
         lacking = {key: value for key, value in tags.items() if group.tags.get(key) != value}
         if lacking:
-            marked = [{"Key": key, "Value": value} for key, value in sorted(lacking.items())]
-            self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=marked)
+            self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=tag_list(lacking))
             group = replace(group, tags={**group.tags, **lacking})
             self._surroundings.changed(group.id, group)
         return group

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from cloud_controller.catalogue import Value
+from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
@@ -74,10 +75,10 @@ class SecurityGroups:
 
         Makes and changes ours as far as they differ. The rules are no more than fit, which `build` has seen to.
         """
-        named = _texts(model.attributes["security_groups"])
+        named = texts(model.attributes["security_groups"])
         if model.attributes["ingress_rules"] is None:
             return named
-        rules = frozenset(_texts(model.attributes["ingress_rules"]))
+        rules = frozenset(texts(model.attributes["ingress_rules"]))
         present = self._front(load_balancer_id)
         # AWS has no order of groups; ours have numbers, so that a repetition finds them by name.
         names = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
@@ -121,8 +122,3 @@ class SecurityGroups:
 
     def _is_front(self, group: SecurityGroup) -> bool:
         return group.of_service and group.tags.get(CLUSTER_TAG) == self._cluster_id
-
-
-def _texts(value: Value | None) -> tuple[str, ...]:
-    assert isinstance(value, tuple)
-    return tuple(str(each) for each in value)

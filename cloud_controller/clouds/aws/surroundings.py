@@ -16,6 +16,7 @@ from typing import Any
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
+from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.load_balancer import SERVICE_UID_TAG
 
 LIFETIME = 600.0
@@ -178,11 +179,6 @@ def security_group(group: Mapping[str, Any]) -> SecurityGroup:
     """A security group as DescribeSecurityGroups tells it."""
     rules = rule_texts(group.get("IpPermissions") or ())
     return SecurityGroup(group["GroupId"], group["GroupName"], tags_of(group), rules)
-
-
-def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of something as AWS lists them."""
-    return {tag["Key"]: tag["Value"] for tag in thing.get("Tags") or ()}
 
 
 def found_vpc(api: Api, cluster_tag: str) -> str:

@@ -16,6 +16,7 @@ from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, NotFound
 from cloud_controller.clouds.aws.attributes import target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.tags import tag_list, told
 from cloud_controller.load_balancer import HealthCheck, Owner, Pool
 from cloud_controller.load_balancer_backends import Member
 
@@ -198,16 +199,6 @@ def check_of(group: Mapping[str, Any]) -> HealthCheck:
         healthy_threshold=int(group["HealthyThresholdCount"]),
         unhealthy_threshold=int(group["UnhealthyThresholdCount"]),
     )
-
-
-def tag_list(pairs: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags, or attributes, as AWS takes them."""
-    return [{"Key": key, "Value": value} for key, value in sorted(pairs.items())]
-
-
-def told(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Tags, or attributes, as AWS tells them."""
-    return {each["Key"]: each.get("Value", "") for each in pairs}
 
 
 def _check_params(check: HealthCheck) -> dict[str, Any]:
