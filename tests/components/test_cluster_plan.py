@@ -23,6 +23,7 @@ from cloud_controller.kube import NotFoundError, ObjectList
 from components.cluster_plan import (
     Machine,
     NotConverged,
+    Pool,
     Target,
     World,
     converge,
@@ -323,3 +324,67 @@ def test_a_plans_json_holds_no_nulls() -> None:
         return any(map(nulls, value)) if isinstance(value, list) else value is None
 
     assert not nulls([step.to_json() for step in observe_and_plan(world, target("a"))])
+
+
+# ----------------------------------------------------------------- pools, whose machines the cloud names
+
+
+def member(name: str, pod_cidr: str | None = "10.20.1.0/24", pool: str = "workers") -> dict[str, Any]:
+    """A node of a pool, as its kubelet registers it."""
+    node = registered(name, pod_cidr)
+    node["metadata"]["labels"] = {"cloud-controller/pool": pool}
+    return node
+
+
+def of_pool(count: int, executors: dict[str, str] | None = None) -> Target:
+    return Target(CIDR, (), BY_PULUMI if executors is None else executors, pools=(Pool("workers", count),))
+
+
+def test_a_pool_of_a_cluster_that_does_not_exist_yet_is_planned_by_its_number() -> None:
+    [step] = predict(of_pool(3, BY_DAEMON))
+
+    assert step.action.target == "pool/workers"
+    assert "initialise 3" in step.action.summary
+    assert step.action.assumed and step.awaited
+
+
+def test_machines_of_a_pool_are_waited_for_until_they_are_as_many_as_declared() -> None:
+    world = cluster("x", "y", nodes={"x": member("x")}, arrivals=[member("y", "10.20.2.0/24")])
+
+    converge(world, of_pool(2), deadline=5)
+
+    assert routes_of(world) == {"10.20.1.0/24": "i-x", "10.20.2.0/24": "i-y"}
+    assert not [step for step in observe_and_plan(world, of_pool(2)) if step.pending]
+
+
+def test_nodes_of_other_pools_and_of_nobody_do_not_count() -> None:
+    world = cluster("x", "y", nodes={"x": member("x", pool="system"), "y": registered("y", "10.20.2.0/24")})
+
+    with pytest.raises(NotConverged, match="pool/workers: initialise 1 once registered"):
+        converge(world, of_pool(1), deadline=0.2)
+
+
+def test_more_machines_than_declared_are_as_good() -> None:
+    world = cluster("x", "y", nodes={"x": member("x"), "y": member("y", "10.20.2.0/24")})
+
+    converge(world, of_pool(1), deadline=5)
+
+    assert len(routes_of(world)) == 2
+
+
+def test_that_the_daemon_initialises_a_pools_nodes_is_waited_for() -> None:
+    world = cluster("x", nodes={"x": member("x")})
+
+    steps = observe_and_plan(world, of_pool(1, BY_DAEMON))
+
+    assert [step.action.target for step in steps if step.awaited] == ["node/x"]
+    assert writes_of(world) == []
+
+
+def test_what_the_vendor_runs_is_neither_planned_nor_waited_for() -> None:
+    vendor = {"node": "vendor", "route": "vendor", "node-lifecycle": "vendor"}
+    world = cluster("x", nodes={"x": member("x")})
+
+    assert observe_and_plan(world, of_pool(3, vendor)) == []
+    assert predict(of_pool(3, vendor)) == []
+    assert converge(world, of_pool(3, vendor), deadline=5) == []

@@ -289,3 +289,79 @@ def test_whatever_a_stack_file_holds_is_read_or_refused_in_words(more: dict[str,
         assert all(line.startswith(f"{NAMESPACE}:") for line in str(error).split("\n"))
     else:
         assert parse(given_values) == config
+
+
+# ------------------------------------------------------------------------------------------------------------- aws
+
+
+def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] | None = None, **aws: Any) -> Any:
+    """Config of a cluster on AWS, as Pulumi hands it over; `aws`: keys of that section (None: not said)."""
+    worker = {"name": "workers", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a", "eu-central-1b"]}
+    section = {"region": "eu-central-1", "kubernetesVersion": "1.34", **aws}
+    return values(
+        cloud="aws",
+        mycloud=None,
+        mycloudToken=None,
+        nodePools=[worker] if pools is None else pools,
+        executors=executors or {},
+        aws={key: value for key, value in section.items() if value is not None},
+    )
+
+
+PLANE = {"name": "cp", "role": "control-plane", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a"]}
+
+
+def test_on_aws_volumes_are_the_vendors_without_a_word() -> None:
+    config = parse(on_aws())
+
+    assert config.executor(Controller.VOLUME) is Executor.VENDOR
+    assert Controller.VOLUME not in config.run_by(Executor.DAEMON)
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
+    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())["config"]
+    given = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file.items()}
+
+    config = parse({k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()})
+
+    assert config.aws is not None and not config.aws.simulated
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        (on_aws(region="europe"), 'aws.region is "europe": allowed: a region such as eu-central-1'),
+        (on_aws(region=None), "aws.region is missing: The region."),
+        (on_aws(controlPlane="esk"), "aws.controlPlane is \"esk\": did you mean 'eks'? allowed: eks, ec2"),
+        (on_aws(kubernetesVersion=1.34), "aws.kubernetesVersion is 1.34: allowed: text"),
+        (on_aws(kubernetesVersion="v1.34"), "allowed: a minor version such as '1.34'"),
+        (on_aws(apiSource=[]), "aws.apiSource is not a known key; did you mean 'apiSources'?"),
+        (on_aws(apiSources=["10.0.0.1/8"]), 'aws.apiSources[0] is "10.0.0.1/8": allowed: an IPv4 range'),
+        (on_aws([PLANE]), 'nodePools[0].role is "control-plane": AWS runs the control plane; allowed: worker'),
+        (on_aws(region="us-east-1"), 'zones[0] is "eu-central-1a": allowed: zones of region us-east-1'),
+        (on_aws([{**PLANE, "role": "worker"}]), "all in eu-central-1a, and EKS asks for subnets in two zones"),
+        (on_aws(controlPlane="ec2", nodes="asg"), "allowed: at least one pool of role control-plane"),
+        (on_aws([PLANE], controlPlane="ec2"), 'aws.nodes is "eks": managed node groups join EKS alone; allowed: asg'),
+        (on_aws([{**PLANE, "count": 2}], controlPlane="ec2", nodes="asg"), "count is 2: etcd needs a majority"),
+        (
+            on_aws([PLANE, {**PLANE, "name": "b"}], controlPlane="ec2", nodes="asg"),
+            'nodePools[1].role is "control-plane": another pool is the control plane',
+        ),
+        (
+            on_aws([PLANE], controlPlane="ec2", nodes="asg", kubernetesVersion="1.30"),
+            'kubernetesVersion is "1.30": allowed with controlPlane ec2: 1.31 or newer',
+        ),
+        (on_aws(executors={"volume": "daemon"}), 'executors.volume is "daemon": AWS\'s volumes are those of its own'),
+        (on_aws(ccm="vendor"), "aws.ccmVersion is null: goes with ccm: vendor, and with it alone"),
+        (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
+        (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
+        (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),
+        (values(executors={"node": "vendor"}), 'executors.node is "vendor": mycloud runs no controller itself'),
+    ],
+)
+def test_a_mistake_on_aws_is_one_line_too(config: dict[str, str], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(config)
+
+    assert line in str(caught.value)
