@@ -1,0 +1,40 @@
+"""Calls made at once: all of them are, in a bounded number, and their errors are not lost."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import pytest
+
+from cloud_controller.clouds.aws.together import Together
+
+
+def test_answers_come_in_the_order_of_the_calls() -> None:
+    assert Together()([partial(abs, number) for number in range(40)]) == [*range(40)]
+    assert Together()([]) == []
+
+
+def test_calls_do_not_wait_for_one_another() -> None:
+    met = threading.Barrier(3, timeout=10)
+
+    Together()([met.wait, met.wait, met.wait])
+
+
+def test_one_stands_apart_from_the_others() -> None:
+    assert Together().both(lambda: "one", [lambda: 1, lambda: 2]) == ("one", [1, 2])
+
+
+@pytest.mark.parametrize("failing", [0, 2])
+def test_an_error_is_raised_once_every_call_has_ended(failing: int) -> None:
+    ended: list[int] = []
+
+    def call(number: int) -> None:
+        if number == failing:
+            raise OSError(f"call {number}")
+        ended.append(number)
+
+    with pytest.raises(OSError, match=f"call {failing}"):
+        Together()([partial(call, number) for number in range(4)])
+
+    assert sorted(ended) == [number for number in range(4) if number != failing]
