@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 NEVER_THERE = "i-0123456789abcdef0"
 
 
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def instances(api: Api, vpc_id: str = "vpc-1") -> AwsInstances:
     return AwsInstances(api, lambda: vpc_id)
 
@@ -195,6 +203,47 @@ def test_a_node_without_provider_id_is_known_by_its_private_dns_name(account: Aw
 
     assert [machine.id for machine in found.values() if machine] == [id_of(each) for each in launched]
     assert calls.of("ec2 DescribeInstances") == 1
+
+
+def test_many_names_are_one_list_for_the_moments_after_it(account: AwsAccount, calls: Calls) -> None:
+    clock = Clock()
+    names = [InstanceRef(machine["PrivateDnsName"]) for machine in account.launch(60)]
+    api = account.api()
+    machines = AwsInstances(api, lambda: "vpc-1", clock=clock)
+    machines.describe(names)
+    api.observer = calls
+
+    clock.now += 10
+    assert all(machines.describe(names[:5]).values())
+    assert calls.made == []
+
+    clock.now += 11
+    assert all(machines.describe(names[:5]).values())
+    assert calls.made == ["ec2 DescribeInstances"]
+
+
+def test_a_name_that_the_list_did_not_have_is_asked_for(account: AwsAccount) -> None:
+    machines = instances(account.api())
+    machines.list()
+    (late,) = account.launch()
+
+    (found,) = machines.describe([InstanceRef(late["PrivateDnsName"])]).values()
+
+    assert found is not None
+
+
+def test_the_name_of_a_machine_that_was_ending_is_asked_for_again(account: AwsAccount, calls: Calls) -> None:
+    (machine,) = account.launch()
+    account.ec2.stop_instances(InstanceIds=[id_of(machine)])
+    api = account.api()
+    machines = instances(api)
+    machines.list()
+    api.observer = calls
+
+    (found,) = machines.describe([InstanceRef(machine["PrivateDnsName"])]).values()
+
+    assert found is not None
+    assert calls.made == ["ec2 DescribeInstances"]
 
 
 def test_a_name_is_looked_for_among_the_clusters_machines_alone(account: AwsAccount) -> None:

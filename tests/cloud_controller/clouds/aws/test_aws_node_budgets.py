@@ -49,10 +49,11 @@ class Ec2:
             if missing := [each for each in ids if each not in self.instances]:
                 raise NotFound(f"The instance IDs '{', '.join(missing)}' do not exist")
             return self._page([self.instances[each] for each in ids])
-        (named,) = (each for each in params["Filters"] if each["Name"] != "instance-state-name")
+        (named,) = params["Filters"]
         found = [*self.instances.values()]
         if named["Name"] == "instance-id":
             found = [self.instances[each] for each in named["Values"] if each in self.instances]
+        assert named["Name"] in ("instance-id", "tag-key"), named
         start, most = int(params.get("NextToken", 0)), params["MaxResults"]
         further = {"NextToken": str(start + most)} if start + most < len(found) else {}
         return self._page(found[start : start + most]) | further
@@ -85,9 +86,10 @@ class Daemon:
         self.lifecycle = NodeLifecycleController(self.cluster.context)
 
     def register(self, name: str, provider_id: str, **more: Any) -> None:
-        """What a kubelet does that was told its provider ID."""
+        """What a kubelet does; it may have been told its provider ID."""
         self.cluster.register(name, **more)
-        self.cluster.stored[name]["spec"]["providerID"] = provider_id
+        if provider_id:
+            self.cluster.stored[name]["spec"]["providerID"] = provider_id
 
     def work(self) -> None:
         """One pass of each, and what follows from their own writes."""
@@ -96,21 +98,22 @@ class Daemon:
             assert [*controller.reconcile(self.cluster.triggered(controller))] == []
 
 
-def started(ec2: Ec2) -> Daemon:
-    """A daemon on a cluster all of whose nodes have registered."""
+def started(ec2: Ec2, *, identified: bool = True) -> Daemon:
+    """A daemon on a cluster all of whose nodes have registered, with their provider IDs or without."""
     cloud = Aws(Config("c", region="z-1"))
     cloud._api.call = ec2.call  # type: ignore[method-assign]
     daemon = Daemon(cloud)
     for machine, instance in ec2.instances.items():
-        daemon.register(instance["PrivateDnsName"], f"aws:///{instance['Placement']['AvailabilityZone']}/{machine}")
+        zone = instance["Placement"]["AvailabilityZone"]
+        daemon.register(instance["PrivateDnsName"], f"aws:///{zone}/{machine}" if identified else "")
     cloud.check_access(CONTROLLERS)
     return daemon
 
 
-@pytest.mark.parametrize("count", [200, 1000, 5000])
-def test_nodes_are_initialised_with_a_call_a_thousand_and_two_more(count: int) -> None:
+@pytest.mark.parametrize(("count", "identified"), [(200, True), (1000, True), (5000, True), (2000, False)])
+def test_nodes_are_initialised_with_a_call_a_thousand_and_two_more(count: int, identified: bool) -> None:
     ec2 = Ec2(count)
-    daemon = started(ec2)
+    daemon = started(ec2, identified=identified)
 
     daemon.work()
 
