@@ -127,7 +127,7 @@ def test_nodes_are_initialised_with_a_call_a_thousand_and_two_more(count: int, i
 
 
 def test_at_rest_nodes_cost_one_snapshot_a_period_however_many_ask() -> None:
-    ec2 = Ec2(2000)
+    ec2 = Ec2(1100)
     daemon = started(ec2)
     daemon.work()
     ec2.calls.clear()
