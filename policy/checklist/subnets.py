@@ -1,0 +1,68 @@
+"""Rule: a cluster's subnets on AWS say which load balancers are put into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from policy.checklist.objects import dig, is_judged, schema
+from policy.checklist.unknowns import Problem, judge
+
+_SUBNET = "aws:ec2/subnet:Subnet"
+_CLUSTER = "kubernetes.io/cluster/"
+_ROLES = ("kubernetes.io/role/elb", "kubernetes.io/role/internal-elb")
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report subnets with a cluster's tag and without a role."""
+    if args.resource_type == _SUBNET:
+        judge([partial(is_judged, args.get_config(), args.props, args.name)], _problems(args.props), report)
+
+
+def _problems(props: Mapping[str, Any]) -> Iterator[Problem]:
+    yield partial(_problem, props)
+
+
+def _problem(props: Mapping[str, Any]) -> str | None:
+    tags = dig(props, "tags") or {}
+    clusters = [key for key in tags if str(key).startswith(_CLUSTER)]
+    if not clusters or any(key in tags and tags[key] in ("", "1") for key in _ROLES):
+        return None
+    return f"the subnet carries {clusters[0]} and neither {_ROLES[0]} nor {_ROLES[1]}"
+
+
+SUBNETS_HAVE_ROLES = ResourceValidationPolicy(
+    name="subnet-tag-load-balancer-role",
+    description=(
+        "Subnets of a cluster on AWS carry kubernetes.io/role/elb (public) or kubernetes.io/role/internal-elb "
+        "(private): by these tags controllers choose where a load balancer goes; without any it may land in a subnet "
+        "that nobody meant, or nowhere."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=schema(),
+    display_name="Subnets say which load balancers they take",
+    severity=Severity.MEDIUM,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="11.1",
+        specification="VPC and subnets are configured",
+    ),
+    tags=["aws", "network"],
+    remediation_steps=(
+        'Tag public subnets kubernetes.io/role/elb: "1" and private ones kubernetes.io/role/internal-elb: "1". Take '
+        "the cluster's tag off subnets that no load balancer may use, or exempt them by their resource's name."
+    ),
+    url="https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html",
+)

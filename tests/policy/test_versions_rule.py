@@ -1,0 +1,65 @@
+"""Rule `ccm-workload-fit-kubernetes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.engine.policies.host import AnalyzedResource, PolicyHost
+from local.engine.values import UNKNOWN
+from tests.policy_objects import EXEMPT, ccm, of, resource, start
+
+RULE = "ccm-workload-fit-kubernetes"
+IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
+
+
+def eks(version: Any = "1.32") -> AnalyzedResource:
+    return resource("aws:eks/cluster:Cluster", {"version": version}, "prod")
+
+
+def manager(tag: Any = "v1.32.0", name: str = "ccm") -> AnalyzedResource:
+    return ccm(container={"image": f"{IMAGE}:{tag}" if isinstance(tag, str) else tag}, name=name)
+
+
+def test_a_ccm_of_another_minor_version_is_reported_with_the_right_one(pack: PolicyHost) -> None:
+    workload = manager("v1.30.5")
+
+    [finding] = [each for each in pack.analyze_stack([eks(), workload]) if each.policy == RULE]
+
+    assert (finding.level, finding.urn) == ("advisory", workload.urn)
+    assert "v1.30.5 is for Kubernetes 1.30, not 1.32; the matrix has v1.32.0" in finding.message
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        [eks(), manager()],
+        [eks(), manager("v1.30.5", EXEMPT)],
+        [eks(), ccm(container={"image": "registry.example/cloud-controller:0.1.0"})],
+        [manager("v1.30.5")],
+        [eks("1.34"), manager("v1.34.0")],
+    ],
+    ids=["it fits", "exempt", "ours", "no version known", "newer than the matrix"],
+)
+def test_nothing_is_said_where_nothing_is_known_to_be_wrong(pack: PolicyHost, resources: Any) -> None:
+    assert of(pack.analyze_stack(resources), RULE) == []
+
+
+def test_an_image_that_only_the_update_will_tell_is_not_evaluated(pack: PolicyHost) -> None:
+    assert of(pack.analyze_stack([eks(), ccm(container={"image": UNKNOWN})]), RULE) == ["not-evaluated"]
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[PolicyHost]:
+    """The pack, told the version, for which the matrix has no row."""
+    host = start({RULE: {"kubernetesVersion": "1.34", "refuseUnknown": True}})
+    yield host
+    host.close()
+
+
+def test_where_the_unknown_is_refused_a_newer_version_is_reported(strict: PolicyHost) -> None:
+    [finding] = [each for each in strict.analyze_stack([manager("v1.34.0")]) if each.policy == RULE]
+
+    assert "the newest known row is Kubernetes 1.32" in finding.message
