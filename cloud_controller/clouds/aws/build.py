@@ -12,6 +12,7 @@ from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.load_balancer import Built, Object
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 
+
 def claims(service: Object) -> bool:
     """Whether the Service is ours: not so where its annotation leaves it to the AWS Load Balancer Controller.
 
