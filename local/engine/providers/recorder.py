@@ -22,6 +22,7 @@ from local.engine.providers.provider import (
 )
 from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
 from local.engine.stack.resource import SIMULATED
+from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
 _DEFAULT_REGION: Final = "simulated-1"
@@ -57,9 +58,17 @@ class Recorder:
         news: PropertyMap,
         ignore_changes: Sequence[str],
     ) -> DiffResult:
-        """Left to the engine, which compares the inputs: what the real provider would replace is not known here."""
-        del urn, id, old_inputs, old_outputs, news, ignore_changes
-        return DiffResult(None)
+        """Of a type that the provider of `aws` here has, its word on what is replaced; else the engine compares inputs.
+
+        What the real provider would replace is not known then: it is an update here.
+        """
+        # Imported on use: boto3 takes its time.
+        from local.engine.providers.aws.comparison import compare
+        from local.engine.providers.aws.kinds import KINDS
+
+        del id, old_outputs
+        kind = KINDS.get(type_of(urn))
+        return compare(kind, name_of(urn), old_inputs, news, ignore_changes) if kind else DiffResult(None)
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         del timeout, report

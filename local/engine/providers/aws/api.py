@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -30,6 +31,8 @@ _PAUSE: Final = 0.2
 """Seconds between two looks at something that is waited for, at first; then up to ten times that."""
 _DUMMY: Final = "simulated"
 """In the place of credentials where none are given; a simulator need not check them."""
+_MAKING: Final = threading.Lock()
+"""Held while a client is made: the session is not safe from several threads meanwhile."""
 
 
 class AwsError(ProviderError):
@@ -91,6 +94,12 @@ def is_local(config: PropertyMap) -> bool:
     return bool(found) and all(_on_loopback(url) for url in found.values())
 
 
+@lru_cache(maxsize=1)
+def shared_session() -> boto3.session.Session:
+    """boto3's, one for all: what it has read of the services' models it keeps, and EC2's takes a second."""
+    return boto3.session.Session()
+
+
 def _credentials(config: PropertyMap, environment: Mapping[str, str]) -> tuple[str, str, str | None]:
     """Key, secret and token: the inputs', else the environment's. Neither a user's profile nor a machine's role."""
     if key := config.get("accessKey"):
@@ -122,7 +131,7 @@ class Api:
         self.region = region
         self._endpoints = endpoints_of(config)
         key, secret, token = _credentials(config, os.environ)
-        self._session = boto3.session.Session(key, secret, token, region_name=region)
+        self._access = {"aws_access_key_id": key, "aws_secret_access_key": secret, "aws_session_token": token}
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -173,8 +182,15 @@ class Api:
                 if service not in self._endpoints:
                     raise ProviderError(f"endpoints names none for {service}")
                 config = Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=5)
-                make: Any = self._session.client
-                self._clients[service] = make(service, endpoint_url=self._endpoints[service], config=config)
+                make: Any = shared_session().client
+                with _MAKING:
+                    self._clients[service] = make(
+                        service,
+                        region_name=self.region,
+                        endpoint_url=self._endpoints[service],
+                        config=config,
+                        **self._access,
+                    )
             return self._clients[service]
 
     def close(self) -> None:

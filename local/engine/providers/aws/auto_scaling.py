@@ -108,7 +108,8 @@ class Group(Kind):
 
     def change(self, api: Api, id: str, change: Change) -> None:
         olds, news = change.olds, change.news
-        api.call("autoscaling", "update_auto_scaling_group", **_settings(news))
+        settings = {k: v for k, v in news.items() if k in change.changed or k in ("name", "launchTemplate")}
+        api.call("autoscaling", "update_auto_scaling_group", **_settings(settings))
         before = {t["key"] for t in olds.get("tags") or []}
         after = {t["key"] for t in news.get("tags") or []}
         if gone := sorted(before - after):
@@ -117,10 +118,9 @@ class Group(Kind):
         if "tags" in change.changed and after:
             api.call("autoscaling", "create_or_update_tags", Tags=_tags(id, news))
         self._change_target_groups(api, id, change)
-        with completing(id):
-            if "launchTemplate" in change.changed and "instanceRefresh" in news:
-                self._refresh(api, id, news, change.deadline)
-            self._await_machines(api, id, news, change.deadline)
+        if "launchTemplate" in change.changed and "instanceRefresh" in news:
+            self._refresh(api, id, news, change.deadline)
+        self._await_machines(api, id, news, change.deadline)
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         if self._found(api, id) is None:
@@ -139,13 +139,13 @@ class Group(Kind):
     def _await_machines(self, api: Api, name: str, inputs: PropertyMap, deadline: Deadline) -> None:
         if str(inputs.get("waitForCapacityTimeout")) == "0":
             return
-        wanted = inputs["desiredCapacity" if "desiredCapacity" in inputs else "minSize"]
 
         def running() -> bool:
-            machines = (self._found(api, name) or {}).get("Instances", [])
-            return bool([m["LifecycleState"] for m in machines].count("InService") >= wanted)
+            group = self._found(api, name) or {}
+            states = [machine["LifecycleState"] for machine in group.get("Instances", [])]
+            return bool(states.count("InService") >= group.get("DesiredCapacity", 0))
 
-        deadline.until(f"{wanted} machines of {name} to run", running)
+        deadline.until(f"the machines of {name} to run", running)
 
     def _change_target_groups(self, api: Api, id: str, change: Change) -> None:
         before, after = (set(of.get("targetGroupArns") or []) for of in (change.olds, change.news))
@@ -177,8 +177,8 @@ def _settings(inputs: PropertyMap) -> dict[str, Any]:
     template = inputs["launchTemplate"]
     return present(
         AutoScalingGroupName=inputs["name"],
-        MinSize=inputs["minSize"],
-        MaxSize=inputs["maxSize"],
+        MinSize=inputs.get("minSize"),
+        MaxSize=inputs.get("maxSize"),
         DesiredCapacity=inputs.get("desiredCapacity"),
         VPCZoneIdentifier=",".join(inputs["vpcZoneIdentifiers"]) if inputs.get("vpcZoneIdentifiers") else None,
         LaunchTemplate=present(
@@ -187,7 +187,7 @@ def _settings(inputs: PropertyMap) -> dict[str, Any]:
             Version=str(template.get("version", "$Default")),
         ),
         HealthCheckType=inputs.get("healthCheckType"),
-        HealthCheckGracePeriod=inputs["healthCheckGracePeriod"],
+        HealthCheckGracePeriod=inputs.get("healthCheckGracePeriod"),
     )
 
 

@@ -110,19 +110,18 @@ class Cluster(Kind):
 
     def change(self, api: Api, id: str, change: Change) -> None:
         news = change.news
-        with completing(id):
-            if "version" in change.changed:
-                api.call("eks", "update_cluster_version", name=id, version=news["version"])
-                self._until_active(api, id, change.deadline)
-            for params in _config_updates(change):
-                api.call("eks", "update_cluster_config", name=id, **params)
-                self._until_active(api, id, change.deadline)
-            set_tags, gone = tag_changes(change.olds, news)
-            arn = str((self._found(api, id) or {}).get("arn"))
-            if set_tags:
-                api.call("eks", "tag_resource", resourceArn=arn, tags=set_tags)
-            if gone:
-                api.call("eks", "untag_resource", resourceArn=arn, tagKeys=gone)
+        if "version" in change.changed:
+            api.call("eks", "update_cluster_version", name=id, version=news["version"])
+            self._until_active(api, id, change.deadline)
+        for params in _config_updates(change):
+            api.call("eks", "update_cluster_config", name=id, **params)
+            self._until_active(api, id, change.deadline)
+        set_tags, gone = tag_changes(change.olds, news)
+        arn = str((self._found(api, id) or {}).get("arn"))
+        if set_tags:
+            api.call("eks", "tag_resource", resourceArn=arn, tags=set_tags)
+        if gone:
+            api.call("eks", "untag_resource", resourceArn=arn, tagKeys=gone)
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         del outputs

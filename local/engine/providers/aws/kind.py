@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -143,14 +142,6 @@ def made_by(tags: list[dict[str, str]] | Mapping[str, str] | None, token: str) -
     """Whether these are the tags of what the create with that token made."""
     pairs = dict(tags) if isinstance(tags, Mapping) else {tag["Key"]: tag["Value"] for tag in tags or []}
     return pairs.get(TOKEN) == token
-
-
-def same_document(one: Value, other: Value) -> bool:
-    """Whether two JSON texts say the same."""
-    try:
-        return bool(json.loads(one) == json.loads(other))
-    except (TypeError, ValueError):
-        return bool(one == other)
 
 
 def pascal(value: Any, renamed: Mapping[str, str]) -> Any:

@@ -8,13 +8,11 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
-from local.engine import paths
-from local.engine.differences import differences
 from local.engine.providers.aws import functions
-from local.engine.providers.aws.api import Api, AwsError, Deadline, TimedOut
-from local.engine.providers.aws.kind import Change, Creation, Kind, NotReady, same_document
+from local.engine.providers.aws.api import Api, AwsError, Deadline
+from local.engine.providers.aws.comparison import compare, imported_inputs, read_inputs
+from local.engine.providers.aws.kind import Change, Creation, Kind, NotReady, completing
 from local.engine.providers.aws.kinds import KINDS, RECORDED
 from local.engine.providers.provider import (
     CheckFailure,
@@ -29,7 +27,7 @@ from local.engine.providers.provider import (
 )
 from local.engine.providers.recorder import Recorder, default_tags_of
 from local.engine.urn import name_of, type_of
-from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, has_unknowns, without_secrets
+from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
 
 _SHORTEST_SECRET = 6
 
@@ -59,13 +57,8 @@ class AwsProvider:
         if kind is None:
             known = ", ".join(sorted(KINDS))
             return CheckResult(news, (CheckFailure("", f"the embedded engine's provider does not have it; {known}"),))
-        failures = [
-            CheckFailure(
-                key, f"is not known to the embedded engine's provider; known: {', '.join(sorted(kind.inputs))}"
-            )
-            for key in news
-            if key not in kind.inputs
-        ]
+        unknown = f"is not known to the embedded engine's provider; known: {', '.join(sorted(kind.inputs))}"
+        failures = [CheckFailure(key, unknown) for key in news if key not in kind.inputs]
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
         if kind.autonamed and "name" not in inputs:
@@ -84,33 +77,26 @@ class AwsProvider:
         ignore_changes: Sequence[str],
     ) -> DiffResult:
         del id, old_outputs
-        kind = _kind(urn)
-        olds, plain = without_secrets(old_inputs), without_secrets(news)
-        same = {k for k in kind.documents if k in olds and k in plain and same_document(olds[k], plain[k])}
-        same |= {k for k in olds.keys() & plain.keys() if _reordered(olds[k], plain[k])}
-        detailed = {p: d for p, d in differences(old_inputs, news).items() if _key(p) not in same}
-        ignored = [paths.parse(p) for p in ignore_changes]
-        detailed = {p: d for p, d in detailed.items() if not any(paths.holds(i, paths.parse(p)) for i in ignored)}
-        replaces = kind.replaced_by(olds, plain)
-        detailed = {p: replace(d, kind=d.kind.replacing) if _key(p) in replaces else d for p, d in detailed.items()}
-        replacing = tuple(p for p in detailed if _key(p) in replaces)
-        return DiffResult(bool(detailed), replacing, detailed=detailed, delete_before_replace=kind.delete_first)
+        return compare(_kind(urn), name_of(urn), old_inputs, news, ignore_changes)
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         kind, plain = _kind(urn), without_secrets(inputs)
         if preview:
             return CreateResult("", _shown(kind, plain))
         creation = Creation(plain, _token(urn, plain), _deadline(kind, timeout, report))
+        outputs: list[PropertyMap] = []
+
+        def seen() -> bool:
+            found = kind.read(self._api, made, plain)
+            outputs.extend([found] if found is not None else [])
+            return found is not None
+
         with _told(inputs):
-            try:
-                made = kind.make(self._api, creation)
-            except NotReady as error:
-                outputs = kind.read(self._api, error.id, plain) or {}
-                raise PartialFailure(str(error), error.id, {**plain, **outputs}) from None
-            outputs = kind.read(self._api, made, plain) or {}
-            if not outputs:
-                raise OutcomeUnknown(f"{made} was made, and is not there")
-        return CreateResult(made, {**plain, **outputs})
+            made = kind.make(self._api, creation)
+            with completing(made):
+                # AWS may not know at once what it has made.
+                creation.deadline.until(f"{made} to be seen", seen)
+        return CreateResult(made, {**plain, **outputs[0]})
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         kind, plain = _kind(urn), without_secrets(inputs)
@@ -119,12 +105,8 @@ class AwsProvider:
         if found is None:
             return ReadResult(None, {})
         if not inputs:
-            return ReadResult(id, found, {k: v for k, v in found.items() if k in kind.inputs and _says(kind, k, v)})
-        keys = {*plain, *({"tags"} if kind.taggable else ())}
-        read = {k: _as_known(kind, k, plain.get(k), found.get(k, plain.get(k))) for k in keys}
-        if kind.taggable and "tags" not in found and "tags" in plain:
-            read["tags"] = {}
-        return ReadResult(id, {**plain, **found}, {k: v for k, v in read.items() if v is not None})
+            return ReadResult(id, found, imported_inputs(kind, found))
+        return ReadResult(id, {**plain, **found}, read_inputs(kind, plain, found))
 
     def update(
         self,
@@ -139,21 +121,25 @@ class AwsProvider:
         ignore_changes: Sequence[str],
         report: Report,
     ) -> PropertyMap:
-        del ignore_changes
-        kind = _kind(urn)
-        olds, plain = without_secrets(old_inputs), without_secrets(news)
+        del old_inputs
+        kind, plain = _kind(urn), without_secrets(news)
         if preview:
             return {**_kept(kind, without_secrets(old_outputs)), **plain}
-        changed = frozenset(k for k in {*olds, *plain} if olds.get(k) != plain.get(k))
         with _told(news):
-            try:
-                kind.change(self._api, id, Change(olds, plain, changed, _deadline(kind, timeout, report)))
-            except NotReady as error:
-                raise PartialFailure(str(error), id, {**plain, **(kind.read(self._api, id, plain) or {})}) from None
+            # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
+            now = self._inputs_now(kind, id, plain)
+            changed = {k for k in {*now, *plain} if now.get(k) != plain.get(k)} - {*ignore_changes}
+            deadline = _deadline(kind, timeout, report)
+            with completing(id):
+                kind.change(self._api, id, Change(now, plain, frozenset(changed), deadline))
             found = kind.read(self._api, id, plain)
+        return {**plain, **(found or {})}
+
+    def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
+        found = kind.read(self._api, id, inputs)
         if found is None:
             raise ProviderError(f"{id} is gone: run `refresh`, then `up` makes it anew")
-        return {**plain, **found}
+        return read_inputs(kind, inputs, found)
 
     def delete(
         self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
@@ -182,10 +168,6 @@ def _kind(urn: str) -> Kind:
         raise ProviderError(f"the embedded engine's provider does not have {type_of(urn)}") from None
 
 
-def _key(path: str) -> str:
-    return str(paths.parse(path)[0])
-
-
 def _deadline(kind: Kind, timeout: float, report: Report) -> Deadline:
     return Deadline(time.monotonic() + (timeout or kind.timeout), report)
 
@@ -209,45 +191,16 @@ def _kept(kind: Kind, outputs: PropertyMap) -> PropertyMap:
     return {k: UNKNOWN if k in kind.moving else v for k, v in outputs.items() if k not in kind.inputs}
 
 
-def _says(kind: Kind, key: str, value: Value) -> bool:
-    """Whether a value says more than that nothing was said: what a program need not repeat to import an object."""
-    return bool(value) or key in kind.defaults
-
-
-def _reordered(old: Value, new: Value) -> bool:
-    """Whether two lists hold the same: none of the lists here has an order that means something."""
-    if not (isinstance(old, list) and isinstance(new, list)) or has_unknowns(old) or has_unknowns(new):
-        return False
-    return sorted(map(_text, old)) == sorted(map(_text, new))
-
-
-def _text(value: Value) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
-
-
-def _as_known(kind: Kind, key: str, known: Value, found: Value) -> Value:
-    """What was found, in the words of what was known, where it means the same."""
-    if key in kind.documents and same_document(known, found):
-        return known
-    if isinstance(known, dict) and isinstance(found, dict) and key != "tags":
-        # Of an object only what the program says is compared: AWS completes the rest.
-        return {k: _as_known(kind, "", v, found.get(k, v)) for k, v in known.items()}
-    if isinstance(known, list) and isinstance(found, list):
-        if _reordered(known, found):
-            return known
-        if len(known) == len(found) and all(isinstance(i, dict) for i in [*known, *found]):
-            return [_as_known(kind, "", k, f) for k, f in zip(known, found, strict=True)]
-    return known if _text(known) == _text(found) or str(known).lower() == str(found).lower() else found
-
-
 @contextmanager
 def _told(inputs: PropertyMap) -> Iterator[None]:
-    """Take the inputs' secrets out of what AWS says about them."""
+    """Take the inputs' secrets out of what AWS says about them; what exists but is not complete stays in the state."""
     try:
         yield
-    except TimedOut as error:
-        raise ProviderError(_masked(str(error), inputs)) from None
-    except AwsError as error:
+    except OutcomeUnknown as error:
+        raise OutcomeUnknown(_masked(str(error), inputs)) from None
+    except NotReady as error:
+        raise PartialFailure(_masked(str(error), inputs), error.id, without_secrets(inputs)) from None
+    except ProviderError as error:
         raise ProviderError(_masked(str(error), inputs)) from None
 
 

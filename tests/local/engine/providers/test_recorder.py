@@ -119,26 +119,36 @@ def test_each_simulated_resource_is_told_as_that_and_so_is_the_run(recorded: Any
     assert len(outcome.warnings) == 1 and "3 of aws, 1 of kubernetes" in outcome.warnings[0]
 
 
+def address(pool: str, **options: Any) -> aws.ec2.Eip:
+    return aws.ec2.Eip("out", public_ipv4_pool=pool, opts=pulumi.ResourceOptions(**options))
+
+
 def test_a_change_is_an_update_and_the_id_stays(recorded: Any) -> None:
-    recorded.up(network)
-    before = recorded.resources()["net"]
+    recorded.up(lambda: address("mine"))
+    before = recorded.resources()["out"]
 
-    outcome = recorded.up(lambda: network("10.1.0.0/16"))
+    outcome = recorded.up(lambda: address("theirs"))
 
-    after = recorded.resources()["net"]
+    after = recorded.resources()["out"]
     assert outcome.counts == {"same": 1, "update": 1}
     assert (after.id, after.outputs["arn"]) == (before.id, before.outputs["arn"])
-    assert after.outputs["cidrBlock"] == "10.1.0.0/16"
+    assert after.outputs["publicIpv4Pool"] == "theirs"
 
 
 def test_a_replacement_that_the_program_asks_for_has_another_id(recorded: Any) -> None:
-    recorded.up(lambda: network(replace_on_changes=["cidrBlock"]))
-    before = recorded.resources()["net"]
+    recorded.up(lambda: address("mine", replace_on_changes=["publicIpv4Pool"]))
+    before = recorded.resources()["out"]
 
-    outcome = recorded.up(lambda: network("10.1.0.0/16", replace_on_changes=["cidrBlock"]))
+    outcome = recorded.up(lambda: address("theirs", replace_on_changes=["publicIpv4Pool"]))
 
     assert outcome.counts == {"same": 1, "replace": 1}
-    assert recorded.resources()["net"].id != before.id
+    assert recorded.resources()["out"].id != before.id
+
+
+def test_what_the_provider_here_knows_to_be_replaced_is_replaced(recorded: Any) -> None:
+    recorded.up(network)
+
+    assert recorded.up(lambda: network("10.1.0.0/16")).counts == {"same": 1, "replace": 1}
 
 
 def test_destroy_forgets_it_all(recorded: Any) -> None:

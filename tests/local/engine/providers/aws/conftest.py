@@ -7,10 +7,10 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from local.engine.providers.aws.api import shared_session
 from local.engine.providers.aws.provider import AwsProvider
 
 REGION = "eu-central-1"
@@ -32,11 +32,18 @@ class Aws:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._session = boto3.session.Session("key", "secret", region_name=REGION)
+        # Shared with the engine: what it has read of the services' models need not be read again.
+        self._session = shared_session()
 
     def client(self, service: str) -> Any:
         make: Any = self._session.client
-        return make(service, endpoint_url=self.url)
+        return make(
+            service,
+            endpoint_url=self.url,
+            region_name=REGION,
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+        )
 
     @property
     def config(self) -> dict[str, str]:

@@ -81,7 +81,8 @@ def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_
     assert not failed.ok and led.resources()["net"].id == vpc
 
     assert led.up(run).ok
-    assert cloud.left()["vpcs"] == [vpc]
+    answer = cloud.client("ec2").describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
+    assert cloud.left()["vpcs"] == [vpc] and answer["EnableDnsHostnames"]["Value"]
 
 
 def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 
-from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, USER_DATA, network, program
+from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine
 
@@ -129,6 +129,53 @@ def test_what_others_deleted_is_forgotten_by_a_refresh_and_made_anew(led: Any, c
 
     assert "delete ssh" in led.refresh().done
     assert led.up(network).counts == {"same": 10, "create": 1}
+
+
+def test_what_has_the_name_that_the_program_gives_is_deleted_before_it_is_made_anew(led: Any, cloud: Any) -> None:
+    led.up(lambda: aws.iam.Role("r", name="given", path="/a/", assume_role_policy=TRUST))
+
+    outcome = led.up(lambda: aws.iam.Role("r", name="given", path="/b/", assume_role_policy=TRUST))
+
+    assert outcome.ok and outcome.counts == {"same": 1, "replace": 1}
+    assert [r["Path"] for r in cloud.client("iam").list_roles()["Roles"]] == ["/b/"]
+
+
+def test_what_has_a_drawn_name_is_made_anew_first(led: Any, cloud: Any) -> None:
+    led.up(lambda: aws.iam.Role("r", path="/a/", assume_role_policy=TRUST))
+    before = led.resources()["r"].id
+
+    outcome = led.up(lambda: aws.iam.Role("r", path="/b/", assume_role_policy=TRUST))
+
+    assert outcome.done.index("replace r") < outcome.done.index("delete-replaced r")
+    assert led.resources()["r"].id != before and cloud.left()["roles"] == [led.resources()["r"].id]
+
+
+def test_what_an_update_is_to_ignore_is_not_sent(led: Any, cloud: Any) -> None:
+    def run(period: int) -> Any:
+        def declare() -> None:
+            template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type="m5.large")
+            aws.autoscaling.Group(
+                "g",
+                vpc_zone_identifiers=[subnet],
+                min_size=0,
+                max_size=3,
+                desired_capacity=1,
+                health_check_grace_period=period,
+                launch_template={"id": template.id, "version": "1"},
+                opts=pulumi.ResourceOptions(ignore_changes=["desiredCapacity"]),
+            )
+
+        return declare
+
+    subnet = cloud.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    led.up(run(300))
+    scaling = cloud.client("autoscaling")
+    scaling.set_desired_capacity(AutoScalingGroupName=led.resources()["g"].id, DesiredCapacity=2)
+
+    outcome = led.up(run(200))
+
+    (group,) = scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    assert outcome.ok and (group["DesiredCapacity"], group["HealthCheckGracePeriod"]) == (2, 200)
 
 
 def test_a_rule_whose_source_becomes_of_another_kind_is_replaced(led: Any, cloud: Any) -> None:
