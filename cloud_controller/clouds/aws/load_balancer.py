@@ -52,7 +52,8 @@ class AwsLoadBalancers:
     def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
         self._config = config
         self._surroundings = surroundings
-        self._together = together
+        # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
+        self._kinds = Together()
         self._groups = SecurityGroups(api, config, surroundings)
         self._network = NetworkLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
         self._classic = ClassicLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
@@ -96,7 +97,7 @@ class AwsLoadBalancers:
             return self._some(ids)
         # Of single Services is asked where something may have been made that this process has not seen.
         self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
-        (network, left), (classic,) = self._together.both(self._network.read, [self._classic.read])
+        (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
         self._remember_kinds(classic)
         found = [*network, *classic]
         found += self._left_behind(found, left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -529,3 +530,22 @@ def test_tags_name_this_cluster(account: AwsAccount, cluster: Cluster) -> None:
 
     (lb,) = load_balancers(account)
     assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/cluster"] == CLUSTER
+
+
+def test_many_may_look_at_everything_at_once(account: AwsAccount, cluster: Cluster) -> None:
+    for number in range(25):  # More than AWS tells the tags of in one call: then several are made at once.
+        account.elb.create_load_balancer(
+            LoadBalancerName=f"k8s-of-others-{number}",
+            Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstanceProtocol": "TCP", "InstancePort": 80}],
+            Subnets=account.public_subnets,
+        )
+    running = served(account, cluster, nlb())
+    read = running.cloud.load_balancers.read
+
+    threads = [Thread(target=read, args=({"uid-web"},), daemon=True) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert not [thread for thread in threads if thread.is_alive()], "they wait for one another"
