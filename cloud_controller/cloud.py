@@ -115,8 +115,9 @@ class Instances(Protocol):
 class Route:
     """A pod route: packets for `destination_cidr` go to the machine `target_instance`.
 
-    `blackhole`: its machine is gone. `owned`: whether it carries this cluster's mark; None where the cloud's routes
-    carry none. Then it is owned if it lies inside the cluster's pod range and leads to a machine of `Instances.list`.
+    `blackhole`: its machine is gone; `target_instance` is "" where the cloud does not tell any more which one it was.
+    `owned`: whether it carries this cluster's mark; None where the cloud's routes carry none. Then it is owned if it
+    lies inside the cluster's pod range and leads to a machine of `Instances.list`, or to one that is not told.
     """
 
     destination_cidr: str

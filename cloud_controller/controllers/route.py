@@ -100,7 +100,7 @@ def observe_nodes(
     table = tuple(_table(cloud).list() if routes is None else routes)
     instances, errors = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
-    others = {route.target_instance for route in table if route.owned is None} - known
+    others = {route.target_instance for route in table if route.owned is None} - known - {""}
     # Whose these are can only be told by all machines, those too that are terminated.
     ours = known | machines.cluster_machines(max_age, others) if others else known
     return RouteObservation(table, nodes, instances, errors, ours)

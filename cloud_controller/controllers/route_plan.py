@@ -2,8 +2,8 @@
 
 Only routes inside the cluster's pod ranges are looked at. One that is not the cluster's own is left alone and reported,
 unless `delete_foreign`: upstream deletes it. Where the cloud's routes carry no mark, a route is the cluster's own if it
-lies inside a pod range and leads to one of the cluster's machines, terminated ones included. What does not fit into the
-table is not tried.
+lies inside a pod range and leads to one of the cluster's machines, terminated ones included, or to a machine that is
+gone and that the cloud does not tell any more. What does not fit into the table is not tried.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class RouteObservation:
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
         """Whether the route is the cluster's own."""
         if route.owned is None:
-            return route.target_instance in self.machines and _within(route.destination_cidr, cluster_cidrs)
+            ours = route.target_instance in self.machines or (route.blackhole and not route.target_instance)
+            return ours and _within(route.destination_cidr, cluster_cidrs)
         return route.owned
 
 
@@ -195,7 +196,7 @@ def _obsolete(
             continue
         if cidr in allocated and not route.blackhole:
             continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
-        why = f"its machine {route.target_instance} is gone" if route.blackhole else "it is no node's pod range"
+        why = f"its machine {_machine(route)} is gone" if route.blackhole else "it is no node's pod range"
         if cidr in observation.refused:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
         elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
@@ -263,11 +264,15 @@ def _unreachable(cidr: str, node: Object, why: str) -> Action:
 
 
 def _why_foreign(route: Route) -> str:
-    return f"foreign: {route.target_instance} never was this cluster's; --delete-foreign-routes removes it"
+    return f"foreign: {_machine(route)} never was this cluster's; --delete-foreign-routes removes it"
 
 
 def _hop(route: Route) -> str:
-    return f"{route.target_instance} (gone)" if route.blackhole else route.target_instance
+    return f"{_machine(route)} (gone)" if route.blackhole else route.target_instance
+
+
+def _machine(route: Route) -> str:
+    return route.target_instance or "(not told)"
 
 
 def network_state(node: Object) -> tuple[str, str] | None:

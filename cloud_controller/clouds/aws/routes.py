@@ -166,13 +166,15 @@ class AwsRoutes:
 def _route(route: Mapping[str, Any]) -> Route:
     blackhole = route.get("State") == "blackhole"
     target = next((route[each] for each in _TARGETS if route.get(each)), "")
+    if blackhole and target.startswith("eni-"):
+        # Of a machine that was terminated, AWS may tell only the interface, which is gone too.
+        target = ""
     return Route(
         destination_cidr=next((route[each] for each in _DESTINATIONS if route.get(each)), ""),
         target_instance=target,
         blackhole=blackhole,
-        # Of a machine that was terminated, AWS may tell only the interface, which is gone too. The table is the
-        # cluster's own, and what leads nowhere serves nobody.
-        owned=True if blackhole and target.startswith("eni-") else None,
+        # What leads to a gateway never was a pod route.
+        owned=None if target.startswith("i-") or not target else False,
     )
 
 

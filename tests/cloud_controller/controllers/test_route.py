@@ -192,6 +192,25 @@ def test_an_unmarked_route_that_leads_a_nodes_pods_to_another_of_our_machines_is
     ]
 
 
+@pytest.mark.parametrize(
+    ("cidr", "planned"),
+    [
+        ("10.1.0.0/24", [("replace", "route/10.1.0.0/24")]),
+        ("10.1.9.0/24", [("create", "route/10.1.0.0/24"), ("delete", "route/10.1.9.0/24")]),
+        ("10.0.0.0/15", [("create", "route/10.1.0.0/24"), ("ignore", "route/10.0.0.0/15")]),
+        ("10.9.0.0/24", [("create", "route/10.1.0.0/24")]),
+    ],
+)
+def test_a_blackhole_whose_machine_the_cloud_forgot_is_ours_where_it_lies_in_the_pods_range(
+    cidr: str, planned: list[tuple[str, str]]
+) -> None:
+    forgotten = Route(cidr, "", blackhole=True, owned=None)
+
+    found = lines(plan(judged([forgotten], nodes=[node("a", "10.1.0.0/24")]), CLUSTER))
+
+    assert sorted(line for line in found if not line[1].startswith("node/")) == planned
+
+
 def test_whose_routes_are_is_asked_only_where_one_leads_to_a_machine_that_is_no_nodes(cloud: Any) -> None:
     cloud.machine("a")
     cloud.machine("old", state=InstanceState.TERMINATED)

@@ -97,13 +97,13 @@ def test_a_blackhole_that_still_names_its_machine_is_judged_by_it() -> None:
     assert found == Route("100.96.0.0/24", "i-1", blackhole=True, owned=None)
 
 
-def test_a_blackhole_of_which_only_the_interface_is_left_is_the_clusters_own() -> None:
+def test_a_blackhole_of_which_only_the_interface_is_left_tells_no_machine() -> None:
     (found,) = told(
         "<destinationCidrBlock>100.96.0.0/24</destinationCidrBlock>"
         "<networkInterfaceId>eni-1</networkInterfaceId><state>blackhole</state>"
     )
 
-    assert found == Route("100.96.0.0/24", "eni-1", blackhole=True, owned=True)
+    assert found == Route("100.96.0.0/24", "", blackhole=True, owned=None)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_blackhole_of_which_only_the_interface_is_left_is_the_clusters_own() -
     ],
 )
 @pytest.mark.parametrize("state", ["active", "blackhole"])
-def test_a_route_to_anything_else_is_nobodys_machine(target: str, state: str) -> None:
+def test_a_route_to_anything_else_is_foreign(target: str, state: str) -> None:
     (found,) = told(f"<destinationCidrBlock>0.0.0.0/0</destinationCidrBlock>{target}<state>{state}</state>")
 
     assert not found.target_instance.startswith("i-")
-    assert found.owned is None
+    assert found.owned is False
 
 
 def test_no_table_or_two_of_them_are_told_with_what_to_do(account: AwsAccount) -> None:
