@@ -54,8 +54,8 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
             private_key=_base64(known[3]),
         )
     )
-    parameters = _parameters(name, keys.authority_key, kubeconfig, opts)
-    plane_role, node_role = _roles(name, settings, parameters, opts)
+    _parameters(name, keys.authority_key, kubeconfig, opts)
+    plane_role, node_role = _roles(name, settings, opts)
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ec2",
         "nodes": "asg",
@@ -150,65 +150,60 @@ def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
 
 def _parameters(
     name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
-) -> dict[str, aws.ssm.Parameter]:
+) -> None:
     """What machines are told, and what they tell; the latter is theirs to write after it is made."""
     told: dict[str, pulumi.Output[str]] = {"ca-key": authority_key, KUBECONFIG: kubeconfig}
     written = {"state": "new", "certificate-key": "none", "join-token": "none"}
-    found = {
-        key: aws.ssm.Parameter(
+    for key, secret in told.items():
+        aws.ssm.Parameter(
             f"{name}-{key}",
             name=f"/{name}/{key}",
             type="SecureString",
-            value=_secret(value),
+            value=_secret(secret),
             tags=tags(f"{name}-{key}"),
             opts=opts,
         )
-        for key, value in told.items()
-    }
     theirs = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["value"]))
-    for key, value in written.items():
-        found[key] = aws.ssm.Parameter(
+    for key, first in written.items():
+        aws.ssm.Parameter(
             f"{name}-{key}",
             name=f"/{name}/{key}",
             type="String" if key == "state" else "SecureString",
-            value=value,
+            value=first,
             tags=tags(f"{name}-{key}"),
             opts=theirs,
         )
-    return found
 
 
-def _roles(
-    name: str, settings: AwsClusterArgs, parameters: dict[str, aws.ssm.Parameter], opts: pulumi.ResourceOptions
-) -> tuple[aws.iam.Role, aws.iam.Role]:
+def _roles(name: str, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> tuple[aws.iam.Role, aws.iam.Role]:
     """The roles of control-plane machines and of nodes; the CCM on the former has no other."""
     plane, _ = iam.role_of_service(f"{name}-control-plane", "ec2", iam.NODE, opts)
     nodes, _ = iam.role_of_service(f"{name}-nodes", "ec2", iam.NODE, opts)
     iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts)
-    joining = [parameters["join-token"].arn]
-    secrets = [*joining, parameters["certificate-key"].arn, parameters["state"].arn]
-    _may(f"{name}-control-plane-parameters", plane, [*secrets, parameters["ca-key"].arn], secrets, opts)
-    _may(f"{name}-nodes-parameters", nodes, joining, (), opts)
+    joining = ["join-token"]
+    secrets = [*joining, "certificate-key", "state"]
+    _may(f"{name}-control-plane-parameters", name, plane, [*secrets, "ca-key"], secrets, opts)
+    _may(f"{name}-nodes-parameters", name, nodes, joining, (), opts)
     return plane, nodes
 
 
 def _may(
     name: str,
+    cluster: str,
     role: aws.iam.Role,
-    read: Sequence[pulumi.Output[str]],
-    write: Sequence[pulumi.Output[str]],
+    read: Sequence[str],
+    write: Sequence[str],
     opts: pulumi.ResourceOptions,
 ) -> None:
-    """Let the role read and write these parameters, which AWS's own key of the account encrypts."""
+    """Let the role read and write these of the cluster's parameters, which AWS's own key of the account encrypts."""
 
-    def text(arns: tuple[list[str], list[str]]) -> str:
-        granted = (("ssm:GetParameter", arns[0]), ("ssm:PutParameter", arns[1]))
-        return iam.document(
-            [{"Effect": "Allow", "Action": [action], "Resource": sorted(on)} for action, on in granted if on]
-        )
+    def granted(action: str, keys: Sequence[str]) -> dict[str, object]:
+        # By name and not by ARN, which a preview does not know: people and policies read there who may do what.
+        named = [f"arn:*:ssm:*:*:parameter/{cluster}/{key}" for key in sorted(keys)]
+        return {"Effect": "Allow", "Action": [action], "Resource": named}
 
-    policy = pulumi.Output.all(list(read), list(write)).apply(lambda arns: text((arns[0], arns[1])))
-    aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=opts)
+    statements = [granted(f"ssm:{verb}Parameter", keys) for verb, keys in (("Get", read), ("Put", write)) if keys]
+    aws.iam.RolePolicy(name, role=role.name, policy=iam.document(statements), opts=opts)
 
 
 def _base64(text: str) -> str:
