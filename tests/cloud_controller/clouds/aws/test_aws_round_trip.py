@@ -26,6 +26,7 @@ from cloud_controller.load_balancer_operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import Plan
+from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, nlb, node, port, slices
 from tests.cloud_controller.clouds.aws.conftest import REGION, AwsAccount
 
@@ -41,7 +42,7 @@ NETWORK: dict[str, Object] = {
     "datagrams": nlb({}, port(53, "UDP"), port(80)),
     "both transports": nlb({}, port(53, "UDP"), port(53)),
     "tls": nlb(named(**TLS), port(80), port(443)),
-    "tls behind": nlb(named(**TLS, backend_protocol="ssl", alpn_policy="HTTP2Preferred"), port(443)),
+    "tls behind": nlb(named(**TLS, backend_protocol="ssl"), port(443)),
     "policy": nlb(named(**TLS, ssl_negotiation_policy="ELBSecurityPolicy-TLS13-1-2-2021-06"), port(443)),
     "local": nlb(**LOCAL),
     "checks": nlb(
@@ -67,14 +68,11 @@ NETWORK: dict[str, Object] = {
     "pods": nlb(named(nlb_target_type="ip")),
 }
 
-# moto takes what is spoken behind a classic listener for what is spoken before it: here they are the same.
 CLASSIC: dict[str, Object] = {
     "plain": classic({}, port(80), port(443)),
     "internal": classic(named(internal=True)),
-    "tls": classic(named(**TLS, backend_protocol="https"), port(80), port(443)),
-    "policy": classic(
-        named(**TLS, backend_protocol="ssl", ssl_negotiation_policy="ELBSecurityPolicy-TLS-1-2-2017-01"), port(443)
-    ),
+    "tls": classic(named(**TLS, backend_protocol="http"), port(80), port(443)),
+    "policy": classic(named(**TLS, ssl_negotiation_policy="ELBSecurityPolicy-TLS-1-2-2017-01"), port(443)),
     "proxy protocol": classic(named(proxy_protocol="*")),
     "local": classic(**LOCAL),
     "checks": classic(named(healthcheck_protocol="http", healthcheck_path="/up", healthcheck_unhealthy_threshold=3)),
@@ -160,31 +158,27 @@ _METHODS: dict[type, Any] = {
 
 
 @pytest.fixture
-def world(account: AwsAccount) -> World:
+def world(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> World:
+    as_aws.mend(monkeypatch)
+    classic_as_aws.mend(monkeypatch)
     return World(account)
 
 
 @KINDS
-def test_what_was_made_is_read_back_as_it_was_wanted(services: dict[str, Object], world: World) -> None:
+def test_what_was_made_is_read_back_as_it_was_wanted_and_can_be_taken_back(
+    services: dict[str, Object], world: World
+) -> None:
     world.apply(services)
-
     assert world.left(services) == {}
+
+    plain = dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]}
+    world.apply(plain)
+    assert world.left(plain) == {}
 
 
 @KINDS
 def test_what_a_service_asks_for_later_is_read_back_as_well(services: dict[str, Object], world: World) -> None:
-    # moto, unlike AWS, makes no listener of a network load balancer speak TLS that did not.
-    later = {name: each for name, each in services.items() if services is CLASSIC or "ssl-cert" not in str(each)}
-    world.apply(dict.fromkeys(later, services["plain"]) | {"internal": services["internal"]})
-    world.apply(later)
-
-    assert world.left(later) == {}
-
-
-@KINDS
-def test_what_a_service_asks_for_no_more_goes_back_to_what_it_was(services: dict[str, Object], world: World) -> None:
-    plain = dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]}
+    world.apply(dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]})
     world.apply(services)
-    world.apply(plain)
 
-    assert world.left(plain) == {}
+    assert world.left(services) == {}
