@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.load_balancer import LoadBalancerModel, Owner
@@ -23,11 +24,19 @@ RULES = ("icmp 3-4 0.0.0.0/0", "tcp 80-80 0.0.0.0/0")
 
 
 class HoldingApi(Api):
-    """Answers DependencyViolation as AWS does for minutes after a load balancer is gone, and moto never."""
+    """While it `holds`, DependencyViolation, as AWS answers for minutes after a load balancer is gone, and moto never.
+
+    `before` an operation for the first time something else may happen.
+    """
 
     holds = False
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.before: dict[str, Callable[[], None]] = {}
+
     def call(self, service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+        self.before.pop(f"{service} {operation}", lambda: None)()
         if self.holds and operation == "DeleteSecurityGroup":
             error = {"Error": {"Code": "DependencyViolation", "Message": "resource has a dependent object"}}
             raise Conflict("still in use") from ClientError(error, operation)  # type: ignore[arg-type]
@@ -332,6 +341,27 @@ def test_who_joins_while_the_shared_group_could_not_go_yet_is_let_in_again(accou
 
     assert scene.groups.delete(ID)
     assert len(rules_of_nodes(account)) == 1
+
+
+def test_who_joins_while_the_last_one_leaves_is_let_in_afterwards(account: AwsAccount) -> None:
+    scene = Scene(account)
+    scene.groups.join(ID)
+    joined: list[tuple[str, ...]] = []
+    joining = threading.Thread(target=lambda: joined.append(scene.groups.join("k8s-default-other-0123456789")))
+
+    def others_are_asked_for() -> None:
+        joining.start()
+        # It would be through by then, if it did not wait.
+        joining.join(timeout=0.5)
+
+    scene.api.before["elb DescribeLoadBalancers"] = others_are_asked_for
+
+    assert scene.groups.delete(ID)
+    joining.join()
+
+    (rule,) = rules_of_nodes(account)
+    assert joined == [(rule["UserIdGroupPairs"][0]["GroupId"],)]
+    assert [each["GroupId"] for each in groups_of(account).values()] == [*joined[0]]
 
 
 # ------------------------------------------------------------------------------------------------- what a model is told
