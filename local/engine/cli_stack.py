@@ -49,7 +49,10 @@ def run(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 
 def _export(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
-    document = open_session(request, writable=False).store.export(show_secrets=parsed.show_secrets)
+    store = open_session(request, writable=False).store
+    if simulated := sum(resource.simulated for resource in store.snapshot.all()):
+        print(f"warning: resources that are only simulated: {simulated}; nothing is behind them", file=sys.stderr)
+    document = store.export(show_secrets=parsed.show_secrets)
     text = json.dumps(document, indent=4) + "\n"
     if parsed.file is None:
         out.write(text)

@@ -110,6 +110,8 @@ class Cluster(Kind):
 
     def change(self, api: Api, id: str, change: Change) -> None:
         news = change.news
+        # One that did not come to life has nothing that could be changed.
+        self._until_active(api, id, change.deadline)
         if "version" in change.changed:
             api.call("eks", "update_cluster_version", name=id, version=news["version"])
             self._until_active(api, id, change.deadline)
@@ -133,10 +135,12 @@ class Cluster(Kind):
 
     def _until_active(self, api: Api, name: str, deadline: Deadline) -> None:
         def active() -> bool:
-            status = (self._found(api, name) or {}).get("status")
-            if status == "FAILED":
-                raise ProviderError(f"{name}: AWS could not make it (status FAILED)")
-            return bool(status == "ACTIVE")
+            cluster = self._found(api, name) or {}
+            if cluster.get("status") == "FAILED":
+                issues = (cluster.get("health") or {}).get("issues") or []
+                why = "; ".join(str(issue.get("message")) for issue in issues) or "it does not say why"
+                raise ProviderError(f"AWS could not make {name} (status FAILED): {why}")
+            return bool(cluster.get("status") == "ACTIVE")
 
         deadline.until(f"{name} to be ACTIVE", active)
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
 from local.engine.providers.aws.ec2 import Ec2Kind, arn, present, until_deleted
-from local.engine.providers.aws.kind import Change, Creation, completing, find_or_make, made_by, tag_outputs
+from local.engine.providers.aws.kind import Change, Creation, find_or_make, made_by, tag_outputs
+from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.values import PropertyMap, Value
 
 
@@ -38,11 +39,14 @@ class SecurityGroup(Ec2Kind):
             lambda: self.made_before(api, creation),
             "InvalidGroup.Duplicate",
         )
-        with completing(made):
+        try:
             group = self.found(api, made) or {}
             # AWS lets everything out by default; here only what a rule says goes out.
             if egress := group.get("IpPermissionsEgress"):
                 api.call("ec2", "revoke_security_group_egress", GroupId=made, IpPermissions=egress)
+        except ProviderError as error:
+            # No update would know this rule from those that are declared: the create is to be done again.
+            raise OutcomeUnknown(f"{made} still lets everything out: {error}") from None
         return made
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:

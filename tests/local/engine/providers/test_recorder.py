@@ -11,6 +11,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from local.engine.cli import main
 from local.engine.display.words import note_of
 from local.engine.events import StepDone
 from local.engine.providers.dynamic import PACKAGE, DynamicProvider, DynamicServer
@@ -149,6 +150,16 @@ def test_what_the_provider_here_knows_to_be_replaced_is_replaced(recorded: Any) 
     recorded.up(network)
 
     assert recorded.up(lambda: network("10.1.0.0/16")).counts == {"same": 1, "replace": 1}
+
+
+def test_an_export_warns_of_what_is_simulated(recorded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded.up(network)
+    where = ["-C", str(recorded.directory), "--state", str(recorded.directory / "state")]
+
+    assert main(["stack", "export", "-s", "dev", *where]) == 0
+
+    told = capsys.readouterr()
+    assert "only simulated: 1" in told.err and '"__simulated": true' in told.out
 
 
 def test_destroy_forgets_it_all(recorded: Any) -> None:

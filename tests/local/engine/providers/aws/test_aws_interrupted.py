@@ -11,6 +11,7 @@ from typing import Any
 import pulumi_aws as aws
 import pytest
 
+from local.engine.providers.aws.api import Api
 from local.engine.providers.aws.provider import AwsProvider
 from local.engine.providers.provider import CreateResult, ProviderError, Report
 from local.engine.values import PropertyMap
@@ -83,6 +84,50 @@ def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_
     assert led.up(run).ok
     answer = cloud.client("ec2").describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
     assert cloud.left()["vpcs"] == [vpc] and answer["EnableDnsHostnames"]["Value"]
+
+
+def test_a_group_that_still_lets_everything_out_is_mended_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        aws.ec2.SecurityGroup("g", vpc_id=vpc)
+
+    def without(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        if operation == "revoke_security_group_egress":
+            raise ProviderError("the API is down")
+        return call(api, service, operation, **params)
+
+    ec2, call = cloud.client("ec2"), Api.call
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    with monkeypatch.context() as down:
+        down.setattr(Api, "call", without)
+        assert not led.up(run).ok
+
+    assert led.up(run).ok
+    (group,) = ec2.describe_security_groups(GroupIds=[led.resources()["g"].id])["SecurityGroups"]
+    assert group["IpPermissionsEgress"] == [] and len(cloud.left()["groups"]) == 2
+
+
+def test_a_cluster_that_fails_is_kept_and_told_with_its_reason_until_it_is_deleted(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        answer = call(api, service, operation, **params)
+        if operation == "describe_cluster":
+            answer["cluster"] |= {"status": "FAILED", "health": {"issues": [{"message": "no address is free"}]}}
+        return answer
+
+    def run() -> None:
+        aws.eks.Cluster("c", name="c", role_arn="arn:aws:iam::123456789012:role/eks", vpc_config={"subnet_ids": []})
+
+    call = Api.call
+    with monkeypatch.context() as down:
+        down.setattr(Api, "call", failed)
+        first, second = led.up(run), led.up(run)
+
+    assert "no address is free" in first.errors[0] and "no address is free" in second.errors[0]
+    assert cloud.left()["clusters"] == ["c"] and led.resources()["c"].id == "c"
+    assert led.destroy().ok and "clusters" not in cloud.left()
 
 
 def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:
