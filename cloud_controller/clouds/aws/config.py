@@ -62,7 +62,7 @@ _SERVICES: Mapping[str, tuple[str, ...]] = {
 SERVICES = ("ec2", "elb", "elbv2", "eks", "sts", "service-quotas")
 """The services that this cloud calls, by boto3's names."""
 # Upstream's controller has these too; a config that names them is not wrong.
-_NOT_CALLED = ("kms", "ec2imds", "imds", "autoscaling")
+_NOT_CALLED = ("autoscaling", "ec2imds", "imds", "kms", "s3")
 
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"

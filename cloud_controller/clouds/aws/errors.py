@@ -35,6 +35,7 @@ from cloud_controller.retries import NeverReached
 
 _THROTTLED: Final = frozenset(
     {
+        "DependencyThrottle",
         "EC2ThrottledException",
         "RequestLimitExceeded",
         "RequestThrottled",
@@ -50,15 +51,35 @@ _DENIED: Final = re.compile(
     r"AccessDenied(Exception)?|UnauthorizedOperation|NotAuthorized|AuthFailure|Blocked|OptInRequired"
     r"|PendingVerification|ExpiredToken(Exception)?|RequestExpired|InvalidClientTokenId|InvalidIdentityToken"
     r"|IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken"
-    r"|UnrecognizedClientException|InvalidAccessKeyId"
+    r"|UnrecognizedClientException|InvalidAccessKeyId|RegionDisabledException"
 )
 _UNAVAILABLE: Final = frozenset(
-    {"InternalError", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException", "Unavailable"}
+    {
+        "HealthUnavailable",
+        "IDPCommunicationError",
+        "InternalError",
+        "InternalFailure",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "Unavailable",
+    }
 )
-_NAMED_BY_PEOPLE: Final = frozenset({"AllocationIdNotFound", "CertificateNotFound", "SubnetNotFound"})
-"""What is missing here was never made by a controller: somebody's input names it."""
+_NAMED_BY_PEOPLE: Final = frozenset(
+    {
+        "ALPNPolicyNotFound",
+        "AllocationIdNotFound",
+        "AvailabilityZoneNotSupported",
+        "CertificateNotFound",
+        "DuplicateTagKeys",
+        "SSLPolicyNotFound",
+        "SubnetNotFound",
+    }
+)
+"""What is missing or twofold here was never made by a controller: somebody's input names it."""
 _MISSING: Final = re.compile(r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+")
-_QUOTA: Final = re.compile(r"\w*LimitExceeded(Exception)?|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+")
+_QUOTA: Final = re.compile(
+    r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+"
+)
 _CONFLICT: Final = re.compile(
     r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse"
     r"|Incorrect\w*State|InvalidState\w*|InvalidTarget|OperationNotPermitted(Exception)?|PriorRequestNotComplete"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config, ServiceOverride, parse, render
+from cloud_controller.clouds.aws.gcfg import entries, written
 
 SEED = """
 [Global]
@@ -202,6 +205,18 @@ def test_two_overrides_of_one_service_in_one_region_are_refused() -> None:
 )
 def test_what_is_written_is_read_back(config: Config) -> None:
     assert parse(render(config)) == config
+
+
+texts = st.text(st.characters(exclude_categories=["C", "Z"], include_characters=' \t"\\#;='), min_size=1)
+
+
+@given(texts)
+def test_any_text_is_written_so_that_it_is_read_back(text: str) -> None:
+    line = f"[Section]\nKey = {written(text)}\n"
+
+    (entry,) = entries(line, {"Section": ("Key",)}, named=())
+
+    assert entry.value == text
 
 
 def test_the_clusters_tag_has_its_id_in_the_key() -> None:

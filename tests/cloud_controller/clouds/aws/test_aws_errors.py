@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.loaders import create_loader
 
 from cloud_controller.cloud_errors import (
     AccessDenied,
@@ -70,11 +71,26 @@ def test_codes_of_ec2_have_their_kind(code: str, kind: type[CloudError]) -> None
         ("InvalidConfigurationRequest", InvalidConfiguration),
         ("CertificateNotFound", InvalidConfiguration),
         ("SubnetNotFound", InvalidConfiguration),
-        ("SSLPolicyNotFound", NotFound),
+        ("SSLPolicyNotFound", InvalidConfiguration),
+        ("ALPNPolicyNotFound", InvalidConfiguration),
+        ("DuplicateTagKeys", InvalidConfiguration),
+        ("TargetGroupAssociationLimit", QuotaExceeded),
+        ("HealthUnavailable", Unavailable),
+        ("DependencyThrottle", Throttled),
     ],
 )
 def test_codes_of_load_balancing_have_their_kind(code: str, kind: type[CloudError]) -> None:
     assert type(told(code)) is kind
+
+
+@pytest.mark.parametrize("service", ["elb", "elbv2"])
+def test_every_error_that_load_balancing_documents_has_a_kind(service: str) -> None:
+    shapes = create_loader().load_service_model(service, "service-2")["shapes"]
+    codes = {shape["error"]["code"] for shape in shapes.values() if shape.get("exception")}
+
+    # Of features that no controller uses: capacity reservations, trust stores, shared associations.
+    unused = {"CapacityReservationPending", "DeleteAssociationSameAccount", "TrustStoreNotReady"}
+    assert {code for code in codes if type(told(code)) is CloudError} <= unused
 
 
 @pytest.mark.parametrize(
