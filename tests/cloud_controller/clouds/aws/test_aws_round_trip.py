@@ -182,3 +182,22 @@ def test_what_a_service_asks_for_later_is_read_back_as_well(services: dict[str, 
     world.apply(services)
 
     assert world.left(services) == {}
+
+
+def test_subnets_and_groups_of_ones_own_are_read_back(account: AwsAccount, world: World) -> None:
+    group = account.ec2.create_security_group(GroupName="edge", Description="-", VpcId=account.vpc_id)["GroupId"]
+    subnet = account.public_subnets[1]
+    services = {
+        "subnets": nlb(named(subnets=(subnet,))),
+        "groups": nlb(named(security_groups=(group,))),
+        "more groups": nlb(named(extra_security_groups=(group,))),
+        "classic subnets": classic(named(subnets=(subnet,))),
+        "classic groups": classic(named(security_groups=(group,))),
+        "classic more groups": classic(named(extra_security_groups=(group,))),
+    }
+    world.apply(services)
+    assert world.left(services) == {}
+
+    plain = {name: CLASSIC["plain"] if "classic" in name else NETWORK["plain"] for name in services}
+    world.apply(plain)
+    assert world.left(plain) == {}
