@@ -21,6 +21,7 @@ from tests.e2e.local_stack import eventually
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 OWN = "own"
 """A Service that a person makes beside the stack's."""
@@ -41,13 +42,14 @@ def nodes(aws: AwsStack) -> dict[str, dict[str, Any]]:
     return {name(each): each for each in aws.kube.list(NODES).items}
 
 
+def taints(aws: AwsStack, node: str) -> list[str]:
+    """The keys of a node's taints."""
+    return [taint["key"] for taint in nodes(aws)[node]["spec"].get("taints", [])]
+
+
 def initialised(aws: AwsStack) -> set[str]:
     """The nodes without the taint of those that no cloud has spoken for."""
-    return {
-        node
-        for node, each in nodes(aws).items()
-        if UNINITIALIZED not in [taint["key"] for taint in each["spec"].get("taints", [])]
-    }
+    return {node for node in nodes(aws) if UNINITIALIZED not in taints(aws, node)}
 
 
 def balanced(aws: AwsStack) -> list[bool]:
@@ -239,7 +241,7 @@ def test_a_kill_of_aws_itself_loses_nothing(aws: AwsStack) -> None:
     assert aws.stack.changes("up") == {}
 
 
-def test_a_killed_machine_is_a_stopped_instance_and_told_of(aws: AwsStack) -> None:
+def test_a_killed_machine_is_a_stopped_instance_whose_node_is_kept_and_marked(aws: AwsStack) -> None:
     node, instance = next(iter(aws.instances().items()))
     process = processes.find(aws.site.folder.process_record(instance["InstanceId"]))
     assert process is not None
@@ -247,7 +249,7 @@ def test_a_killed_machine_is_a_stopped_instance_and_told_of(aws: AwsStack) -> No
     process.signal(signal.SIGKILL)
 
     eventually(lambda: aws.site.crashed_machines() == [node], "the instance is stopped")
-    eventually(lambda: balanced(aws) == [True, True], "they are the targets of every load balancer")
+    eventually(lambda: SHUTDOWN in taints(aws, node), "the node has the taint")
 
 
 def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
@@ -258,6 +260,7 @@ def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
 
     assert len(aws.ids()) == 3
     eventually(lambda: initialised(aws) == set(aws.instances()), "three initialised nodes")
+    eventually(lambda: not [node for node in nodes(aws) if SHUTDOWN in taints(aws, node)], "none is marked any more")
 
 
 def test_down_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
