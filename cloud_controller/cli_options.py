@@ -107,6 +107,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         default="eligible",
         help="which nodes load balancers send to: as upstream (KEP-3458), or ready, schedulable workers only",
     )
+    what.add_argument(
+        "--require-load-balancer-class",
+        **_FLAG,
+        help="leave Services that name no loadBalancerClass alone: another controller takes them, as on EKS",
+    )
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
     logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
@@ -264,6 +269,7 @@ def service_options(options: argparse.Namespace) -> ServiceOptions:
         workers=given.get("concurrent_service_syncs", 1),
         resync=given.get("service_resync_period", 0.0),
         backend_nodes=options.backend_nodes,
+        without_class=not options.require_load_balancer_class,
     )
 
 

@@ -70,8 +70,9 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
 def _services(observation: service.ServiceObservation, options: service.ServiceOptions) -> Found:
     plan = service.plan(observation, options)
     concerned = {"/".join(action.target.split("/")[:3]) for action in plan}
-    builder, classes = observation.builder, observation.classes
-    wanted = (each for each in observation.services if service_rules.wants_load_balancer(each, classes, builder))
+    rules = service.rules_of(observation, options)
+    wants = service_rules.wants_load_balancer
+    wanted = (each for each in observation.services if wants(each, rules, observation.builder))
     targets = (service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted)
     return Found(
         plan,

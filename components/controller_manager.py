@@ -200,6 +200,7 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
         f"--controllers={','.join(controllers)}",
         pulumi.Output.concat("--cluster-name=", args["cluster_name"]),
         pulumi.Output.concat("--cluster-cidr=", args["cluster_cidr"]),
+        *args.get("arguments", ()),
     ]
     return manager_pod.Daemon(args.get("image", adapter.image), (), arguments, "/readyz"), rules
 

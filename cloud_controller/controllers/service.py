@@ -75,13 +75,14 @@ _log = logging.getLogger(__name__)
 class ServiceOptions:
     """How the controller works. Times are seconds.
 
-    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`:
-    see `Rules`.
+    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`
+    and `without_class`: see `Rules`.
     """
 
     workers: int = 3
     resync: float = 300.0
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
+    without_class: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +127,19 @@ def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
 
 def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
     """What is to be done for every Service; pure."""
-    rules = Rules(observation.cluster_id, observation.classes, options.backend_nodes)
     return service_plan.plan_all(
         observation.services,
         observation.load_balancers,
         observation.nodes,
         observation.slices,
         observation.builder,
-        rules,
+        rules_of(observation, options),
     )
+
+
+def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
+    """By what a plan for this observation goes."""
+    return Rules(observation.cluster_id, observation.classes, options.backend_nodes, options.without_class)
 
 
 class ServiceController:
@@ -160,7 +165,7 @@ class ServiceController:
         self._metrics = metrics
         self._options = options
         self._checkpoint = checkpoint
-        self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes)
+        self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes, options.without_class)
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
@@ -266,7 +271,7 @@ class ServiceController:
                 self._sync(key)
 
     def _concerns_us(self, service: Object) -> bool:
-        wanted = service_rules.wants_load_balancer(service, self._rules.classes, self._load_balancers)
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
         return wanted or service_rules.has_finalizer(service)
 
     def _resync(self) -> None:

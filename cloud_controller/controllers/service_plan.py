@@ -113,7 +113,7 @@ def plan_service(
     rules: Rules,
 ) -> ServicePlan:
     """The plan for one Service, given the load balancers that it owns, has parts on, or names."""
-    if wants_load_balancer(service, rules.classes, builder):
+    if wants_load_balancer(service, rules, builder):
         return _ensure(service, observed, backends, builder, rules)
     return _clean_up(service, observed, builder, rules)
 
@@ -357,6 +357,10 @@ def _clean_up(
     # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
     # then, as upstream, the finalizer goes, for nobody else may know it.
     if not has_finalizer(service) or not (being_deleted or service["spec"].get("type") != "LoadBalancer"):
+        return ServicePlan(Plan())
+    of_type = service["spec"].get("type") == "LoadBalancer"
+    if of_type and not rules.without_class and service["spec"].get("loadBalancerClass") is None:
+        # Another controller's that has the same finalizer, and a load balancer to delete before it may go.
         return ServicePlan(Plan())
     actions = [] if being_deleted else _status(service, [])
     remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid)

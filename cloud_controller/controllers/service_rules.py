@@ -41,27 +41,33 @@ class Rules:
     """What a plan depends on besides the objects.
 
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
-    `ready-workers`: ready workers that are not cordoned.
+    `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
+    where the cloud's maker runs a controller that takes them (EKS), they are not.
     """
 
     cluster_id: str
     classes: frozenset[str] = frozenset()
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
+    without_class: bool = True
 
 
 # -------------------------------------------------------------------------------------------------------- Services
 
 
-def wants_load_balancer(service: Object, classes: frozenset[str], builder: LoadBalancerBuilder) -> bool:
+def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> bool:
     """Whether the Service shall have a load balancer from this cloud."""
-    spec, metadata = service["spec"], service["metadata"]
-    load_balancer_class = spec.get("loadBalancerClass")
     return (
-        spec.get("type") == "LoadBalancer"
-        and not metadata.get("deletionTimestamp")
-        and (load_balancer_class is None or load_balancer_class in classes)
+        service["spec"].get("type") == "LoadBalancer"
+        and not service["metadata"].get("deletionTimestamp")
+        and is_of_our_class(service, rules)
         and builder.claims(service)
     )
+
+
+def is_of_our_class(service: Object, rules: Rules) -> bool:
+    """Whether the class that the Service names, or that it names none, makes it ours."""
+    load_balancer_class = service["spec"].get("loadBalancerClass")
+    return rules.without_class if load_balancer_class is None else load_balancer_class in rules.classes
 
 
 def has_finalizer(service: Object) -> bool:

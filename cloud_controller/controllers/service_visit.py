@@ -142,7 +142,7 @@ class ServiceVisits:
 
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""
-        wanted = service_rules.wants_load_balancer(service, self._rules.classes, self._load_balancers)
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
         told = ServiceEvents(self._events, service, wanted=wanted)
         read_again: set[str] = set()
         try:

@@ -114,6 +114,8 @@ class ManagerSettings(TypedDict):
     """How many run where there is no control-plane machine; 2 if not given."""
     environment: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Further environment variables of its container; no secrets."""
+    arguments: NotRequired[Sequence[str]]
+    """Further flags of our daemon."""
     vendor_version: NotRequired[str]
     """Run the CCM of the cloud's own maker, of this version, instead of ours."""
 

@@ -132,7 +132,7 @@ def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
         given.append(options)
         return Plan()
 
-    nothing = SimpleNamespace(services=[], load_balancers=[], classes=frozenset(), builder=None)
+    nothing = SimpleNamespace(cluster_id="c-1", services=[], load_balancers=[], classes=frozenset(), builder=None)
     monkeypatch.setattr(service, "observe", lambda *_: nothing)
     monkeypatch.setattr(service, "plan", plan)
 

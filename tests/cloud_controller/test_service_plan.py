@@ -176,7 +176,32 @@ def all_planned(services: Sequence[Object], observed: Sequence[ObservedLoadBalan
     ],
 )
 def test_a_load_balancer_is_wanted_by_type_and_class(changes: dict[str, Any], wanted: bool) -> None:
-    assert wants_load_balancer(web(**changes), RULES.classes, Builder()) is wanted
+    assert wants_load_balancer(web(**changes), RULES, Builder()) is wanted
+
+
+ONLY_CLASSES = Rules("c-1", frozenset({"example.com/ours"}), without_class=False)
+"""Where another controller takes Services without a class, as on EKS."""
+
+
+@pytest.mark.parametrize(("changes", "wanted"), [({}, False), ({"loadBalancerClass": "example.com/ours"}, True)])
+def test_services_without_a_class_may_be_left_to_another_controller(changes: dict[str, Any], wanted: bool) -> None:
+    assert wants_load_balancer(web(**changes), ONLY_CLASSES, Builder()) is wanted
+
+
+@pytest.mark.parametrize(
+    ("changes", "done"),
+    [
+        ({}, []),
+        ({"deleted": True}, []),
+        ({"deleted": True, "loadBalancerClass": "example.com/other"}, [RemoveFinalizer]),
+    ],
+)
+def test_the_finalizer_of_a_service_that_is_left_to_another_is_its_own(changes: dict[str, Any], done: Any) -> None:
+    left = web(**changes)
+
+    found = plan_service(left, [], Backends(), Builder(), ONLY_CLASSES)
+
+    assert operations(found.plan) == done
 
 
 def test_a_new_service_gets_its_finalizer_before_its_load_balancer() -> None:

@@ -368,6 +368,8 @@ def test_on_eks_services_name_our_class_for_its_own_controller_takes_those_witho
     on_eks = run_stack("aws-prod").one(SERVICE, "web").inputs
     by_itself = run_stack("aws-staging").one(SERVICE, "web").inputs
 
+    [ccm] = run_stack("aws-prod").one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]["containers"]
+    assert "--require-load-balancer-class" in ccm["args"]
     assert on_eks["spec"]["loadBalancerClass"] == "cloud-controller/nlb"
     assert "loadBalancerClass" not in by_itself["spec"]
     assert by_itself["metadata"]["annotations"] == {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}

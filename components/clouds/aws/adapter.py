@@ -112,6 +112,9 @@ class AwsAdapter:
         if settings.endpoint is not None:
             # The SDK's own call for credentials, which the cloud config knows nothing of.
             found["environment"] = {"AWS_REGION": settings.region, "AWS_ENDPOINT_URL": settings.endpoint}
+        if settings.control_plane == "eks" and not settings.simulated:
+            # EKS itself runs upstream's service controller, which takes every Service without a class.
+            found["arguments"] = ["--require-load-balancer-class"]
         if settings.ccm_version is not None:
             found["vendor_version"] = settings.ccm_version
             _warn(judge(settings.ccm_version, settings.kubernetes_version))
@@ -145,7 +148,6 @@ class AwsAdapter:
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         settings = _section(config)
         if settings.ccm == "ours" and settings.control_plane == "eks":
-            # EKS runs upstream's service controller, which takes every Service without a class.
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}
 
