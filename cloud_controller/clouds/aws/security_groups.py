@@ -63,12 +63,9 @@ class SecurityGroups:
 
     def left_behind(self, load_balancer_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """The tags of groups of this cluster whose load balancer is not one of these, by its id."""
-        found: dict[str, Mapping[str, str]] = {}
-        for group in self._surroundings.facts().groups:
-            of = group.tags.get(LOAD_BALANCER_TAG)
-            if self._is_front(group) and of is not None and of not in load_balancer_ids:
-                found.setdefault(of, group.tags)
-        return found
+        present = self._surroundings.facts().front_groups.keys() - {*load_balancer_ids}
+        fronts = {of: [*self._front(of).values()] for of in sorted(present)}
+        return {of: groups[0].tags for of, groups in fronts.items() if groups}
 
     def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
         """The ids of the groups that let clients in: the model's rules in groups of our own, and those people named.
@@ -116,9 +113,6 @@ class SecurityGroups:
         return all(self._calls.delete(group) for group in self._front(load_balancer_id).values())
 
     def _front(self, load_balancer_id: str) -> dict[str, SecurityGroup]:
-        groups = self._surroundings.facts().groups
-        of = {group.name: group for group in groups if group.tags.get(LOAD_BALANCER_TAG) == load_balancer_id}
-        return {name: group for name, group in sorted(of.items()) if self._is_front(group)}
-
-    def _is_front(self, group: SecurityGroup) -> bool:
-        return group.of_service and group.tags.get(CLUSTER_TAG) == self._cluster_id
+        groups = self._surroundings.facts().front_groups.get(load_balancer_id, ())
+        own = (group for group in groups if group.tags.get(CLUSTER_TAG) == self._cluster_id)
+        return {group.name: group for group in sorted(own, key=lambda group: group.name)}

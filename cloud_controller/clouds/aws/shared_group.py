@@ -45,8 +45,7 @@ class SharedGroup:
     def group(self) -> SecurityGroup | None:
         """The group, where there is one."""
         name = shared_group_name(self._config.cluster_id)
-        groups = self._surroundings.facts().groups
-        return next((group for group in groups if group.shared and group.name == name), None)
+        return next((group for group in self._surroundings.facts().shared_groups if group.name == name), None)
 
     def serves(self, attached: Collection[str]) -> bool:
         """Whether a load balancer in these groups is in it as it should be, and all nodes' groups let it in."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.load_balancer import SERVICE_UID_TAG
 
@@ -77,7 +80,7 @@ class SecurityGroup:
         return SHARED_GROUP_TAG in self.tags
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """The VPC as AWS told it at one moment; `groups` are those with the cluster's tag, `subnets` all there are."""
 
@@ -85,7 +88,7 @@ class Facts:
     subnets: tuple[Subnet, ...] = ()
     groups: tuple[SecurityGroup, ...] = ()
 
-    @property
+    @cached_property
     def node_groups(self) -> tuple[SecurityGroup, ...]:
         """The groups of the machines: those with the cluster's tag that were not made for load balancers."""
         return tuple(
@@ -93,6 +96,20 @@ class Facts:
             for group in self.groups
             if not (group.of_service or group.shared or group.name.startswith(UPSTREAM_GROUP_PREFIX))
         )
+
+    @cached_property
+    def shared_groups(self) -> tuple[SecurityGroup, ...]:
+        """Those marked as the one that all load balancers of the cluster are in."""
+        return tuple(group for group in self.groups if group.shared)
+
+    @cached_property
+    def front_groups(self) -> Mapping[str, Sequence[SecurityGroup]]:
+        """Those made for load balancers, by the id of these."""
+        found: defaultdict[str, list[SecurityGroup]] = defaultdict(list)
+        for group in self.groups:
+            if group.of_service and LOAD_BALANCER_TAG in group.tags:
+                found[group.tags[LOAD_BALANCER_TAG]].append(group)
+        return dict(found)
 
 
 class Surroundings:
