@@ -28,8 +28,8 @@ _ACCOUNT = re.compile(r"arn:[^:]+:[^:]+:[^:]*:(?P<account>\d+):")
 _MODELS = create_loader()
 """The descriptions of AWS's services, megabytes each, read once a process."""
 
-# At debug it logs each request with its signature and session token.
-logging.getLogger("botocore").setLevel(logging.INFO)
+# At debug it logs each request with its signature and session token, at info where it looked for credentials.
+logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 def session_of(config: Config) -> boto3.Session:
