@@ -14,6 +14,7 @@ import pytest
 from local.engine.providers.aws.api import Api
 from local.engine.providers.aws.provider import AwsProvider
 from local.engine.providers.provider import CreateResult, ProviderError, Report
+from local.engine.urn import type_of
 from local.engine.values import PropertyMap
 from tests.local.engine.killable_stack import Killed
 from tests.local.engine.providers.aws.aws_program import program
@@ -23,14 +24,14 @@ pytestmark = pytest.mark.engine
 
 
 class Dying(AwsProvider):
-    """Its process dies after the first create of each resource, before anybody is told."""
+    """Its process dies after the first create of each type, before anybody is told."""
 
     died: set[str]
 
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         made = super().create(urn, inputs, preview=preview, timeout=timeout, report=report)
-        if urn not in self.died:
-            self.died.add(urn)
+        if type_of(urn) not in self.died:
+            self.died.add(type_of(urn))
             raise Killed
         return made
 

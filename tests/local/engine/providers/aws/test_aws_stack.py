@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 import pytest
+from pulumi import _types
+from pulumi.runtime import rpc
 
+from local.engine.providers.aws.kinds import KINDS
 from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine
+
+
+def declared(kind: str) -> set[str]:
+    """The outputs that pulumi-aws declares for a type."""
+    (module,) = rpc._RESOURCE_MODULES[kind.rpartition(":")[0]]
+    info: Any = getattr(module, "mod_info")  # noqa: B009 - no attribute that the SDK types
+    return set(_types.resource_types(getattr(import_module(info["fqn"]), info["classes"][kind])))
 
 
 def test_a_stack_is_made_and_the_next_up_and_refresh_have_nothing_to_do(led: Any, cloud: Any) -> None:
@@ -67,6 +78,7 @@ def test_outputs_are_those_of_pulumi_aws(led: Any) -> None:
     assert eks.outputs["identities"][0]["oidcs"][0]["issuer"].startswith("https://")
     assert len(eks.outputs["vpcConfig"]["subnetIds"]) == 2
     assert made["aws:ec2/launchTemplate:LaunchTemplate"].outputs["latestVersion"] == 1
+    assert {kind: made[kind].outputs.keys() - declared(kind) for kind in KINDS} == {kind: set() for kind in KINDS}
 
 
 def test_a_secret_stays_one(led: Any) -> None:
