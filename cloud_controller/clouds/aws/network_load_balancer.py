@@ -23,10 +23,10 @@ from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import (
-    CLUSTER_TAG,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
+    Owner,
 )
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
@@ -135,15 +135,20 @@ class NetworkLoadBalancers:
     def delete(self, lb_id: str) -> None:
         """Delete it and what was made for it, as far as that is possible now; the rest is left in part.
 
-        Raises Conflict where it is another cluster's by now.
+        Raises Conflict where it is another Service's or cluster's by now.
         """
         groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
+        owners = {arn: Owner.of_tags(self.memory.tags(arn) or {}) for arn in (*balancers, *groups.values())}
         # Somebody may have given them to others since they were read.
-        tags = self._reads.tags([*balancers, *groups.values()])
-        owned = {arn for arn, each in tags.items() if each.get(CLUSTER_TAG) == self._cluster_id}
+        tags = self._reads.tags([*owners])
+        owned = {
+            arn
+            for arn, owner in owners.items()
+            if owner is not None and owner.cluster_id == self._cluster_id and owner.owns(tags.get(arn, {}))
+        }
         self.memory.forget_tags({*groups.values(), *balancers} - owned)
         if tags.keys() & {*balancers} - owned:
-            raise Conflict(f"load balancer {lb_id} does not carry the tags of this cluster any more")
+            raise Conflict(f"load balancer {lb_id} does not carry the tags of its Service any more")
         with self.memory.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)

@@ -495,17 +495,16 @@ def test_what_others_made_is_never_touched(account: AwsAccount, cluster: Cluster
     assert running.calls.of("elbv2 DeleteLoadBalancer") == 1
 
 
-def test_one_that_was_given_to_another_cluster_since_it_was_read_is_not_deleted(
-    account: AwsAccount, cluster: Cluster
+@pytest.mark.parametrize("tag", ["kubernetes.io/cluster", SERVICE_UID_TAG])
+def test_one_that_was_given_to_another_since_it_was_read_is_not_deleted(
+    account: AwsAccount, cluster: Cluster, tag: str
 ) -> None:
     running = served(account, cluster, nlb())
     (lb,) = load_balancers(account)
-    account.elbv2.add_tags(
-        ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": "kubernetes.io/cluster", "Value": "another"}]
-    )
+    account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": tag, "Value": "another"}])
 
     cluster.delete_service()
-    with pytest.raises(Conflict, match="does not carry the tags of this cluster"):
+    with pytest.raises(Conflict, match="does not carry the tags of its Service"):
         running.settle(WEB)
 
     assert len(load_balancers(account)) == 1
