@@ -18,21 +18,26 @@ from moto.sts.models import sts_backends
 
 from local.aws.signatures import Refused, Request, Signature, signature_of, verify
 from local.aws.simulator import Simulator
+from local.aws.web_identity import ACTION, check_token, check_trust, claims_of
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 HEALTH = "/healthz"
-# Unsigned in AWS, too: its caller has a token of an identity provider, and no key yet.
-_UNSIGNED = frozenset({"AssumeRoleWithWebIdentity"})
+_UNSIGNED = "AssumeRoleWithWebIdentity"
+"""In AWS, too: its caller has a token of an identity provider, and no key yet."""
+
 _READS = re.compile(r"(Describe|Get|List|Lookup|Simulate|Decode)")
 
 _log = logging.getLogger(__name__)
 
 
 class Gate:
-    """`health` is what GET /healthz answers, None while something is amiss; `changed` is called after each change."""
+    """`health` is what GET /healthz answers, None while something is amiss; `changed` is called after each change.
+
+    `key_of_issuer`: the public key (PEM) of a cluster's ServiceAccount tokens, by their issuer.
+    """
 
     def __init__(
         self,
@@ -40,11 +45,13 @@ class Gate:
         simulator: Simulator,
         health: Callable[[], Mapping[str, str] | None],
         changed: Callable[[], None],
+        key_of_issuer: Callable[[str], str | None],
     ) -> None:
         self._moto = moto
         self._simulator = simulator
         self._health = health
         self._changed = changed
+        self._key_of_issuer = key_of_issuer
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] == HEALTH:
@@ -74,9 +81,24 @@ class Gate:
         signature = signature_of(request)
         if signature is not None:
             verify(request, signature, self._simulator.secret_of)
-        elif action not in _UNSIGNED:
+        elif action == _UNSIGNED:
+            form = parse_qs(request.body.decode(errors="replace") or request.query)
+            self._check_identity(form.get("RoleArn", [""])[0], form.get("WebIdentityToken", [""])[0])
+        else:
             raise Refused("MissingAuthenticationToken", "Request is missing Authentication Token")
         return signature
+
+    def _check_identity(self, role: str, token: str) -> None:
+        """Whether the bearer of a ServiceAccount's token may have the role: moto believes any."""
+        issuer = claims_of(token)["iss"]
+        provider, key = self._simulator.provider(issuer), self._key_of_issuer(issuer)
+        if provider is None or key is None:
+            raise Refused("InvalidIdentityToken", f"No OpenIDConnect provider found in your account for {issuer}")
+        check_token(token, key, provider)
+        policy = self._simulator.trust_policy(role)
+        if policy is None:
+            raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
+        check_trust(policy, token, provider)
 
     def _note_creator(self, signature: Signature) -> None:
         """A cluster that has no creator yet was made by this very call: calls are made one by one."""

@@ -70,6 +70,13 @@ class Machinery:
             self._processes.require_folder()
             return self._control_plane(cluster).is_running()
 
+    def token_key(self, cluster: SiteCluster) -> str | None:
+        """The public key (PEM) of the cluster's ServiceAccount tokens; None while it has none."""
+        try:
+            return self._control_plane(cluster).service_account_key
+        except FileNotFoundError:
+            return None
+
     def clusters_there(self) -> list[str]:
         """The uids of the clusters that have a folder."""
         clusters = self._folder.cluster("x").parent

@@ -46,7 +46,12 @@ def serve(site_dir: Path) -> None:
     lifecycle.notice_ended_clusters()  # before anybody asks
     health = {"site": folder.fingerprint(), "revision": revision()}
     moto = DomainDispatcherApplication(create_backend_app)
-    gate = Gate(moto, simulator, lambda: health if lifecycle.is_alive else None, lifecycle.ring)
+
+    def key_of_issuer(issuer: str) -> str | None:
+        issuers = {cluster.identity["oidc"]["issuer"]: cluster for cluster in simulator.clusters()}
+        return machinery.token_key(issuers[issuer]) if issuer in issuers else None
+
+    gate = Gate(moto, simulator, lambda: health if lifecycle.is_alive else None, lifecycle.ring, key_of_issuer)
     server = make_server(block.api_address, API_PORT, gate, threaded=True, request_handler=MotoRequestHandler)
     # Not in the handler: `shutdown` waits for the loop that the signal interrupts.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())

@@ -8,6 +8,7 @@ milliseconds, a few megabytes).
 from __future__ import annotations
 
 import base64
+import json
 import os
 import pickle
 import threading
@@ -25,11 +26,12 @@ from moto.ec2.models import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, StateReason
 from moto.eks import models as eks
-from moto.iam.models import iam_backends
+from moto.iam.models import IAMBackend, iam_backends
 
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.differences import SiteCluster, differ_from_moto
 from local.aws.user_data import KubeletFlags, kubelet_flags
+from local.aws.web_identity import Provider
 from local.mycloud.state_folder import write_private
 
 SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupstaggingapi", "ssm", "sts")
@@ -96,7 +98,7 @@ class Simulator:
 
     def credentials(self) -> tuple[str, str]:
         """The access key of the user in whose name the stack is made, and its secret; made at the first call."""
-        backend = iam_backends[DEFAULT_ACCOUNT_ID]["aws"]
+        backend = _iam()
         if OWNER not in backend.users:
             with self.changing():
                 backend.create_user("aws", OWNER)
@@ -111,6 +113,18 @@ class Simulator:
                 if key := backend.access_keys.get(access_key):
                     return str(key.secret_access_key)
         return None
+
+    def provider(self, issuer: str) -> Provider | None:
+        """What IAM knows of an issuer of tokens."""
+        for each in list(_iam().open_id_providers.values()):
+            if issuer == f"https://{each.url}":
+                return Provider(each.arn, each.url, tuple(each.client_id_list))
+        return None
+
+    def trust_policy(self, arn: str) -> dict[str, Any] | None:
+        """Who may assume a role; None if there is no such role."""
+        role = next((each for each in list(_iam().roles.values()) if each.arn == arn), None)
+        return None if role is None else dict(json.loads(role.assume_role_policy_document or "{}"))
 
     def clusters(self) -> list[SiteCluster]:
         """The clusters of EKS that there are."""
@@ -194,9 +208,13 @@ def _backends(service: str) -> BackendDict[Any]:
     return backends
 
 
+def _iam() -> IAMBackend:
+    return iam_backends[DEFAULT_ACCOUNT_ID]["aws"]
+
+
 def _load_managed_policies() -> None:
     """AWS's own policies, which roles attach by name; for the one partition that is used, for they are many."""
     switch = "MOTO_IAM_LOAD_MANAGED_POLICIES"
     os.environ[switch] = "true"
-    assert iam_backends[DEFAULT_ACCOUNT_ID]["aws"].aws_managed_policies
+    assert _iam().aws_managed_policies
     del os.environ[switch]

@@ -91,6 +91,11 @@ class ControlPlane:
         """The cluster's CA certificate (PEM); there once `start` was called."""
         return self._layout.certificate("ca").read_text()
 
+    @property
+    def service_account_key(self) -> str:
+        """The public key (PEM) by which ServiceAccount tokens are verified; there once `start` was called."""
+        return self._layout.certificate("service-account").read_text()
+
     def kubeconfig(self, user: str, groups: Sequence[str], ttl: timedelta) -> str:
         """A kubeconfig (YAML text, a secret) whose client certificate is `user` in `groups` and ends after `ttl`."""
         return issue_kubeconfig(self._layout, user, groups, ttl)

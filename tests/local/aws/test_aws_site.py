@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import signal
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import boto3
 import pytest
 import urllib3
+from botocore import UNSIGNED
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from local import processes
@@ -111,15 +115,28 @@ def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None
 def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite) -> None:
     iam = client(aws_site, "iam")
     role = iam.create_role(RoleName="ccm", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    sts = client(aws_site, "sts")
-    given = sts.assume_role_with_web_identity(RoleArn=role, RoleSessionName="pod", WebIdentityToken="some")[
-        "Credentials"
-    ]
+    given = client(aws_site, "sts").assume_role(RoleArn=role, RoleSessionName="pod")["Credentials"]
 
     session = client(aws_site, "sts", (given["AccessKeyId"], given["SecretAccessKey"]))
 
     assert session.get_caller_identity()["Arn"].endswith("assumed-role/ccm/pod")
     iam.delete_role(RoleName="ccm")
+
+
+def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite) -> None:
+    claims = base64.urlsafe_b64encode(b'{"iss": "https://else", "sub": "me", "aud": "sts.amazonaws.com", "exp": 1e10}')
+    unsigned = boto3.session.Session().client(
+        "sts", region_name=REGION, endpoint_url=aws_site.endpoint, config=Config(signature_version=UNSIGNED)
+    )
+
+    with pytest.raises(ClientError) as raised:
+        unsigned.assume_role_with_web_identity(
+            RoleArn="arn:aws:iam::123456789012:role/any",
+            RoleSessionName="me",
+            WebIdentityToken=f"e30.{claims.decode()}.e30",
+        )
+
+    assert code_of(raised) == "InvalidIdentityToken"
 
 
 def test_a_scaling_group_is_spread_over_its_subnets(aws_site: AwsSite, vpc: str) -> None:

@@ -1,0 +1,106 @@
+"""Whether a ServiceAccount's token may assume a role, as STS decides it: by issuer, audience and trust. Pure.
+
+So a stack's chain is seen to hold: the cluster's issuer, the OIDC provider in IAM, the role's trust policy, the token.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from local.aws.signatures import Refused
+
+ACTION = "sts:AssumeRoleWithWebIdentity"
+CLOCK_SKEW = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An identity provider that IAM knows: its ARN, its host and path, for whom it may speak."""
+
+    arn: str
+    url: str
+    audiences: Sequence[str]
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """What the token says, whether or not it is true. Raises Refused."""
+    try:
+        claims = json.loads(_decoded(token.split(".")[1]))
+        return {"iss": str(claims["iss"]), "sub": str(claims["sub"]), "exp": float(claims["exp"]), "aud": claims["aud"]}
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise Refused("InvalidIdentityToken", "The ID Token provided is not a valid JWT.") from None
+
+
+def check_token(token: str, public_key: str, provider: Provider, now: datetime | None = None) -> None:
+    """Raise Refused unless the issuer's key (PEM) signed it, it still holds, and is for the provider's audience."""
+    claims = claims_of(token)
+    signed, _, signature = token.rpartition(".")
+    key = serialization.load_pem_public_key(public_key.encode())
+    raw = _decoded(signature)
+    if not isinstance(key, ec.EllipticCurvePublicKey) or len(raw) != 64:
+        raise Refused("InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider")
+    pair = encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:]))
+    try:
+        key.verify(pair, signed.encode(), ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        raise Refused("InvalidIdentityToken", "The signature of the ID Token is not valid.") from None
+    if (now or datetime.now(UTC)) > datetime.fromtimestamp(claims["exp"], UTC) + CLOCK_SKEW:
+        raise Refused("ExpiredTokenException", "Token expired")
+    if not set(_list(claims["aud"])) & set(provider.audiences):
+        raise Refused("InvalidIdentityToken", "Incorrect token audience")
+
+
+def check_trust(policy: Mapping[str, Any], token: str, provider: Provider) -> None:
+    """Raise Refused unless a statement of the role's trust policy lets the token's subject in.
+
+    Of conditions it knows StringEquals and StringLike on `sub` and `aud`; with any other a statement lets nobody in.
+    """
+    claims = claims_of(token)
+    told = {f"{provider.url}:sub": [claims["sub"]], f"{provider.url}:aud": _list(claims["aud"])}
+    if not any(_lets_in(statement, provider, told) for statement in _list(policy.get("Statement"))):
+        raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
+
+
+def _lets_in(statement: Mapping[str, Any], provider: Provider, told: Mapping[str, list[str]]) -> bool:
+    principal = statement.get("Principal")
+    federated = _list(principal.get("Federated")) if isinstance(principal, dict) else []
+    if statement.get("Effect") != "Allow" or ACTION not in _list(statement.get("Action")):
+        return False
+    conditions = statement.get("Condition") or {}
+    return provider.arn in federated and all(
+        operator in ("StringEquals", "StringLike") and _matches(operator, told.get(key, []), _list(allowed))
+        for operator, keys in conditions.items()
+        for key, allowed in keys.items()
+    )
+
+
+def _matches(operator: str, values: list[str], allowed: list[str]) -> bool:
+    if operator == "StringEquals":
+        return bool(set(values) & set(allowed))
+    return any(fnmatch.fnmatchcase(value, pattern) for value in values for pattern in allowed)
+
+
+def _list(value: Any) -> list[Any]:
+    """IAM's documents, and tokens, have one thing or a list of things."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _decoded(part: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except (binascii.Error, ValueError):
+        raise Refused("InvalidIdentityToken", "The ID Token provided is not a valid JWT.") from None
