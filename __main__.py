@@ -121,7 +121,7 @@ def main() -> None:
             ),
             opts=balanced,
         )
-        if config.aws is None or not config.aws.simulated:  # a simulated load balancer forwards nothing
+        if adapter.forwards(config):
             pulumi.export("webUrl", pulumi.Output.concat("http://", web_service.address, ":8080/"))
         pulumi.export("webAddress", web_service.address)
         pulumi.export("echoAddress", echo_service.address)

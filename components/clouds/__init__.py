@@ -179,6 +179,10 @@ class CloudAdapter(Protocol):
         """The arguments of a demonstration's Service, with those that depend on the cloud."""
         ...
 
+    def forwards(self, config: StackConfig) -> bool:
+        """Whether what comes to its load balancers reaches pods: not so where the cloud is a mere simulator."""
+        ...
+
     def storage(self, opts: pulumi.ResourceOptions) -> None:
         """What claims in the cluster refer to, where controller `volume` is run: the default class, the driver."""
         ...

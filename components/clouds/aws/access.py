@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound, Unavailable
+from cloud_controller.cloud import InvalidConfiguration
 
 if TYPE_CHECKING:
     from pulumi.dynamic.config import Config
 
     from cloud_controller.clouds.aws.config import ServiceOverride
+
+KUBECONFIG = "kubeconfig"
+"""The last part of the name of the parameter that holds an administrator's kubeconfig of a control plane on EC2."""
 
 
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
@@ -38,16 +41,14 @@ def kubeconfig(config: Config, cluster_id: str) -> str | None:
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
+    from cloud_controller.clouds.aws.errors import translated
+
     client = boto3.client("ssm", region_name=settings["region"], endpoint_url=settings.get("endpoint"))
-    name = f"/{cluster_id}/kubeconfig"
     try:
-        return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") == "ParameterNotFound":
-            raise NotFound(f"parameter {name} of Systems Manager does not exist") from error
-        raise AccessDenied(f"parameter {name} of Systems Manager: {error}") from error
-    except BotoCoreError as error:
-        raise Unavailable(f"parameter {name} of Systems Manager: {error}") from error
+        found = client.get_parameter(Name=f"/{cluster_id}/{KUBECONFIG}", WithDecryption=True)
+    except (BotoCoreError, ClientError) as error:
+        raise translated(error, "ssm", f"GetParameter /{cluster_id}/{KUBECONFIG}") from error
+    return str(found["Parameter"]["Value"])
 
 
 def overrides(endpoint: str | None, region: str) -> tuple[ServiceOverride, ...]:

@@ -151,6 +151,9 @@ class AwsAdapter:
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}
 
+    def forwards(self, config: StackConfig) -> bool:
+        return not _section(config).simulated
+
     def storage(self, opts: pulumi.ResourceOptions) -> None:
         raise inputs.WrongInput("controllers", "volume: AWS's volumes are the EBS CSI driver's")
 

@@ -16,12 +16,11 @@ import pulumi_tls as tls
 
 from .. import ClusterParts, NetworkParts
 from . import iam, security_groups
+from .access import KUBECONFIG
 from .kubeconfigs import with_certificate
 from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AwsClusterArgs, tags
 
 API_PORT = 6443
-KUBECONFIG = "kubeconfig"
-"""The last part of the name of the parameter that holds an administrator's kubeconfig."""
 _YEAR = 24 * 365
 
 

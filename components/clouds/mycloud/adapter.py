@@ -103,6 +103,9 @@ class MycloudAdapter:
             return args
         return {**args, "settings": {"listener_max_qps": 10_000}}
 
+    def forwards(self, config: StackConfig) -> bool:
+        return True
+
     def storage(self, opts: pulumi.ResourceOptions) -> None:
         # By this object kube-controller-manager makes VolumeAttachments, and schedulers and kubelets wait for them.
         CSIDriver(
