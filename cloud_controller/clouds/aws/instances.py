@@ -114,7 +114,9 @@ class AwsInstances:
             return
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
-        """Thousands of nodes that register are asked for by the hundred; one list tells their names."""
+        """Thousands of nodes that register are asked for by the hundred; one list tells their names. Few always ask."""
+        if len(names) < _MANY_NAMES:
+            return self._asked_by_name(names)
         pages = max(1, math.ceil(len(self._listed) / PAGE))
         if len(names) >= _MANY_NAMES * pages and self._names_are_old():
             self.list()
