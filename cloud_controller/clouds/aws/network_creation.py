@@ -67,7 +67,7 @@ class NetworkCreation:
             [call for pool in model.pools for call in self._exchange(groups[pool.name], pool)],
         )
         unfit = {member for each in refused for member in each}
-        _warn(unfit)
+        warn_of(unfit)
         arn = str(view["LoadBalancerArn"])
         self._memory.put_tags(arn, dict(model.tags))
         attributes, arns = self._together.both(
@@ -98,7 +98,7 @@ class NetworkCreation:
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
         """Give the target group exactly the members of the pool, as far as AWS takes them."""
         unfit = {member for each in self._together(self._exchange(group, pool)) for member in each}
-        _warn(unfit)
+        warn_of(unfit)
         return _filled(group, pool, unfit)
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
@@ -172,7 +172,8 @@ def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGr
     return replace(group, pool=replace(group.pool, members=members))
 
 
-def _warn(unfit: Collection[Member]) -> None:
+def warn_of(unfit: Collection[Member]) -> None:
+    """Say in the log which targets AWS did not take; whoever looks at everything next finds that they lack."""
     if unfit:
         named = ", ".join(sorted({member.address for member in unfit}))
         _log.warning("not registered targets=%r: AWS takes running machines, and addresses of the VPC, alone", named)

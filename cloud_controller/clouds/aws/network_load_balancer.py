@@ -14,7 +14,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, load_balancer_name
-from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params
+from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params, warn_of
 from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
@@ -178,7 +178,7 @@ class NetworkLoadBalancers:
             self.memory.put(lb_id, known.with_group(pool.name, group))
 
     def add_members(self, operation: AddMembers) -> None:
-        """Register the targets. Raises Conflict, once the others are, for those that AWS does not take."""
+        """Register the targets, as far as AWS takes them: one that it does not take must not stop what comes next."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
             calls = self._groups.exchange(group.arn, operation.members)
@@ -186,9 +186,7 @@ class NetworkLoadBalancers:
             members = {member.key: member for member in group.pool.members}
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
-        if refused:
-            named = ", ".join(sorted({member.address for member in refused}))
-            raise Conflict(f"AWS does not register {named} with pool {operation.pool}: not running, or not in this VPC")
+        warn_of(refused)
 
     def remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; connections that they have are drained."""
