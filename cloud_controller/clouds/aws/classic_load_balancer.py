@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.classic_model import (
     health_check_params,
     listener_params,
 )
-from cloud_controller.clouds.aws.classic_reads import ClassicReads, Known
+from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.remembered import Remembered
@@ -52,6 +52,15 @@ class ClassicLoadBalancers:
         self._memory: Remembered[Known] = Remembered()
         self._reads = ClassicReads(api, cluster_id, self._memory, groups, together)
         self._listeners = ClassicListeners(api)
+
+    @property
+    def details(self) -> Details:
+        """What AWS tells of each by itself, by name: to be kept over a restart."""
+        return self._reads.details()
+
+    def restore(self, details: Details) -> None:
+        """Take over what another process kept."""
+        self._reads.restore(details)
 
     def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
         """Those of the cluster, or those of these names that exist."""

@@ -28,6 +28,9 @@ _SSL_POLICY = "k8s-SSLNegotiationPolicy-"
 DEFAULTS: Mapping[str, str] = {ENABLED: "false", CROSS_ZONE: "false", IDLE_TIMEOUT: "60", DRAINING: "false"}
 """The attributes of a load balancer that was just made."""
 
+DETAILS = frozenset({ENABLED, BUCKET, PREFIX, EMIT_INTERVAL, CROSS_ZONE, IDLE_TIMEOUT, DRAINING, DRAINING_TIMEOUT})
+"""The attributes that AWS tells of one load balancer at a time."""
+
 _DRAINING_SECONDS = 300
 _EMIT_MINUTES = 60
 """AWS's defaults of what it leaves out."""

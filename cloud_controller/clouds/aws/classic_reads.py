@@ -13,7 +13,7 @@ from typing import Any
 
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.aws.classic_model import attributes_of, listeners_of, pool_of
+from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
@@ -35,6 +35,8 @@ View = Mapping[str, Any]
 """A load balancer as DescribeLoadBalancers describes it."""
 
 Attributes = Mapping[str, Value | None]
+Details = Mapping[str, Attributes]
+"""Attributes by the name of the load balancer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,16 @@ class ClassicReads:
         self._memory = memory
         self._groups = groups
         self._together = together
+        self._restored: dict[str, Attributes] = {}
+
+    def details(self) -> Details:
+        """The attributes that are known, by name: all that a list does not tell."""
+        found = {name: known.observed.model.attributes for name, known in self._memory.known().items()}
+        return {name: {k: v for k, v in each.items() if k in DETAILS} for name, each in found.items()}
+
+    def restore(self, details: Details) -> None:
+        """What `details` told in an earlier process; believed where nothing newer is known."""
+        self._restored = dict(details)
 
     def clusters(self, vpc_id: str, names: Collection[str] | None = None) -> dict[str, Known]:
         """Those of this cluster in its VPC, by name; or those of these names that exist."""
@@ -74,6 +86,7 @@ class ClassicReads:
         tags = self.tags(views)
         own = [name for name in views if tags.get(name, {}).get(CLUSTER_TAG) == self._cluster_id]
         models = {name: self._model(views[name], tags[name]) for name in own}
+        unknown = [name for name in own if self._memory.get(name) is None]
         details = {name: self._remembered_details(name, models[name]) for name in own}
         lacking = [name for name in own if details[name] is None]
         details |= zip(lacking, self._together(partial(self._details, name) for name in lacking), strict=True)
@@ -82,8 +95,11 @@ class ClassicReads:
             attributes = details[name]
             if attributes is not None:
                 known = _known(views[name], models[name], attributes)
-                found[name] = self._memory.read(name, known, since, anew=name in lacking)
-        for name in set(names or ()) - found.keys():
+                found[name] = self._memory.read(name, known, since, anew=name in lacking or name in unknown)
+        if names is None:
+            self._restored = {}
+        # What is not shown is not there, and may be made anew.
+        for name in set(self._memory.known() if names is None else names) - found.keys():
             self._memory.forget(name)
         return found
 
@@ -123,7 +139,9 @@ class ClassicReads:
     def _remembered_details(self, name: str, model: LoadBalancerModel) -> Attributes | None:
         """The attributes of one that is as it was left; None: they must be read."""
         known = self._memory.get(name)
-        if known is None or self._memory.is_due(name):
+        if known is None:
+            return self._restored.pop(name, None)
+        if self._memory.is_due(name):
             return None
         left = known.observed.model
         same = replace(left, attributes={key: left.attributes.get(key) for key in model.attributes})

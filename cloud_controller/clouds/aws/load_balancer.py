@@ -178,12 +178,14 @@ class AwsLoadBalancers:
     # ---------------------------------------------------------------------------------------------------- a restart
 
     def dump(self, limit: int) -> bytes:
-        """See `Remembering.dump`: what is remembered of network load balancers."""
-        return to_bytes(*self._network.memory.all(), limit=limit)
+        """See `Remembering.dump`: what AWS tells one by one."""
+        return to_bytes(*self._network.memory.all(), self._classic.details, limit=limit)
 
     def restore(self, memory: bytes) -> None:
         """See `Remembering.restore`."""
-        self._network.memory.restore(*from_bytes(memory))
+        known, tags, classic = from_bytes(memory)
+        self._network.memory.restore(known, tags)
+        self._classic.restore(classic)
 
     # ------------------------------------------------------------------------------------------------------ helpers
 

@@ -1,4 +1,4 @@
-"""The memory of network load balancers as bytes, to be kept while no process runs. Pure.
+"""The memory of load balancers as bytes, to be kept while no process runs. Pure.
 
 Many target groups have the same targets at different ports, so that each set of addresses is written once.
 """
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from cloud_controller.clouds.aws.classic_reads import Details
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener
 from cloud_controller.load_balancer import HealthCheck, Listener, Pool
 from cloud_controller.load_balancer_backends import Member
@@ -23,18 +24,18 @@ _MOST_EXPANDED = 256 * 1024 * 1024
 Tags = Mapping[str, Mapping[str, str]]
 
 
-def to_bytes(known: Mapping[str, Known], tags: Tags, *, limit: int) -> bytes:
+def to_bytes(known: Mapping[str, Known], tags: Tags, classic: Details, *, limit: int) -> bytes:
     """All of it; where that is more than `limit` bytes, without the load balancers that take most."""
     left = dict(known)
-    while len(written := _written(left, tags)) > limit and left:
+    while len(written := _written(left, tags, classic)) > limit and left:
         # Each round a tenth goes, which is seldom more than a round.
         by_size = sorted(left, key=lambda lb_id: -sum(len(g.pool.members) for g in left[lb_id].groups.values()))
         for lb_id in by_size[: max(1, len(by_size) // 10)]:
             del left[lb_id]
-    return written if len(written) <= limit else _written({}, {})
+    return written if len(written) <= limit else _written({}, {}, {})
 
 
-def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, str]]]:
+def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, str]], Details]:
     """What `to_bytes` wrote. Raises ValueError for anything else."""
     try:
         expander = zlib.decompressobj()
@@ -43,7 +44,7 @@ def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, st
             raise ValueError(f"format {content['format']!r} is not known here")
         sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
         known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
-        return known, {arn: {str(k): str(v) for k, v in each.items()} for arn, each in content["tags"].items()}
+        return known, _texts(content["tags"]), _texts(content["classic"])
     except (zlib.error, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, IndexError, AttributeError) as e:
         raise ValueError(f"it is damaged: {type(e).__name__}: {e}") from e
 
@@ -51,14 +52,15 @@ def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, st
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def _written(known: Mapping[str, Known], tags: Tags) -> bytes:
+def _written(known: Mapping[str, Known], tags: Tags, classic: Details) -> bytes:
     sets: dict[tuple[str, ...], int] = {}
     balancers = {lb_id: _balancer_json(each, sets) for lb_id, each in sorted(known.items())}
     content = {
         "format": _FORMAT,
         "known": balancers,
         "sets": [*sets],
-        "tags": {arn: dict(sorted(each.items())) for arn, each in sorted(tags.items())},
+        "tags": {arn: dict(each) for arn, each in tags.items()},
+        "classic": {name: dict(each) for name, each in classic.items()},
     }
     return zlib.compress(json.dumps(content, separators=(",", ":"), sort_keys=True).encode(), 6)
 
@@ -91,6 +93,10 @@ def _pool_json(pool: Pool, sets: dict[tuple[str, ...], int]) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------------- reading
+
+
+def _texts(content: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    return {of: {str(key): str(value) for key, value in each.items()} for of, each in content.items()}
 
 
 def _known(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Known:

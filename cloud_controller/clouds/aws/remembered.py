@@ -33,6 +33,11 @@ class Remembered(Generic[T]):
         with self._lock:
             return self._known.get(id)
 
+    def known(self) -> dict[str, T]:
+        """All that is known, by id."""
+        with self._lock:
+            return dict(self._known)
+
     def is_due(self, id: str) -> bool:
         """Whether it has been believed for long enough."""
         with self._lock:

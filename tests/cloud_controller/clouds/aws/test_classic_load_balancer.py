@@ -244,6 +244,19 @@ def test_attributes_are_asked_for_once(account: AwsAccount) -> None:
     assert process.calls.of("elb DescribeLoadBalancerAttributes") == 0
 
 
+def test_attributes_are_not_asked_for_after_a_restart_that_remembers(account: AwsAccount) -> None:
+    members = nodes_of(account)
+    service = classic(named(connection_idle_timeout=120))
+    first = made(account, service, members)
+    second = Process(account)
+
+    second.load_balancers.restore(first.load_balancers.dump(10_000))
+
+    assert second.operations(service, members) == []
+    assert second.operations(service, members) == []
+    assert second.calls.of("elb DescribeLoadBalancerAttributes") == 0
+
+
 def test_where_somebody_else_changed_it_attributes_are_asked_for_again(account: AwsAccount) -> None:
     process = made(account, classic(), nodes_of(account))
     name = described(account)["LoadBalancerName"]

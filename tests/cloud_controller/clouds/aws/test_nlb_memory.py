@@ -139,22 +139,24 @@ def test_all_of_it_is_kept() -> None:
         ),
     )
 
-    written = to_bytes({WEB: mixed, "other": known()}, tags, limit=LIMIT)
+    classic = {"k8s-shop-api-0123456789": {"idle_timeout.timeout_seconds": "60"}}
 
-    assert from_bytes(written) == ({WEB: mixed, "other": known()}, tags)
+    written = to_bytes({WEB: mixed, "other": known()}, tags, classic, limit=LIMIT)
+
+    assert from_bytes(written) == ({WEB: mixed, "other": known()}, tags, classic)
 
 
 def test_the_same_memory_is_the_same_bytes() -> None:
     one, other = {"a": known("i-1"), "b": known()}, {"b": known(), "a": known("i-1")}
 
-    assert to_bytes(one, {"x": {}, "y": {}}, limit=LIMIT) == to_bytes(other, {"y": {}, "x": {}}, limit=LIMIT)
+    assert to_bytes(one, {"x": {}, "y": {}}, {}, limit=LIMIT) == to_bytes(other, {"y": {}, "x": {}}, {}, limit=LIMIT)
 
 
 def test_what_many_share_is_kept_once() -> None:
     nodes = [f"i-{random.randbytes(8).hex()}" for _ in range(1000)]
 
-    one = to_bytes({"a": known(*nodes)}, {}, limit=LIMIT)
-    hundred = to_bytes({str(number): known(*nodes, port=number) for number in range(100)}, {}, limit=LIMIT)
+    one = to_bytes({"a": known(*nodes)}, {}, {}, limit=LIMIT)
+    hundred = to_bytes({str(number): known(*nodes, port=number) for number in range(100)}, {}, {}, limit=LIMIT)
 
     assert len(hundred) < 1.5 * len(one)
 
@@ -162,7 +164,7 @@ def test_what_many_share_is_kept_once() -> None:
 def test_what_is_too_large_is_kept_without_the_largest() -> None:
     many = known(*(f"i-{random.randbytes(8).hex()}" for _ in range(1000)))
 
-    found, tags = from_bytes(to_bytes({"small": known("i-1"), "large": many}, {LB: {}}, limit=3000))
+    found, tags, _ = from_bytes(to_bytes({"small": known("i-1"), "large": many}, {LB: {}}, {}, limit=3000))
 
     assert [*found] == ["small"]
     assert tags == {LB: {}}
@@ -174,8 +176,8 @@ def test_what_is_too_large_is_kept_without_the_largest() -> None:
         b"",
         b"no memory",
         os.urandom(200),
-        to_bytes({WEB: known()}, {}, limit=LIMIT)[:-20],
-        to_bytes({}, {}, limit=LIMIT).replace(b"x", b"y", 1),
+        to_bytes({WEB: known()}, {}, {}, limit=LIMIT)[:-20],
+        to_bytes({}, {}, {}, limit=LIMIT).replace(b"x", b"y", 1),
     ],
 )
 def test_what_is_damaged_is_refused(written: bytes) -> None:
