@@ -185,7 +185,8 @@ class Steps:
         if self._replacement.replaced & {*goal.replace_with}:
             forced.append("replaceWith")
         if old.simulated != is_simulated(self._run, goal):
-            # Nothing real becomes of what was simulated, nor the other way round.
+            # Nothing real becomes of what was simulated, nor the other way round; the old one's provider deletes it.
+            self._run.provider_of(old)
             forced.append("simulated")
         try:
             return decide(old, goal, diff, forced)

@@ -18,7 +18,7 @@ from local.engine.stack.project import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
 from local.engine.steps.planner import Op, is_hidden
-from local.engine.steps.simulation import is_simulated, settings_of, standing_in
+from local.engine.steps.simulation import check_real, is_simulated, settings_of, standing_in
 from local.engine.steps.targets import Targets
 from local.engine.urn import is_provider, package_of
 from local.engine.values import PropertyMap
@@ -166,7 +166,10 @@ class Run:
             raise StackError(f"its provider {urn} is not in the state", resource.urn)
         try:
             provider = self.instance(state)
-            return standing_in(self, resource, provider) if is_simulated(self, resource) else provider
+            if is_simulated(self, resource):
+                return standing_in(self, resource, provider)
+            check_real(resource, provider)
+            return provider
         except ProviderError as error:
             raise StackError(str(error), resource.urn) from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from local.engine.providers.provider import PartlyRecorded, Provider
+from local.engine.providers.provider import PartlyRecorded, Provider, ProviderError
 from local.engine.providers.recorder import Recorder, StandIn
 from local.engine.stack.resource import ResourceState
 from local.engine.urn import is_provider, package_of
@@ -59,6 +59,16 @@ def standing_in(run: Run, resource: ResourceState, provider: Provider) -> Provid
         return provider.recorder
     looks = package_of(resource.type) in _LOOKING
     return StandIn(provider, simulated_inputs(run, resource) if looks else ())
+
+
+def check_real(resource: ResourceState, provider: Provider) -> None:
+    """Raise ProviderError if a resource that is real would be managed by what only records: it would be forgotten."""
+    if isinstance(provider, Recorder):
+        package = package_of(resource.type)
+        raise ProviderError(
+            f"it is real, and the embedded engine only records {package} here: manage it where it was made "
+            "(with Pulumi's CLI, or with the provider's `endpoints` as they were)"
+        )
 
 
 def _is_left_out(provider: Provider, type: str) -> bool:

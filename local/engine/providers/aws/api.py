@@ -144,7 +144,11 @@ class Api:
             told = error.response.get("Error", {})
             code = str(told.get("Code", ""))
             raise AwsError(code, f"{service} {operation}: {code}: {told.get('Message', '')}") from None
-        except (ReadTimeoutError, ConnectionClosedError, ResponseParserError) as error:
+        except ResponseParserError:
+            raise OutcomeUnknown(
+                f"{service} {operation}: the answer is none of AWS's; the endpoint may lack it"
+            ) from None
+        except (ReadTimeoutError, ConnectionClosedError) as error:
             raise OutcomeUnknown(f"{service} {operation}: the answer was lost: {error}") from None
         except EndpointConnectionError as error:
             raise ProviderError(f"{service} {operation}: {error}") from None

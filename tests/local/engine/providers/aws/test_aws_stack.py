@@ -13,6 +13,7 @@ from pulumi import _types
 from pulumi.runtime import rpc
 
 from local.engine.providers.aws.kinds import KINDS
+from local.engine.providers.recorder import Recorder
 from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine
@@ -108,6 +109,33 @@ def test_another_machine_type_is_a_new_version_that_the_group_is_told(led: Any, 
     assert outcome.counts == {"same": ALL - 2, "update": 2}
     (group,) = cloud.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
     assert group["LaunchTemplate"]["Version"] == "2"
+
+
+def test_an_instance_refresh_that_the_endpoint_lacks_fails_the_update_by_name(led: Any, cloud: Any) -> None:
+    """moto has none; the group has its new template all the same, for machines that are still to come."""
+
+    def run(kind: str) -> Any:
+        def declare() -> None:
+            template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type=kind)
+            aws.autoscaling.Group(
+                "g",
+                min_size=0,
+                max_size=1,
+                vpc_zone_identifiers=[subnet],
+                launch_template={"id": template.id, "version": template.latest_version.apply(str)},
+                instance_refresh={"strategy": "Rolling"},
+            )
+
+        return declare
+
+    subnet = cloud.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    led.up(run("m5.large"))
+
+    failed = led.up(run("m5.xlarge"))
+
+    assert not failed.ok and "start_instance_refresh" in failed.errors[0] and "older template" in failed.errors[0]
+    assert led.resources()["g"].init_errors and not led.open().store.snapshot.pending
+    assert led.up(run("m5.xlarge")).ok and not led.resources()["g"].init_errors
 
 
 def test_what_others_changed_shows_in_a_refresh_and_is_mended_by_the_next_up(led: Any, cloud: Any) -> None:
@@ -249,6 +277,22 @@ def test_what_no_simulator_has_is_only_recorded(led: Any) -> None:
 
     assert outcome.ok and led.resources()["nodes"].simulated and "1 of aws" in outcome.warnings[0]
     assert led.up(run).counts == {"same": 2}
+
+
+def test_what_is_real_is_never_taken_for_something_recorded(led: Any, cloud: Any) -> None:
+    """As where the endpoints were taken away, or another engine's state was imported."""
+
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
+
+    led.up(run)
+    led.factories["aws"] = lambda r: Recorder(r.inputs)
+
+    outcomes = [led.preview(run), led.up(run), led.up(lambda: None), led.refresh(), led.destroy()]
+
+    assert not any(outcome.ok for outcome in outcomes)
+    assert all("it is real" in outcome.errors[0] for outcome in outcomes)
+    assert len(cloud.left()["vpcs"]) == 1 and not led.resources()["net"].simulated
 
 
 def test_functions_answer_from_the_simulator(led: Any) -> None:
