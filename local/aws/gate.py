@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 from moto.iam.models import get_account_id_from
 from moto.sts.models import sts_backends
 
+from local.aws.rights import permits
 from local.aws.signatures import Refused, Request, Signature, signature_of, verify
 from local.aws.simulator import Simulator
 from local.aws.web_identity import ACTION, check_token, check_trust, claims_of
@@ -81,12 +82,21 @@ class Gate:
         signature = signature_of(request)
         if signature is not None:
             verify(request, signature, self._simulator.secret_of)
+            self._check_rights(signature, action)
         elif action == _UNSIGNED:
             form = parse_qs(request.body.decode(errors="replace") or request.query)
             self._check_identity(form.get("RoleArn", [""])[0], form.get("WebIdentityToken", [""])[0])
         else:
             raise Refused("MissingAuthenticationToken", "Request is missing Authentication Token")
         return signature
+
+    def _check_rights(self, signature: Signature, action: str) -> None:
+        """A role's session calls what its policies name; users call anything, and all call EKS: it names no action."""
+        policies = self._simulator.policies_of_session(signature.access_key)
+        called = f"{signature.scope.split('/')[2]}:{action}"
+        if action and policies is not None and not permits(policies, called):
+            code = "UnauthorizedOperation" if called.startswith("ec2:") else "AccessDenied"
+            raise Refused(code, f"{caller(signature)} is not authorized to perform: {called}")
 
     def _check_identity(self, role: str, token: str) -> None:
         """Whether the bearer of a ServiceAccount's token may have the role: moto believes any."""

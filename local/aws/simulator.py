@@ -26,7 +26,8 @@ from moto.ec2.models import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, StateReason
 from moto.eks import models as eks
-from moto.iam.models import IAMBackend, iam_backends
+from moto.iam.models import IAMBackend, ManagedPolicy, iam_backends
+from moto.sts.models import sts_backends
 
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.differences import SiteCluster, differ_from_moto
@@ -126,6 +127,18 @@ class Simulator:
         role = next((each for each in list(_iam().roles.values()) if each.arn == arn), None)
         return None if role is None else dict(json.loads(role.assume_role_policy_document or "{}"))
 
+    def policies_of_session(self, access_key: str) -> list[dict[str, Any]] | None:
+        """The policies of the role that a session has assumed; None for a key that is no session's."""
+        backend = sts_backends[DEFAULT_ACCOUNT_ID]["aws"]
+        session = backend.get_assumed_role_from_access_key(access_key)
+        if session is None:
+            return None
+        role = next((each for each in list(_iam().roles.values()) if each.arn == session.role_arn), None)
+        if role is None:
+            return []  # it was deleted since
+        documents = [*role.policies.values(), *(_default_version(each) for each in role.managed_policies.values())]
+        return [json.loads(each) if isinstance(each, str) else each for each in documents]
+
     def clusters(self) -> list[SiteCluster]:
         """The clusters of EKS that there are."""
         with self.lock:
@@ -206,6 +219,10 @@ def _text(user_data: Any) -> str:
 def _backends(service: str) -> BackendDict[Any]:
     backends: BackendDict[Any] = moto.backends.get_backend(service)  # type: ignore[call-overload]
     return backends
+
+
+def _default_version(policy: ManagedPolicy) -> str:
+    return str(next(each.document for each in policy.versions if each.version_id == policy.default_version_id))
 
 
 def _iam() -> IAMBackend:

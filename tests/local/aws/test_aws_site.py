@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -121,6 +122,24 @@ def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite) -> None:
 
     assert session.get_caller_identity()["Arn"].endswith("assumed-role/ccm/pod")
     iam.delete_role(RoleName="ccm")
+
+
+def test_a_session_calls_what_its_roles_policies_name_and_no_more(aws_site: AwsSite) -> None:
+    iam = client(aws_site, "iam")
+    role = iam.create_role(RoleName="reader", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    document = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"}}
+    iam.put_role_policy(RoleName="reader", PolicyName="read", PolicyDocument=json.dumps(document))
+    given = client(aws_site, "sts").assume_role(RoleArn=role, RoleSessionName="me")["Credentials"]
+    ec2 = client(aws_site, "ec2", (given["AccessKeyId"], given["SecretAccessKey"]))
+
+    assert ec2.describe_vpcs()["Vpcs"]
+    with pytest.raises(ClientError) as raised:
+        ec2.create_vpc(CidrBlock="10.2.0.0/16")
+
+    iam.delete_role_policy(RoleName="reader", PolicyName="read")
+    iam.delete_role(RoleName="reader")
+    assert code_of(raised) == "UnauthorizedOperation"
+    assert "not authorized to perform: ec2:CreateVpc" in str(raised.value)
 
 
 def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite) -> None:
