@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
 from cloud_controller.load_balancer_after import after
+from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
     AddMembers,
     CreateLoadBalancer,
@@ -37,6 +39,8 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class ClassicLoadBalancers:
@@ -93,7 +97,7 @@ class ClassicLoadBalancers:
                 self._put_check(name, pool)
             self._put_attributes(name, attribute_params(model.attributes, DEFAULTS))
             for pool in model.pools:
-                self._register(name, [member.instance_id for member in pool.members])
+                self._register(name, pool.members)
         # What it came to is read, not made up: one that was there already may differ in more than is set here.
         for made in self.read([name]):
             return made
@@ -124,9 +128,9 @@ class ClassicLoadBalancers:
             self._remember(operation.id, operation)
 
     def add_members(self, operation: AddMembers) -> None:
-        """Register the instances. Where AWS does not take one, the others are registered, and the error is raised."""
+        """Register the instances, as far as AWS takes them; whoever looks next finds those that lack."""
         with self._memory.changing(operation.id):
-            self._register(operation.id, [member.instance_id for member in operation.members])
+            self._register(operation.id, operation.members)
             self._remember(operation.id, operation)
 
     def remove_members(self, operation: RemoveMembers) -> None:
@@ -250,20 +254,28 @@ class ClassicLoadBalancers:
         if removed := [{"Key": key} for key in sorted(actual.keys() - wanted.keys())]:
             self._api.call("elb", "RemoveTags", LoadBalancerNames=[name], Tags=removed)
 
-    def _register(self, name: str, instance_ids: Sequence[str]) -> None:
-        """One call; where AWS takes none because of one, it is found by halves."""
+    def _register(self, name: str, members: Sequence[Member]) -> None:
+        """As far as AWS takes them: one that it does not take must not stop what comes next."""
+        refused = self._refused(name, [member.instance_id for member in members])
+        if refused:
+            _log.warning(
+                "not registered load_balancer=%s instances=%r: AWS does not know them in the VPC", name, refused
+            )
+
+    def _refused(self, name: str, instance_ids: Sequence[str]) -> list[str]:
+        """One call; where AWS takes none because of one, that is found by halves."""
         if not instance_ids:
-            return
+            return []
         try:
             self._call("RegisterInstancesWithLoadBalancer", name, Instances=_instances(instance_ids))
         except CloudError as error:
-            if error_code(error) != "InvalidInstance" or len(instance_ids) == 1:
+            if error_code(error) != "InvalidInstance":
                 raise
+            if len(instance_ids) == 1:
+                return [*instance_ids]
             half = len(instance_ids) // 2
-            try:
-                self._register(name, instance_ids[:half])
-            finally:
-                self._register(name, instance_ids[half:])
+            return [*self._refused(name, instance_ids[:half]), *self._refused(name, instance_ids[half:])]
+        return []
 
     def _deregister(self, name: str, instance_ids: Collection[str]) -> None:
         if instance_ids:

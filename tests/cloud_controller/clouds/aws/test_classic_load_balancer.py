@@ -499,18 +499,29 @@ def writes_of_removal(process: Process, service: Object, members: Backends) -> d
     return writes(process, service, members)
 
 
-def test_an_instance_that_aws_does_not_take_keeps_no_other_out(account: AwsAccount) -> None:
+def test_an_instance_that_aws_does_not_take_keeps_no_other_out_and_is_tried_again(account: AwsAccount) -> None:
     members = nodes_of(account, 4)
     process = made(account, classic(), Backends())
-    name = described(account)["LoadBalancerName"]
-    ids = [each.instance_id for each in members.nodes]
-    process.api.refused_instances = {ids[1]}
+    refused = members.nodes[1].instance_id
+    process.api.refused_instances = {refused}
 
-    with pytest.raises(InvalidConfiguration):
-        process.load_balancers.add_members(AddMembers(name, POOL, tuple(Member(each, 0, each) for each in ids)))
+    process.visit(classic(), members)
 
-    registered = {each["InstanceId"] for each in described(account)["Instances"]}
-    assert registered == {*ids} - {ids[1]}
+    others = {each.instance_id for each in members.nodes} - {refused}
+    assert {each["InstanceId"] for each in described(account)["Instances"]} == others
+    (again,) = process.operations(classic(), members)
+    assert again == AddMembers(described(account)["LoadBalancerName"], POOL, (Member(refused, 0, refused),))
+
+
+def test_an_instance_that_aws_does_not_take_stops_no_creation(account: AwsAccount) -> None:
+    members = nodes_of(account)
+    taken, refused = (each.instance_id for each in members.nodes)
+    process = Process(account)
+    process.api.refused_instances = {refused}
+
+    process.visit(classic(), members)
+
+    assert [each["InstanceId"] for each in described(account)["Instances"]] == [taken]
 
 
 def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount) -> None:
