@@ -14,6 +14,7 @@ from cloud_controller.clouds.aws.config import render
 from cloud_controller.clouds.aws.versions import Verdict, judge
 
 from ... import inputs
+from ...config_values import Controller, Executor
 from .. import (
     ClusterParts,
     ClusterSettings,
@@ -31,7 +32,8 @@ from .settings import DEFAULT_POD_CIDR, AwsClusterArgs, checked_settings
 
 if TYPE_CHECKING:
     from ...load_balancer_service import LoadBalancerServiceArgs
-    from ...stack_config import AwsConfig, StackConfig
+    from ...stack_config import StackConfig
+    from .stack_section import AwsConfig
 
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """What a simulator stands in for, by the provider's names."""
@@ -66,8 +68,6 @@ class AwsAdapter:
         ]
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
-        from ...stack_config import Controller, Executor
-
         settings = _section(config)
         routed = config.executor(Controller.ROUTE) is not Executor.VENDOR
         given: dict[str, Any] = {

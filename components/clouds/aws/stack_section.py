@@ -1,0 +1,136 @@
+"""The section `aws` of a stack file: what a cluster on AWS is made of, and what must fit together."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, Field
+
+from ...config_values import (
+    NAMESPACE,
+    Cidr,
+    ConfigError,
+    Controller,
+    Executor,
+    Flag,
+    NotEmpty,
+    Role,
+    Section,
+    choice,
+    line,
+    matching,
+    pattern_of,
+    url,
+)
+
+if TYPE_CHECKING:
+    from ...stack_config import StackConfig
+
+AWS_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
+KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}")
+CCM_VERSION = re.compile(r"v1\.[0-9]{2}\.[0-9]+")
+OLDEST_WITH_KUBEADM = 31
+"""Kubernetes' minor version with the form of kubeadm's configuration that machines are given (v1beta4)."""
+
+
+class AwsConfig(Section):
+    """What a cluster on AWS is made of."""
+
+    region: Annotated[str, matching(AWS_REGION, "a region such as eu-central-1")] = Field(
+        description="The region.", json_schema_extra=pattern_of(AWS_REGION.pattern)
+    )
+    control_plane: Annotated[str, *choice("eks", "ec2")] = Field(
+        default="eks", description="Who runs the control plane: AWS (eks), or pools of role control-plane (ec2)."
+    )
+    nodes: Annotated[str, *choice("eks", "asg")] = Field(
+        default="eks", description="What starts nodes: managed node groups (eks), or auto-scaling groups (asg)."
+    )
+    kubernetes_version: Annotated[str, matching(KUBERNETES_VERSION, "a minor version such as '1.34'")] = Field(
+        description="Kubernetes' minor version, quoted.", json_schema_extra=pattern_of(KUBERNETES_VERSION.pattern)
+    )
+    vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /16 to /20; 10.0.0.0/16 if not given.")
+    pod_cidr: Cidr | None = Field(
+        default=None, description="The pods' range where their routes are not run by vendor; 100.64.0.0/16."
+    )
+    service_cidr: Cidr | None = Field(
+        default=None, description="The range of Services' cluster IPs; 172.20.0.0/16 if not given."
+    )
+    node_subnets: Annotated[str, *choice("private", "public")] = Field(
+        default="private", description="Where nodes are: private (behind NAT gateways) or public."
+    )
+    api_sources: list[Cidr] = Field(
+        default_factory=list, description="Who reaches the API server from outside of the VPC; nobody if empty."
+    )
+    ccm: Annotated[str, *choice("ours", "vendor")] = Field(
+        default="ours", description="Whose cloud controller manager the daemon is: this project's, or AWS's."
+    )
+    ccm_image: NotEmpty | None = Field(default=None, description="Our daemon's image, in a registry that nodes reach.")
+    ccm_version: Annotated[str, matching(CCM_VERSION, "a version such as v1.32.0")] | None = Field(
+        default=None, description="The version of AWS's controller, where ccm is vendor."
+    )
+    endpoint: Annotated[str, AfterValidator(url)] | None = Field(
+        default=None,
+        description="URL of the simulator that stands in for AWS's APIs; the local site sets it.",
+    )
+    simulated: Flag = Field(
+        default=False, description="Whether the stack is for a local site's simulator, and never for AWS."
+    )
+
+
+def check(config: StackConfig) -> None:
+    """Raise ConfigError for the first thing that does not fit together."""
+    aws = config.aws
+    if aws is None:
+        raise ConfigError(f"{NAMESPACE}:aws is missing: cloud aws needs {{region, kubernetesVersion, …}}")
+    if config.executor(Controller.VOLUME) is not Executor.VENDOR:
+        why = "AWS's volumes are those of its own driver (EBS CSI); allowed: vendor"
+        raise ConfigError(line(f"executors.{Controller.VOLUME}", config.executor(Controller.VOLUME), why))
+    for index, pool in enumerate(config.node_pools):
+        for place, zone in enumerate(pool.zones):
+            if not zone.startswith(aws.region) or zone == aws.region:
+                why = f"allowed: zones of region {aws.region}, such as {aws.region}a"
+                raise ConfigError(line(f"nodePools[{index}].zones[{place}]", zone, why))
+        if pool.ingress:
+            why = "label the pool and name the label in the Services' setting target_node_labels; allowed: false"
+            raise ConfigError(line(f"nodePools[{index}].ingress", pool.ingress, why))
+    if aws.simulated != (aws.endpoint is not None):
+        why = "run the stack by `make`, which sets aws.endpoint; allowed without it: false"
+        if aws.endpoint is not None:
+            why = "aws.endpoint is a simulator's; allowed with it: true"
+        raise ConfigError(line("aws.simulated", aws.simulated, why))
+    if aws.control_plane == "eks":
+        _check_eks(config)
+    else:
+        _check_ec2(config, aws)
+    if (aws.ccm == "vendor") != (aws.ccm_version is not None):
+        raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "goes with ccm: vendor, and with it alone"))
+
+
+def _check_eks(config: StackConfig) -> None:
+    for index, pool in enumerate(config.node_pools):
+        if pool.role is Role.CONTROL_PLANE:
+            why = "AWS runs the control plane; allowed: worker"
+            raise ConfigError(line(f"nodePools[{index}].role", pool.role, why))
+    zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
+    if len(zones) < 2:
+        why = f"all in {zones[0]}, and EKS asks for subnets in two zones; allowed: pools with two zones or more"
+        raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
+
+
+def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
+    config.check_control_plane()
+    if aws.nodes != "asg":
+        why = "managed node groups join EKS alone; allowed: asg"
+        raise ConfigError(line("aws.nodes", aws.nodes, why))
+    planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
+    if len(planes) > 1:
+        why = "another pool is the control plane; allowed: one pool of role control-plane"
+        raise ConfigError(line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
+    index, plane = planes[0]
+    if plane.count % 2 == 0:
+        why = "etcd needs a majority; allowed: an odd number of control-plane machines"
+        raise ConfigError(line(f"nodePools[{index}].count", plane.count, why))
+    if int(aws.kubernetes_version.partition(".")[2]) < OLDEST_WITH_KUBEADM:
+        why = f"allowed with controlPlane ec2: 1.{OLDEST_WITH_KUBEADM} or newer"
+        raise ConfigError(line("aws.kubernetesVersion", aws.kubernetes_version, why))
