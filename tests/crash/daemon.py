@@ -33,7 +33,7 @@ from local.addresses import socket_address
 from local.api_site import server_environment
 from local.control_plane.pki import Authority, write_pair
 from local.ports import unused_address
-from tests.crash.proxy import Naming, Proxy, Recorder, path_of
+from tests.crash.proxy import Mending, Naming, Proxy, Recorder, as_it_is, path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -150,6 +150,7 @@ class Daemons:
         cluster_cidr: str,
         controllers: Sequence[str],
         naming: Naming = path_of,
+        mending: Mending = as_it_is,
     ) -> None:
         self._directory = directory
         self._kubeconfig: Json = yaml.safe_load(kubeconfig)
@@ -157,6 +158,7 @@ class Daemons:
         self._cloud = cloud
         self._cluster_cidr = cluster_cidr
         self._naming = naming
+        self._mending = mending
         self._numbers = count(1)
         self._authority = Authority.create("crash-test")
         self._token = _identity(Kube.from_kubeconfig(kubeconfig), rbac.rules(controllers, cloud=cloud_name))
@@ -187,7 +189,7 @@ class Daemons:
         trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         with (
             Proxy("kubernetes", host, cluster["server"], recorder, serving=serving, trust=trust) as kubernetes,
-            Proxy(self._cloud_name, host, self._cloud, recorder, naming=self._naming) as cloud,
+            Proxy(self._cloud_name, host, self._cloud, recorder, naming=self._naming, mending=self._mending) as cloud,
         ):
             (directory / "kubeconfig").write_text(self._daemon_kubeconfig(kubernetes.url))
             made = make(

@@ -143,9 +143,18 @@ Naming = Callable[[str, Message, bytes], str]
 """From path (with query), headers and body to what is recorded as the call's path."""
 
 
+Mending = Callable[[str, bytes], bytes]
+"""From what is recorded as a call's path, and its answer, to the answer that is passed on."""
+
+
 def path_of(path: str, _headers: Message, _body: bytes) -> str:
     """The path says what is asked for, as it does in most APIs."""
     return path
+
+
+def as_it_is(_path: str, answer: bytes) -> bytes:
+    """The answer itself."""
+    return answer
 
 
 class Proxy:
@@ -161,9 +170,11 @@ class Proxy:
         serving: ssl.SSLContext | None = None,
         trust: ssl.SSLContext | None = None,
         naming: Naming = path_of,
+        mending: Mending = as_it_is,
     ) -> None:
         self.name = name
         self.naming = naming
+        self.mending = mending
         self.recorder = recorder
         self.refuse: Refuse | None = None
         self._backend = urlsplit(backend)
@@ -320,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not proxy.recorder.take(self._call(answer.status)) or self._lost():
             self.close_connection = True
             return
-        self._answer(answer.status, answer.getheaders(), data)
+        self._answer(answer.status, answer.getheaders(), proxy.mending(self.asked, data))
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _relay  # noqa: N815 - http.server's names
 

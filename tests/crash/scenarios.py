@@ -12,6 +12,7 @@ from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, 
 from cloud_controller.load_balancer import PRESERVED_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.environment import Environment, Json, until
+from tests.crash.in_words import kept, node_in_words, said, service_in_words
 from tests.crash.trial import Scenario
 
 SPACE = "default"
@@ -19,10 +20,6 @@ THEIRS = 7777
 """A port of a load balancer that is somebody's already."""
 USE = "service.beta.kubernetes.io/dlb-id"
 PRESERVE = "service.beta.kubernetes.io/dlb-preserve-on-delete"
-
-_VOLATILE = frozenset({"id", "created_at", "terminated_at", "creationTimestamp", "resourceVersion", "uid"})
-_VOLATILE |= {"managedFields", "lastHeartbeatTime", "lastTransitionTime", "generation", "clusterIP", "clusterIPs"}
-"""What differs from one run to the next, and says nothing."""
 
 
 @dataclass
@@ -155,10 +152,10 @@ class Run:
             "load balancers": [_lb(lb) for lb in self.environment.load_balancers()],
             "routes": self.environment.routes(),
             "machines": [{"name": each["name"], "state": each["state"], "tags": each["tags"]} for each in machines],
-            "services": [_service(each) for each in self.kube.list(SERVICES, SPACE).items],
-            "nodes": [_node(each) for each in self.kube.list(NODES).items],
+            "services": [service_in_words(each) for each in self.kube.list(SERVICES, SPACE).items],
+            "nodes": [node_in_words(each) for each in self.kube.list(NODES).items],
         }
-        return {kind: sorted(_said(objects, words), key=str) for kind, objects in found.items()}
+        return {kind: sorted(said(objects, words), key=str) for kind, objects in found.items()}
 
     def _words(self) -> dict[str, str]:
         """What stands for the names and numbers of this run."""
@@ -359,59 +356,12 @@ SCENARIOS: Sequence[Scenario[Run]] = (
 )
 
 
-# ----------------------------------------------------------------------------------------------------------- in words
-
-
 def _lb(lb: Json) -> Json:
     return {
-        **_kept(lb),
+        **kept(lb),
         "listeners": sorted(lb["listeners"], key=lambda each: (each["port"], each["protocol"])),
         "backend_sets": sorted(
             ({**each, "backends": sorted(each["backends"], key=str)} for each in lb["backend_sets"]),
             key=lambda each: str(each["name"]),
         ),
     }
-
-
-def _service(service: Object) -> Json:
-    metadata, spec = service["metadata"], service["spec"]
-    return {
-        "name": metadata["name"],
-        "finalizers": metadata.get("finalizers") or [],
-        "annotations": metadata.get("annotations") or {},
-        "deleted": "deletionTimestamp" in metadata,
-        "ports": spec["ports"],
-        "status": service.get("status") or {},
-    }
-
-
-def _node(node: Object) -> Json:
-    metadata, status = node["metadata"], node.get("status") or {}
-    conditions = [_kept(each) for each in status.get("conditions") or [] if each["type"] != "Ready"]
-    return {
-        "name": metadata["name"],
-        "labels": metadata.get("labels") or {},
-        "annotations": metadata.get("annotations") or {},
-        "spec": node["spec"],
-        "addresses": status.get("addresses") or [],
-        "conditions": conditions,
-    }
-
-
-def _kept(obj: Json) -> Json:
-    return {key: value for key, value in obj.items() if key not in _VOLATILE}
-
-
-def _said(value: Any, words: Mapping[str, str]) -> Any:
-    """The value with every known name in words."""
-    match value:
-        case str():
-            for known in sorted(words, key=len, reverse=True):
-                value = value.replace(known, words[known])
-            return value
-        case dict():
-            return {_said(key, words): _said(part, words) for key, part in value.items()}
-        case list():
-            return [_said(part, words) for part in value]
-        case _:
-            return value

@@ -6,34 +6,26 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
-import psutil
 import pytest
 
-from cloud_controller.cloud import AccessDenied, CloudError
+from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
-from cloud_controller.kube import EVENTS, ApiError
+from cloud_controller.kube import EVENTS
 from cloud_controller.nodes import condition
+from tests.crash import under_fault
 from tests.crash.conftest import COSTS
 from tests.crash.environment import Environment, Json, Manager, until
 from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, port
-from tests.crash.trial import QUIET, Scenario, difference, prepared
+from tests.crash.trial import Scenario, difference, prepared
+from tests.crash.under_fault import SHORT_SILENCE, SLOW, Outcome, peace
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
-SLOW = 180.0
-"""Seconds in which even the slowest cloud of these has done everything."""
-CALLS_A_SECOND = 15
-"""More than any work here needs on the average; a loop that waits for nothing makes hundreds."""
-CALLS_AT_ONCE = 120
-"""More than any burst here needs: twice what was measured at most."""
-
 ETCD_PAUSE = 6.0
 
 STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
@@ -69,8 +61,7 @@ def _changes_are_made(run: Run) -> bool:
 
 WORK = Scenario("a day's work", _two_services, _services_serve, _changes, _changes_are_made)
 
-Fault = Callable[[Manager], Generator[None, None, None]]
-"""Two steps: what it does comes before the work is asked for, between that and its end, and after the end."""
+Fault = under_fault.Fault[Manager]
 
 
 def cloud_fault(**fault: Any) -> Fault:
@@ -161,59 +152,6 @@ def paused_etcd(manager: Manager) -> Generator[None, None, None]:
     yield
 
 
-def peace(_: Manager) -> Generator[None, None, None]:
-    """No fault."""
-    yield
-    yield
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the work came to and what it cost."""
-
-    state: Json
-    seconds: float
-    calls: int
-    busiest_second: int
-    cpu_seconds: float
-
-    @property
-    def costs(self) -> tuple[str, ...]:
-        """For people, as the table's columns are."""
-        return f"{self.seconds:.1f}", f"{self.calls}", f"{self.busiest_second}", f"{self.cpu_seconds:.1f}"
-
-
-def work_under(manager: Manager, fault: Fault) -> Outcome:
-    """Do the work under the fault; the cluster is as before afterwards."""
-    manager.start()
-    with prepared(manager, Run(manager.environment), WORK) as run:
-        pid = manager.pid
-        assert pid is not None
-        process = psutil.Process(pid)
-        cpu, began = sum(process.cpu_times()[:2]), time.monotonic()
-        steps = fault(manager)
-        with closing(steps):
-            next(steps)
-            WORK.act(run)
-            next(steps)
-            until(lambda: is_done(run), f"{WORK.name} is done", SLOW)
-            next(steps, None)
-        until(lambda: is_done(run) and manager.recorder.quiet_for(QUIET), "it is at rest")
-        assert manager.pid == pid, f"it ended by itself:\n{manager.log_tail()}"
-        seconds = time.monotonic() - began
-        calls = manager.recorder.calls(began)
-        a_second = Counter(int(call.at - began) for call in calls)
-        return Outcome(run.snapshot(), seconds, len(calls), max(a_second.values()), sum(process.cpu_times()[:2]) - cpu)
-
-
-def is_done(run: Run) -> bool:
-    """Whether the work is done; while nobody can be asked, it is not."""
-    try:
-        return WORK.done(run)
-    except (ApiError, CloudError):
-        return False
-
-
 @pytest.fixture
 def manager(environment: Environment) -> Iterator[Manager]:
     """One of a test's own, with proxies of its own."""
@@ -222,8 +160,9 @@ def manager(environment: Environment) -> Iterator[Manager]:
     environment.wait_healed()
 
 
-SHORT_SILENCE = "import cloud_controller.kube.client as client\nclient.WATCH_SILENCE = 3.0"
-"""Seconds instead of minutes: nobody waits for minutes in a test."""
+def work_under(manager: Manager, fault: Fault) -> Outcome:
+    """A day's work."""
+    return under_fault.work_under(manager, lambda: Run(manager.environment), WORK, fault)
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +196,7 @@ def test_it_comes_to_the_same_end_at_a_bounded_price_though(
     for column, value in zip(COSTS, outcome.costs, strict=True):
         record_property(column, value)
     assert not difference(in_peace.state, outcome.state)
-    assert outcome.calls <= in_peace.calls + CALLS_A_SECOND * outcome.seconds
-    assert outcome.busiest_second <= CALLS_AT_ONCE
-    assert outcome.cpu_seconds <= 1.0 + 0.3 * outcome.seconds
+    outcome.assert_affordable(in_peace)
 
 
 def test_an_expired_token_stops_it_only_until_the_file_has_a_new_one(manager: Manager, in_peace: Outcome) -> None:
