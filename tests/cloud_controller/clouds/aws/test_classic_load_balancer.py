@@ -580,6 +580,24 @@ def test_what_another_process_left_of_a_deletion_is_found(account: AwsAccount) -
     assert {each["GroupName"] for each in groups["SecurityGroups"]} == {"default", "nodes"}
 
 
+def test_one_whose_groups_are_all_of_people_outlasts_the_shared_group(account: AwsAccount) -> None:
+    """Nothing else carries the Service's tags: were it gone first, nobody would know that something is left."""
+    members = nodes_of(account)
+    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)
+    service = classic(named(security_groups=theirs["GroupId"]))
+    process = made(account, service, members)
+    process.api.holds = True
+
+    process.visit(service, members, wanted=False)
+    assert described(account)["SecurityGroups"] == [theirs["GroupId"]]
+
+    process.api.holds = False
+    process.converge(service, members, wanted=False)
+    assert account.elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
+    groups = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc_id]}])
+    assert {each["GroupName"] for each in groups["SecurityGroups"]} == {"default", "nodes", "theirs"}
+
+
 def test_one_that_lost_its_tags_is_not_deleted(account: AwsAccount) -> None:
     members = nodes_of(account)
     process = made(account, classic(), members)
