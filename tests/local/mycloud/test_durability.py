@@ -180,4 +180,4 @@ def test_the_token_is_neither_in_the_command_line_nor_readable_by_others(server:
 
     assert server.token not in command_line
     assert server.folder.token_file.stat().st_mode & 0o777 == 0o600
-    assert server.folder.mycloud.stat().st_mode & 0o777 == 0o700
+    assert server.folder.cloud.stat().st_mode & 0o777 == 0o700
