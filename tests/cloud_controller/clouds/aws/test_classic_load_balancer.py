@@ -481,6 +481,30 @@ def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAc
     assert account.ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"][0]["IpPermissions"] == []
 
 
+def test_a_group_of_the_cloud_config_takes_the_place_of_ours_and_is_not_touched(account: AwsAccount) -> None:
+    members = nodes_of(account)
+    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
+        "GroupId"
+    ]
+    process = Process(account, elb_security_group=theirs)
+
+    process.converge(classic(), members)
+
+    assert theirs in described(account)["SecurityGroups"]
+    assert process.calls.of("ec2 CreateSecurityGroup") == 1  # The shared one.
+    assert account.ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"][0]["IpPermissions"] == []
+
+
+def test_where_others_open_the_nodes_nothing_of_theirs_is_touched(account: AwsAccount) -> None:
+    process = Process(account, disable_security_group_ingress=True)
+
+    process.converge(classic(), nodes_of(account))
+
+    assert len(described(account)["SecurityGroups"]) == 1
+    nodes = account.ec2.describe_security_groups(GroupIds=[account.node_group_id])["SecurityGroups"][0]
+    assert nodes["IpPermissions"] == []
+
+
 # ------------------------------------------------------------------------------------------------------------ members
 
 
