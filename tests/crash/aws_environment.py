@@ -48,6 +48,7 @@ class AwsEnvironment:
         kubeconfig = control_plane.kubeconfig("crash-test", ["system:masters"], _LIFETIME)
         self.control_plane = control_plane
         self.kube = Kube.from_kubeconfig(kubeconfig)
+        self.endpoint = endpoint
         self.account = Account(endpoint)
         self.route_table = self._route_table()
         session = boto3.Session(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=REGION)
