@@ -1,7 +1,7 @@
 """Where moto differs from AWS in what this site shows, and is made to do as AWS does.
 
 Clusters of EKS take time and have a control plane behind them, a scaling group is spread over its subnets, and an
-instance's network interfaces end with it.
+instance's network interfaces end with it. What concerns load balancers is in `balancing`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from uuid import uuid4
 from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ec2.models.instances import Instance
 from moto.eks import models as eks
+
+from local.aws.balancing import AS_AWS
 
 POD_RANGE_TAG = "cloud-controller/pod-cidr"
 """EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
@@ -74,10 +76,12 @@ class SiteCluster(eks.Cluster):
 
 
 def differ_from_moto() -> None:
-    """Make moto, in this process, do as AWS in these three."""
+    """Make moto, in this process, do as AWS in these."""
     eks.Cluster = SiteCluster  # type: ignore[misc]
     FakeAutoScalingGroup.replace_autoscaling_group_instances = _balanced  # type: ignore[assignment]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
+    for (owner, method), instead in AS_AWS.items():
+        setattr(owner, method, instead)
 
 
 _make_interfaces = Instance.prep_nics

@@ -96,8 +96,7 @@ def _ccm_role(
     )
     full = f"{name}-cloud-controller-manager"
     role = iam.service_account_role(full, provider, opts)
-    iam.ccm_policy(full, role, settings, name, opts)
-    return role.arn
+    return iam.ccm_policy(full, role, settings, name, opts)
 
 
 def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:

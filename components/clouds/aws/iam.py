@@ -47,8 +47,11 @@ def instance_profile(name: str, role: aws.iam.Role, opts: pulumi.ResourceOptions
 
 def ccm_policy(
     name: str, role: aws.iam.Role, settings: AwsClusterArgs, cluster: str, opts: pulumi.ResourceOptions
-) -> None:
-    """Give a role what the CCM's controllers call."""
+) -> pulumi.Output[str]:
+    """Give a role what the CCM's controllers call; its ARN, known once it has that.
+
+    What uses it is so destroyed first: a CCM that lost its rights could not take down its load balancers.
+    """
     controllers = settings.get("controllers", ())
     if settings.get("ccm") == "vendor":
         granted = vendor_manager.statements(controllers)
@@ -61,7 +64,8 @@ def ccm_policy(
         tags=tags(name),
         opts=opts,
     )
-    aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
+    attached = aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
+    return pulumi.Output.all(role.arn, attached.id).apply(lambda known: str(known[0]))
 
 
 def service_account_role(

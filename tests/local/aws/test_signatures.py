@@ -33,9 +33,9 @@ def signed_in_header(body: bytes = b"", secret: str = SECRET) -> Request:
     return as_received(request, body)
 
 
-def presigned(expires: int = 60) -> Request:
+def presigned(expires: int = 60, service: str = "sts") -> Request:
     request = AWSRequest("GET", URL, headers={"x-k8s-aws-id": "c1"})
-    SigV4QueryAuth(Credentials(KEY, SECRET), "sts", "eu-central-1", expires=expires).add_auth(request)
+    SigV4QueryAuth(Credentials(KEY, SECRET), service, "eu-central-1", expires=expires).add_auth(request)
     return as_received(request)
 
 
@@ -108,7 +108,17 @@ def test_an_unknown_key_is_refused() -> None:
 
 
 def test_a_presigned_request_holds_no_longer_than_it_says() -> None:
-    assert refusal(presigned(60), datetime.now(UTC) + timedelta(seconds=70)) == "RequestExpired"
+    assert refusal(presigned(60, "ec2"), datetime.now(UTC) + timedelta(seconds=70)) == "RequestExpired"
+
+
+def test_one_of_sts_holds_for_a_quarter_of_an_hour_as_tokens_of_eks_do() -> None:
+    request = presigned(60)
+    signature = signature_of(request)
+    assert signature is not None
+
+    verify(request, signature, SECRETS.get, datetime.now(UTC) + timedelta(minutes=14))
+
+    assert refusal(request, datetime.now(UTC) + timedelta(minutes=16)) == "RequestExpired"
 
 
 def test_a_signed_request_cannot_be_sent_again_another_day() -> None:

@@ -1,0 +1,84 @@
+"""Where moto's network load balancers are not as AWS documents them, and what is put in their stead.
+
+- A target is an id and a port (moto: an id, so that one port of a machine takes the place of another).
+- A listener can become one of any protocol (moto: TCP alone).
+- A load balancer's name is taken while it is there (moto makes a second one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning
+from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
+
+
+def _register(group: Any, targets: list[dict[str, Any]]) -> None:
+    for target in targets:
+        instance = group.ec2_backend.get_instance_by_id(target["Id"])
+        if instance and instance.state != "running":
+            raise TargetNotRunning(instance_id=target["Id"])
+    for target in targets:
+        group.targets[_key(group, target)] = {"Id": target["Id"], "Port": target.get("Port", group.port)}
+
+
+def _deregister(group: Any, targets: list[dict[str, Any]]) -> None:
+    for target in targets:
+        group.targets.pop(_key(group, target), None)
+
+
+def _deregister_terminated(group: Any, instance_ids: list[str]) -> None:
+    for key in [key for key, target in group.targets.items() if target["Id"] in instance_ids]:
+        del group.targets[key]
+
+
+def _health_for(group: Any, target: dict[str, Any], ec2_backend: Any) -> FakeHealthStatus:
+    told = (target["Id"], target.get("Port", group.port), group.health_check_port)
+    if _key(group, target) not in group.targets:
+        return FakeHealthStatus(*told, "unused", "Target.NotRegistered", "Target is not registered to the target group")
+    instance = ec2_backend.get_instance_by_id(target["Id"])
+    if instance and instance.state == "stopped":
+        return FakeHealthStatus(*told, "unused", "Target.InvalidState", "Target is in the stopped state")
+    return FakeHealthStatus(*told, "healthy")
+
+
+def _key(group: Any, target: Mapping[str, Any]) -> str:
+    return f"{target['Id']}:{target.get('Port', group.port)}"
+
+
+_modify = ELBv2Backend.modify_listener
+
+
+def _modify_listener(
+    backend: Any, arn: str, port: str | None = None, protocol: str | None = None, *rest: Any, **more: Any
+) -> Any:
+    listener = _modify(backend, arn, port, None, *rest, **more)
+    if protocol is not None:
+        certificates = (
+            (more.get("certificates") or (rest[1] if len(rest) > 1 else None) or []) if protocol == "TLS" else []
+        )
+        listener.protocol = protocol
+        listener.certificates = [each["CertificateArn"] for each in certificates]
+        listener.certificate = listener.certificates[0] if listener.certificates else None
+    return listener
+
+
+_create = ELBv2Backend.create_load_balancer
+
+
+def _create_load_balancer(backend: Any, name: str, *arguments: Any, **settings: Any) -> Any:
+    if any(each.name == name for each in backend.load_balancers.values()):
+        raise DuplicateLoadBalancerName
+    return _create(backend, name, *arguments, **settings)
+
+
+AS_AWS: Mapping[tuple[type, str], Any] = {
+    (FakeTargetGroup, "register"): _register,
+    (FakeTargetGroup, "deregister"): _deregister,
+    (FakeTargetGroup, "deregister_terminated_instances"): _deregister_terminated,
+    (FakeTargetGroup, "health_for"): _health_for,
+    (ELBv2Backend, "modify_listener"): _modify_listener,
+    (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
+}
+"""What takes the place of which method."""
