@@ -125,12 +125,15 @@ def tag_list(tags: dict[str, str]) -> list[TagTypeDef]:
 @pytest.fixture(scope="session")
 def _moto() -> Iterator[str]:
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
+    with pytest.MonkeyPatch.context() as environment:
+        # Thousands of images, read again for each new account.
+        environment.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+        server.start()
+        try:
+            host, port = server.get_host_and_port()
+            yield f"http://{host}:{port}"
+        finally:
+            server.stop()
 
 
 @pytest.fixture(autouse=True)
