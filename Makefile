@@ -48,6 +48,7 @@ test-fast: set-up ## Run the tests that need no control plane (no Go build)
 
 crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
+		tests/crash/test_aws_crash_points.py \
 		tests/cloud_controller/clouds/aws/test_nlb_crashes.py tests/cloud_controller/clouds/aws/test_classic_crashes.py
 
 properties: set-up ## Try the stateful properties of controllers and engine with many more sequences than the tests do (minutes)
