@@ -23,6 +23,7 @@ from typing import Any, Final
 from pulumi import Output, _types
 from pulumi.runtime import rpc
 
+from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
 
@@ -62,7 +63,8 @@ def id_of(urn: str, inputs: PropertyMap) -> str:
         return f"{namespace}/{name}" if namespace else str(name)
     if kind in _NAMED:
         return _name_of(name_of(urn), urn, plain)
-    return simulated_text(urn, json.dumps(plain, sort_keys=True, default=str))
+    # An id is for everybody to see: nothing of a secret goes into it.
+    return simulated_text(urn, json.dumps(mask(inputs), sort_keys=True))
 
 
 def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place) -> PropertyMap:

@@ -79,7 +79,7 @@ class Kind(ABC):
     within: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
     """What AWS adds inside of an object that is an input: by input, unknown in a preview of a create."""
     moving: ClassVar[frozenset[str]] = frozenset()
-    """Outputs that an update may change: unknown in its preview."""
+    """Outputs that an update of more than tags may change: unknown in its preview."""
     timeout: ClassVar[float] = 600
 
     def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:

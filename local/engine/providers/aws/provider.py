@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from local.engine.providers.aws import functions
@@ -26,6 +26,7 @@ from local.engine.providers.provider import (
     Report,
 )
 from local.engine.providers.recorder import Recorder, default_tags_of
+from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
 
@@ -83,7 +84,7 @@ class AwsProvider:
         kind, plain = _kind(urn), without_secrets(inputs)
         if preview:
             return CreateResult("", _shown(kind, plain))
-        creation = Creation(plain, _token(urn, plain), _deadline(kind, timeout, report))
+        creation = Creation(plain, _token(urn, inputs), _deadline(kind, timeout, report))
         outputs: list[PropertyMap] = []
 
         def seen() -> bool:
@@ -121,10 +122,11 @@ class AwsProvider:
         ignore_changes: Sequence[str],
         report: Report,
     ) -> PropertyMap:
-        del old_inputs
         kind, plain = _kind(urn), without_secrets(news)
         if preview:
-            return {**_kept(kind, without_secrets(old_outputs)), **plain}
+            olds = without_secrets(old_inputs)
+            moved = {k for k in {*olds, *plain} if olds.get(k) != plain.get(k)} - {"tags"}
+            return {**_kept(kind, without_secrets(old_outputs), kind.moving if moved else ()), **plain}
         with _told(news):
             # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
             now = self._inputs_now(kind, id, plain)
@@ -173,7 +175,8 @@ def _deadline(kind: Kind, timeout: float, report: Report) -> Deadline:
 
 
 def _token(urn: str, inputs: PropertyMap) -> str:
-    text = f"{urn}\n{json.dumps(inputs, sort_keys=True, default=str)}"
+    # Everybody may read a tag: nothing of a secret goes into it.
+    text = f"{urn}\n{json.dumps(mask(inputs), sort_keys=True, default=str)}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -187,8 +190,8 @@ def _shown(kind: Kind, inputs: PropertyMap) -> PropertyMap:
     return {**inputs, **{k: {**v, **inputs[k]} for k, v in kind.within.items() if isinstance(inputs.get(k), dict)}}
 
 
-def _kept(kind: Kind, outputs: PropertyMap) -> PropertyMap:
-    return {k: UNKNOWN if k in kind.moving else v for k, v in outputs.items() if k not in kind.inputs}
+def _kept(kind: Kind, outputs: PropertyMap, moving: Collection[str]) -> PropertyMap:
+    return {k: UNKNOWN if k in moving else v for k, v in outputs.items() if k not in kind.inputs}
 
 
 @contextmanager

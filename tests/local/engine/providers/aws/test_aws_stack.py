@@ -100,6 +100,27 @@ def test_a_preview_makes_nothing_and_knows_what_will_be_replaced(led: Any, cloud
     assert outcome.counts == {"same": 1, "replace": 1}
 
 
+def test_a_preview_knows_what_only_a_new_version_of_a_template_changes(led: Any, cloud: Any) -> None:
+    def run(kind: str, **tags: str) -> Any:
+        def declare() -> None:
+            template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type=kind, tags=tags)
+            aws.autoscaling.Group(
+                "g",
+                min_size=0,
+                max_size=1,
+                vpc_zone_identifiers=[subnet],
+                launch_template={"id": template.id, "version": template.latest_version.apply(str)},
+            )
+
+        return declare
+
+    subnet = cloud.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    led.up(run("m5.large"))
+
+    assert led.preview(run("m5.large", Name="t")).counts == {"same": 2, "update": 1}
+    assert led.preview(run("m5.xlarge")).counts == {"same": 1, "update": 2}
+
+
 def test_another_machine_type_is_a_new_version_that_the_group_is_told(led: Any, cloud: Any) -> None:
     led.up(program())
 
