@@ -61,6 +61,8 @@ def simulator(folder: Path, latency: float = 0.0) -> Iterator[Simulator]:
     port = _free_port()
     direct = f"http://127.0.0.1:{port}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "MOTO_"))}
+    # Thousands of images that nobody asks for take it seconds.
+    environment["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
     with (folder / "moto.log").open("ab") as log, (folder / "proxy.log").open("ab") as proxy_log:
         moto = subprocess.Popen(
             [sys.executable, "-P", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
