@@ -36,6 +36,20 @@ _CONNECTIONS = 64
 _TOKENS = {"NextToken": "NextToken", "NextMarker": "Marker", "nextToken": "nextToken"}
 """How an answer says where its next page begins, and how that is asked for."""
 
+_NOT_TAKEN = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "RequestExpired",
+        "UnrecognizedClientException",
+    }
+)
+"""What AWS says of credentials that it does not take, or no longer."""
+_CREDENTIALS_AGE = 10.0
+"""Seconds for which credentials are not looked for again, though AWS does not take them."""
+
 _REPEATABLE = re.compile(
     r"(Describe|Get|List|Lookup|Delete|Deregister|Register|Modify|Set|Replace|AddTags|RemoveTags|CreateTags|Configure"
     r"|ApplySecurityGroups|AttachLoadBalancer|DetachLoadBalancer|EnableAvailability|DisableAvailability).*"
@@ -49,7 +63,8 @@ class Api:
 
     Raises the errors of `cloud_controller.cloud`; AWS's own code of one is `error_code(error)`. What was throttled, or
     never reached AWS, is tried again; what may have been done already only where a repetition does no harm. Where one
-    call of an operation is throttled, all callers of that operation slow down.
+    call of an operation is throttled, all callers of that operation slow down. Credentials that AWS does not take any
+    more are looked for again, where they came from.
     """
 
     def __init__(
@@ -63,6 +78,7 @@ class Api:
         self._sleep = sleep
         self._making = threading.Lock()
         self._session: boto3.Session | None = None
+        self._session_since = 0.0
         self._clients: dict[str, Any] = {}
         self._paces: defaultdict[tuple[str, str], Pace] = defaultdict(Pace)
 
@@ -117,12 +133,14 @@ class Api:
         return client
 
     def _client(self, service: str) -> Any:
-        if service not in self._clients:
+        client = self._clients.get(service)
+        if client is None:
             session = self._boto_session()
             with self._making:
-                if service not in self._clients:
-                    self._clients[service] = self._made(session, service)
-        return self._clients[service]
+                client = self._clients.get(service)
+                if client is None:
+                    client = self._clients[service] = self._made(session, service)
+        return client
 
     def _boto_session(self) -> boto3.Session:
         with self._making:
@@ -131,7 +149,15 @@ class Api:
                     self._session = session_of(self.config)
                 except BotoCoreError as error:
                     raise translated(error, "sts", "GetCallerIdentity") from error
+                self._session_since = time.monotonic()
             return self._session
+
+    def _forget_credentials(self) -> None:
+        """boto3 keeps those of a file for ever, and those of a role until the end that STS named."""
+        with self._making:
+            if time.monotonic() - self._session_since >= _CREDENTIALS_AGE:
+                self._session = None
+                self._clients.clear()
 
     def _made(self, session: boto3.Session, service: str) -> Any:
         region = str(session.region_name)
@@ -167,6 +193,8 @@ class Api:
             failure = translated(error, service, operation)
             if isinstance(failure, Throttled):
                 pace.throttled(failure.retry_after)
+            elif error_code(error) in _NOT_TAKEN:
+                self._forget_credentials()
             raise failure from error
         finally:
             if self.observer is not None:

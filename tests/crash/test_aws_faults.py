@@ -1,0 +1,369 @@
+"""As `test_faults`, for the daemon on AWS (moto), whose answers the proxy gives in AWS's own forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+
+from benchmarks.aws.account import KEY, REGION
+from cloud_controller import rbac
+from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.kube import EVENTS, LEASES, NODES, SERVICES, NotFoundError
+from cloud_controller.nodes import condition
+from tests.crash.aws_environment import AwsEnvironment, aws_environment
+from tests.crash.aws_faults import (
+    Asked,
+    answering,
+    answers,
+    error,
+    failing,
+    in_use,
+    lists_lag,
+    mended_by_name,
+    named,
+    slow,
+    throttled,
+)
+from tests.crash.aws_scenarios import CLASSIC, NETWORK, AwsRun
+from tests.crash.conftest import COSTS
+from tests.crash.daemon import Daemon, Json, until
+from tests.crash.proxy import Refusal
+from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
+from tests.crash.trial import QUIET, Scenario, difference, prepared
+from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, is_done, peace, work_under
+
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
+
+FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
+SECONDS_A_CALL = 2.0
+LAG = 2.0
+IN_USE = 5.0
+
+
+def _two_services(run: AwsRun) -> None:
+    run.node()
+    run.service(HTTP, settings=NETWORK)
+    run.service(HTTPS, settings=CLASSIC)
+
+
+def _services_serve(run: AwsRun) -> bool:
+    return (
+        run.initialised(run.machines[0])
+        and run.serves("8080 TCP")
+        and run.serves("8443", type="classic", of=1)
+        and run.targets_are({0})
+    )
+
+
+def _changes(run: AwsRun) -> None:
+    """Something for every controller: a changed Service, one that goes, one that comes, a node that comes."""
+    run.change(ports=[port(9443, 31944), DNS])
+    run.environment.kube.delete(SERVICES, run.services[1], SPACE)
+    run.service(port(9090, 31090), settings=NETWORK)
+    run.node()
+
+
+def _changes_are_made(run: AwsRun) -> bool:
+    return (
+        run.serves("9443 TCP", "5353 UDP")
+        and run.get_service(1) is None
+        and run.serves("9090 TCP", of=2)
+        and run.initialised(run.machines[1])
+        and run.targets_are({0, 1})
+        and not run.environment.left()["target_groups_alone"]
+    )
+
+
+WORK = Scenario("a day's work", _two_services, _services_serve, _changes, _changes_are_made)
+
+NODE = Scenario[AwsRun](
+    "a node", lambda run: run.node(), lambda run: run.initialised(run.machines[0]), lambda _: None, lambda _: True
+)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsEnvironment]:
+    """A real API server and moto; tests leave nothing in them."""
+    with aws_environment(tmp_path_factory.mktemp("aws")) as made:
+        yield made
+
+
+@pytest.fixture
+def daemon(environment: AwsEnvironment) -> Iterator[Daemon]:
+    """One of a test's own, with proxies of its own."""
+    with environment.daemon("faults", *FLAGS, prelude=SHORT_SILENCE) as made:
+        yield seen_through(made)
+
+
+def seen_through(daemon: Daemon) -> Daemon:
+    """The daemon, the proxy before whose cloud sees what calls ask for."""
+    daemon.cloud.naming, daemon.cloud.mending = named, mended_by_name
+    return daemon
+
+
+@pytest.fixture(scope="module")
+def in_peace(environment: AwsEnvironment) -> Outcome:
+    """The work without any fault."""
+    with environment.daemon("peace", *FLAGS, prelude=SHORT_SILENCE) as made:
+        return work_under(seen_through(made), lambda: AwsRun(environment), WORK, peace)
+
+
+def _lists_lag(environment: AwsEnvironment) -> Fault[Daemon]:
+    return lists_lag(environment.endpoint, LAG)
+
+
+def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
+    def fault(_: Daemon) -> Generator[None, None, None]:
+        yield
+        environment.kill_api_server()
+        yield
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(lambda _: answers(throttled), id="AWS: half of the calls are throttled"),
+        pytest.param(lambda _: answers(failing), id="AWS: three of ten calls fail"),
+        pytest.param(lambda _: slow(SECONDS_A_CALL), id="AWS: each call takes two seconds"),
+        pytest.param(_lists_lag, id="AWS: lists are two seconds behind"),
+        pytest.param(lambda _: answers(lambda: in_use(IN_USE)), id="AWS: what is deleted is in use for seconds"),
+        pytest.param(_killed_api_server, id="AWS: the API server is killed"),
+    ],
+)
+def test_it_comes_to_the_same_end_at_a_bounded_price_though(
+    fault: Callable[[AwsEnvironment], Fault[Daemon]],
+    environment: AwsEnvironment,
+    daemon: Daemon,
+    in_peace: Outcome,
+    record_property: Callable[[str, object], None],
+) -> None:
+    outcome = work_under(daemon, lambda: AwsRun(environment), WORK, fault(environment))
+
+    for column, value in zip(COSTS, outcome.costs, strict=True):
+        record_property(column, value)
+    assert not difference(in_peace.state, outcome.state)
+    outcome.assert_affordable(in_peace)
+
+
+def test_an_expired_session_stops_it_only_until_the_role_can_be_assumed_again(
+    environment: AwsEnvironment, daemon: Daemon, in_peace: Outcome
+) -> None:
+    token = daemon.directory / "token"
+    token.write_text("a ServiceAccount's token")
+    daemon.variables = {
+        "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/cloud-controller",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_ENDPOINT_URL_STS": daemon.cloud.url,
+        "AWS_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    expired: set[str] = set()
+    keys: set[str] = set()
+    open_again = False
+
+    def decide(asked: Asked) -> Refusal | None:
+        if asked.name.endswith("AssumeRoleWithWebIdentity"):
+            message = "Couldn't retrieve verification key from your identity provider"
+            return None if open_again else error(asked.name, 400, "InvalidIdentityToken", message)
+        keys.add(asked.key)
+        if asked.key not in expired:
+            return None
+        code = "RequestExpired" if asked.name.startswith("ec2 ") else "ExpiredToken"
+        return error(asked.name, 400 if asked.name.startswith("ec2 ") else 403, code, "The token has expired")
+
+    def expiry(daemon: Daemon) -> Generator[None, None, None]:
+        nonlocal open_again
+        with answering(daemon, decide) as given:
+            until(lambda: keys, "a call shows the key")
+            expired.update(keys)
+            yield
+            until(lambda: given["unsigned AssumeRoleWithWebIdentity"], "the role is asked for again")
+            open_again = True
+            yield
+
+    outcome = work_under(daemon, lambda: AwsRun(environment), WORK, expiry)
+
+    assert KEY not in keys
+    assert not difference(in_peace.state, outcome.state)
+    outcome.assert_affordable(in_peace)
+
+
+@pytest.mark.parametrize(
+    "quotas",
+    [
+        pytest.param(
+            {
+                "elbv2 CreateLoadBalancer": "TooManyLoadBalancers",
+                "elb CreateLoadBalancer": "TooManyLoadBalancers",
+                "ec2 CreateRoute": "RouteLimitExceeded",
+            },
+            id="load balancers and routes",
+        ),
+        pytest.param(
+            {
+                "elbv2 CreateTargetGroup": "TooManyTargetGroups",
+                "ec2 AuthorizeSecurityGroupIngress": "RulesPerSecurityGroupLimitExceeded",
+            },
+            id="target groups and rules",
+        ),
+    ],
+)
+def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(
+    quotas: Mapping[str, str], environment: AwsEnvironment, daemon: Daemon
+) -> None:
+    def decide(asked: Asked) -> Refusal | None:
+        return error(asked.name, 400, quotas[asked.name], "the limit is reached") if asked.name in quotas else None
+
+    daemon.start()
+    with prepared(daemon, AwsRun(environment), NODE) as run:
+        with answering(daemon, decide) as given:
+            services = [run.service(HTTP, settings=NETWORK), run.service(HTTPS, settings=CLASSIC)]
+            machine = run.node()
+            for service in services:
+                until(partial(told, run, service, *quotas.values()), f"{service} says so")
+            if "ec2 CreateRoute" in quotas:
+                until(lambda: route_condition(run, machine.name) == "True", "the node says that it has no route")
+            until(lambda: all(given[name] for name in quotas), "each quota was met")
+            assert not run.load_balancers()
+            assert given.total() <= 30, f"it is tried over and over: {given}"
+
+        done = ("8080 TCP", "network", 0), ("8443", "classic", 1)
+        until(lambda: all(run.serves(each, type=kind, of=of) for each, kind, of in done), "both serve", SLOW)
+        until(lambda: run.initialised(machine), "the route is there", SLOW)
+
+
+def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_other(
+    environment: AwsEnvironment, daemon: Daemon
+) -> None:
+    def decide(asked: Asked) -> Refusal | None:
+        if asked.name != "ec2 DeleteSecurityGroup":
+            return None
+        message = f"resource {asked.form['GroupId']} has a dependent object"
+        return error(asked.name, 400, "DependencyViolation", message)
+
+    daemon.start()
+    with prepared(daemon, AwsRun(environment), WORK) as run:
+        with answering(daemon, decide) as given:
+            began = daemon.recorder.calls()[-1].at
+            run.delete_service()
+            until(lambda: given["ec2 DeleteSecurityGroup"] >= 2, "it is tried again")
+            another = len(run.services)
+            run.service(port(9090, 31090), settings=NETWORK)
+
+            until(lambda: run.serves("9090 TCP", of=another), "the other one serves")
+            until(lambda: given["ec2 DeleteSecurityGroup"] >= 5, "it is tried again and again")
+            service = run.get_service(0)
+            assert service is not None, "the Service is gone, and its group is not"
+            assert service["metadata"]["finalizers"] == [FINALIZER]
+            assert not run.serves("8080 TCP")
+            assert {lb["type"] for lb in run.load_balancers()} == {"network", "classic"}
+            calls = Counter(call.path for call in daemon.recorder.calls(began))
+            assert calls["elbv2 DeleteLoadBalancer"] == 1, calls
+
+        until(lambda: run.get_service(0) is None, "the Service is gone", SLOW)
+
+
+GOOD = 5
+WRONG: tuple[Mapping[str, str], ...] = (
+    {"typ": "nlb"},
+    {"type": "alb"},
+    {**NETWORK, "subnets": "subnet-0123456789abcdef0"},
+    {**NETWORK, "healthcheck-interval": "soon"},
+    {**NETWORK, "private-ipv4-addresses": "10.0.0.300"},
+    {**NETWORK, "security-groups": "web"},
+)
+OF_EACH = 5
+
+
+def test_thirty_wrong_services_are_told_so_and_hold_up_no_good_one(environment: AwsEnvironment, daemon: Daemon) -> None:
+    daemon.start()
+    with prepared(daemon, AwsRun(environment), NODE) as run:
+        began = daemon.recorder.calls()[-1].at
+        wrong = [
+            run.service(port(10_000 + number, 30_000 + number), settings=WRONG[number % len(WRONG)])
+            for number in range(OF_EACH * len(WRONG))
+        ]
+        first = len(run.services)
+        for number in range(GOOD):
+            run.service(port(9000 + number, 31_900 + number), settings=NETWORK)
+
+        good = range(GOOD)
+        until(lambda: all(run.serves(f"{9000 + each} TCP", of=first + each) for each in good), "all good ones serve")
+        until(lambda: all(warnings_of(run, each) for each in wrong), "all wrong ones are told so")
+        until(lambda: daemon.recorder.quiet_for(QUIET), "it is at rest")
+
+        assert {len(warnings_of(run, each)) for each in wrong} == {1}
+        assert len(run.load_balancers()) == GOOD
+        calls = Counter(call.path for call in daemon.recorder.calls(began) if call.server == "aws")
+        writes = Counter({name: number for name, number in calls.items() if not is_read(name)})
+        # A group and its rules, target group, targets, load balancer and listener of each; what is shared, besides.
+        assert writes.total() <= 6 * GOOD + 2, writes
+        assert calls.total() - writes.total() <= 30, calls
+
+
+DURATION, DEADLINE, RETRY = 4.0, 3.0, 0.5
+LEASE = (
+    f"--leader-elect-lease-duration={DURATION:g}s",
+    f"--leader-elect-renew-deadline={DEADLINE:g}s",
+    f"--leader-elect-retry-period={RETRY:g}s",
+    "--node-monitor-period=500ms",
+)
+
+
+def test_a_leader_that_is_killed_at_work_is_followed_by_the_other_and_never_do_both_write(
+    environment: AwsEnvironment, in_peace: Outcome
+) -> None:
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(environment.daemon(name, *LEASE)) for name in ("first", "second"))
+        first.start()
+        until(lambda: holder(environment), "the first leads")
+        second.start()
+        until(lambda: "waiting for lease" in second.log_tail(), "the second waits")
+        with prepared(first, AwsRun(environment), WORK) as run:
+            first.recorder.arm()
+            WORK.act(run)
+            until(lambda: first.recorder.counted >= 5, "the first is at work")
+            first.kill()
+
+            until(lambda: second.recorder.writes(), "the second writes")
+            until(lambda: is_done(WORK, run) and second.recorder.quiet_for(QUIET), "the work is done", SLOW)
+            last, begun = first.recorder.writes()[-1], second.recorder.writes()[0]
+            assert last.at < begun.at, f"two wrote at the same time: {last} came after {begun}"
+            assert not difference(in_peace.state, run.snapshot())
+
+
+def told(run: AwsRun, name: str, *words: str) -> bool:
+    """Whether a warning at the Service has one of these words."""
+    return any(word in event["message"] for event in warnings_of(run, name) for word in words)
+
+
+def warnings_of(run: AwsRun, name: str) -> list[Json]:
+    """The warnings at the Service."""
+    events = run.kube.list(EVENTS, SPACE).items
+    return [each for each in events if each["involvedObject"]["name"] == name and each["type"] == "Warning"]
+
+
+def route_condition(run: AwsRun, node: str) -> str | None:
+    """The status of the node's condition NetworkUnavailable."""
+    found = condition(run.kube.get(NODES, node), "NetworkUnavailable")
+    return None if found is None else str(found["status"])
+
+
+def is_read(name: str) -> bool:
+    """Whether a call of this name changes nothing."""
+    return name.partition(" ")[2].startswith(("Describe", "Get", "List"))
+
+
+def holder(environment: AwsEnvironment) -> str:
+    """Who leads."""
+    try:
+        lease = environment.kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+    except NotFoundError:
+        return ""
+    return str(lease["spec"].get("holderIdentity") or "")
