@@ -32,6 +32,11 @@ def baseline(account: Account) -> Baseline:
 
 
 def left(account: Account, before: Baseline) -> Json:
+    """What is `found`, where there is but one Service."""
+    return found(account, before)
+
+
+def found(account: Account, before: Baseline) -> Json:
     """All load balancers, target groups without one, and what changed about security groups."""
     groups = {group["GroupId"]: group for group in _groups(account)}
     made = {each_id: group for each_id, group in groups.items() if each_id not in before.groups}
