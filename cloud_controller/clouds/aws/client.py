@@ -18,6 +18,7 @@ from botocore import xform_name
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config as ClientConfig
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from cloud_controller import retries
 from cloud_controller.cloud import CallObserver, CloudError, NotFound, Throttled
@@ -189,7 +190,7 @@ class Api:
         failure: CloudError | None = None
         try:
             answer = method(**params)
-        except (BotoCoreError, ClientError, OSError) as error:
+        except (BotoCoreError, ClientError, ResponseParserError, OSError) as error:
             failure = translated(error, service, operation)
             if isinstance(failure, Throttled):
                 pace.throttled(failure.retry_after)

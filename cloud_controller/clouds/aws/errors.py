@@ -20,6 +20,7 @@ from botocore.exceptions import (
     ProxyConnectionError,
     SSLError,
 )
+from botocore.parsers import ResponseParserError
 
 from cloud_controller.cloud_errors import (
     AccessDenied,
@@ -115,6 +116,9 @@ def translated(error: Exception, service: str, operation: str) -> CloudError:
         return NeverReached(f"{what}: it cannot be reached ({_words(error)}); are the region and the endpoint right?")
     if isinstance(error, HTTPClientError):
         return Unavailable(f"{what}: no answer ({_words(error)})")
+    if isinstance(error, ResponseParserError):
+        # The page of whatever stands between, or of a server that broke down: what AWS did is not known.
+        return Unavailable(f"{what}: not an answer of AWS ({_words(error)[:_REFUSED_TEXT]})")
     if isinstance(error, BotoCoreError | OSError):
         # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
         return AccessDenied(f"{what}: no credentials ({_words(error)})")

@@ -127,14 +127,14 @@ def test_what_is_throttled_is_asked_again(aws: ScriptedAws, calls: Calls) -> Non
     assert calls.made == ["ec2 DescribeInstances"] * 2
 
 
-@pytest.mark.parametrize("refusal", [ec2_error("InternalError", 500), Answer(0)])
+@pytest.mark.parametrize("refusal", [ec2_error("InternalError", 500), Answer(0), Answer(502, "<!doctype html><title>")])
 def test_a_read_that_fails_is_asked_again(aws: ScriptedAws, refusal: Answer) -> None:
     aws.answers = [refusal, NO_INSTANCES]
 
     assert aws.api().call("ec2", "DescribeInstances")["Reservations"] == []
 
 
-@pytest.mark.parametrize("refusal", [ec2_error("InternalError", 500), Answer(0)])
+@pytest.mark.parametrize("refusal", [ec2_error("InternalError", 500), Answer(0), Answer(502, "<!doctype html><title>")])
 def test_a_creation_that_may_have_been_done_is_not_made_again(aws: ScriptedAws, refusal: Answer) -> None:
     aws.answers = [refusal]
 
