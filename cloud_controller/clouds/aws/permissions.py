@@ -1,7 +1,7 @@
 """What the controllers may do in AWS: of each operation that this cloud calls, who calls it and on what, in one table.
 
 Reads can't be narrowed down in AWS. What changes something is allowed on what carries the cluster's tag, and what is
-made must get it in the same call. Listeners are told by the name of their load balancer, which begins with `k8s-`.
+made must get it in the same call.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ class Right:
 
 
 _GROUP = "security-group/*"
-_BALANCING = ("loadbalancer/*", "targetgroup/*")
-"""In one statement, though each operation concerns one of the two: a policy may have 6,144 characters."""
-_OUR_BALANCER, _OUR_LISTENER = "loadbalancer/net/k8s-*", "listener/net/k8s-*"
-_TAGGED_WHEN_MADE = (*_BALANCING, _OUR_LISTENER)
+_BALANCING = ("loadbalancer/*", "targetgroup/*", "listener/net/*")
+"""In one statement, though each operation concerns one of them: a policy may have 6,144 characters."""
 
 RIGHTS: tuple[Right, ...] = (
     Right("sts", ("GetCallerIdentity",), _NOBODY),
@@ -102,18 +100,23 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right("elbv2", ("CreateLoadBalancer", "CreateTargetGroup"), _SERVICE, When.TAGGING, _BALANCING),
-    Right("elbv2", ("AddTags",), _SERVICE, When.BY_CREATION, _TAGGED_WHEN_MADE),
+    Right("elbv2", ("AddTags",), _SERVICE, When.BY_CREATION, _BALANCING),
     Right(
         "elbv2",
         (
+            "AddListenerCertificates",
             "AddTags",
+            "CreateListener",
+            "DeleteListener",
             "DeleteLoadBalancer",
             "DeleteTargetGroup",
             "DeregisterTargets",
+            "ModifyListener",
             "ModifyLoadBalancerAttributes",
             "ModifyTargetGroup",
             "ModifyTargetGroupAttributes",
             "RegisterTargets",
+            "RemoveListenerCertificates",
             "RemoveTags",
             "SetIpAddressType",
             "SetSecurityGroups",
@@ -123,14 +126,6 @@ RIGHTS: tuple[Right, ...] = (
         When.TAGGED,
         _BALANCING,
     ),
-    Right("elbv2", ("CreateListener",), _SERVICE, When.ALWAYS, (_OUR_BALANCER,)),
-    Right(
-        "elbv2",
-        ("AddListenerCertificates", "DeleteListener", "ModifyListener", "RemoveListenerCertificates"),
-        _SERVICE,
-        When.ALWAYS,
-        (_OUR_LISTENER,),
-    ),
     # Classic load balancers.
     Right(
         "elb",
@@ -138,7 +133,7 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right("elb", ("CreateLoadBalancer",), _SERVICE, When.TAGGING, _BALANCING),
-    Right("elb", ("AddTags",), _SERVICE, When.BY_CREATION, _TAGGED_WHEN_MADE),
+    Right("elb", ("AddTags",), _SERVICE, When.BY_CREATION, _BALANCING),
     Right(
         "elb",
         (
@@ -166,6 +161,22 @@ RIGHTS: tuple[Right, ...] = (
 )
 """Every operation that this cloud calls; a test holds the code to it, in both directions."""
 
+ON_OUR_BEHALF = Right(
+    "ec2",
+    (
+        "DescribeAccountAttributes",
+        "DescribeAddresses",
+        "DescribeInstances",
+        "DescribeInternetGateways",
+        "DescribeSecurityGroups",
+        "DescribeSubnets",
+        "DescribeVpcs",
+    ),
+    _SERVICE,
+)
+"""What load balancing looks at with its caller's rights, to make load balancers and register targets (its user guide's
+page "API permissions"; what that says of ClassicLink is left out: AWS has no more of it)."""
+
 _CREATIONS = {
     "ec2": ("ec2:CreateAction", ["CreateSecurityGroup"]),
     "elasticloadbalancing": (
@@ -184,7 +195,7 @@ def statements(controllers: Collection[str], cluster_id: str, *, partition: str 
         if name not in CONTROLLERS:
             raise InvalidConfiguration("controllers", f"{name!r} is no controller on AWS", ", ".join(CONTROLLERS))
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
-    for right in RIGHTS:
+    for right in (*RIGHTS, ON_OUR_BEHALF):
         if {*right.controllers} & {*controllers}:
             service = next(right.actions).partition(":")[0]
             of = service if right.when is not When.ALWAYS or right.on != ("",) else ""

@@ -125,15 +125,9 @@ def test_what_is_changed_carries_the_clusters_tag_or_gets_it() -> None:
         if not re.match(r"\w+:(Describe|Get)", action) and TAG not in str(statement.get("Condition"))
     }
 
-    listener = "arn:aws:elasticloadbalancing:*:*:listener/net/k8s-*"
     roles = "arn:aws:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com"
     assert untagged == {
         ("ec2:CreateSecurityGroup", "arn:aws:ec2:*:*:vpc/*"),
-        ("elasticloadbalancing:CreateListener", "arn:aws:elasticloadbalancing:*:*:loadbalancer/net/k8s-*"),
-        ("elasticloadbalancing:AddListenerCertificates", listener),
-        ("elasticloadbalancing:DeleteListener", listener),
-        ("elasticloadbalancing:ModifyListener", listener),
-        ("elasticloadbalancing:RemoveListenerCertificates", listener),
         ("iam:CreateServiceLinkedRole", f"{roles}/AWSServiceRoleForElasticLoadBalancing"),
     }
 
@@ -159,6 +153,20 @@ def test_a_load_balancer_is_made_with_the_clusters_tag() -> None:
     assert statement_of("elasticloadbalancing:CreateLoadBalancer", "loadbalancer/*")["Condition"] == {
         "Null": {f"aws:RequestTag/{TAG}": "false"}
     }
+
+
+def test_listeners_are_changed_and_made_on_load_balancers_with_the_clusters_tag_alone() -> None:
+    for action, resource in (("CreateListener", ":loadbalancer/"), ("DeleteListener", ":listener/net/")):
+        assert statement_of(f"elasticloadbalancing:{action}", resource)["Condition"] == {
+            "Null": {f"aws:ResourceTag/{TAG}": "false"}
+        }
+
+
+def test_load_balancing_may_look_at_what_it_asks_for_in_its_callers_name() -> None:
+    # Elastic Load Balancing's user guide, "API permissions": CreateLoadBalancer, CreateTargetGroup, RegisterTargets.
+    needed = {"AccountAttributes", "Addresses", "Instances", "InternetGateways", "SecurityGroups", "Subnets", "Vpcs"}
+
+    assert {f"ec2:Describe{each}" for each in needed} <= actions(statements(["service"], "prod-1"))
 
 
 def test_a_controller_that_is_not_run_brings_no_rights() -> None:
