@@ -426,3 +426,24 @@ def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) ->
     assert {"ec2", "eks", "iam", "autoscaling"} <= set(given)
     assert set(given.values()) == {SIMULATOR}
     assert "endpoints" not in real
+
+
+@pytest.mark.parametrize(("stack", "workload"), [("aws-prod", DEPLOYMENT), ("aws-staging", DAEMON_SET)])
+def test_the_ccm_keeps_its_rights_and_its_way_to_aws_until_it_has_taken_its_load_balancers_down(
+    stack: str, workload: str, run_stack: RunStack
+) -> None:
+    recording = run_stack(stack)
+
+    needed = recording.dependencies(recording.one(workload, MANAGER).urn)
+    types = {
+        ATTACHMENT,
+        "aws:ec2/route:Route",
+        "aws:ec2/routeTableAssociation:RouteTableAssociation",
+        NAT,
+        INGRESS_RULE,
+        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        *({"aws:lb/listener:Listener", PARAMETER, "aws:iam/rolePolicy:RolePolicy"} if stack == "aws-staging" else ()),
+    }
+    left = {r.request.name for r in recording.registrations if r.request.type in types and r.urn not in needed}
+    # The one NAT gateway of a cluster with pod routes stands in the first zone; the others' public subnets lead nobody.
+    assert left <= {f"aws-staging-public-eu-central-1{zone}" for zone in "bc"}

@@ -18,7 +18,14 @@ from .. import ClusterParts, NetworkParts
 from . import iam, security_groups
 from .access import KUBECONFIG
 from .kubeconfigs import with_certificate
-from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AwsClusterArgs, tags
+from .settings import (
+    DEFAULT_POD_CIDR,
+    DEFAULT_SERVICE_CIDR,
+    DEFAULT_VPC_CIDR,
+    AwsClusterArgs,
+    tags,
+    with_what_it_needs,
+)
 
 API_PORT = 6443
 _YEAR = 24 * 365
@@ -41,9 +48,10 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     groups = security_groups.make(
         name, network.id, api_port=API_PORT, api_sources=sources, pod_cidr=pod_cidr, opts=opts
     )
-    balancer, target_group = _way_in(name, network, groups.control_plane, opts)
+    balancer, target_group, listener = _way_in(name, network, groups.control_plane, opts)
+    address = with_what_it_needs(balancer.dns_name, [listener])
     keys = _keys(name, opts)
-    endpoint = pulumi.Output.concat("https://", balancer.dns_name, f":{API_PORT}")
+    endpoint = pulumi.Output.concat("https://", address, f":{API_PORT}")
     kubeconfig = pulumi.Output.all(endpoint, keys.authority, keys.certificate, keys.key).apply(
         lambda known: with_certificate(
             cluster=name,
@@ -53,22 +61,24 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
             private_key=_base64(known[3]),
         )
     )
-    _parameters(name, keys.authority_key, kubeconfig, opts)
-    plane_role, node_role = _roles(name, settings, opts)
+    parameters = _parameters(name, keys.authority_key, kubeconfig, opts)
+    (plane_role, for_plane), (node_role, for_nodes) = _roles(name, settings, opts)
+    node_profile = iam.instance_profile(f"{name}-nodes", node_role, opts)
+    plane_profile = iam.instance_profile(f"{name}-control-plane", plane_role, opts)
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ec2",
         "nodes": "asg",
         "region": balancer.arn.apply(lambda arn: arn.split(":")[3]),
         "kubernetes_version": settings["kubernetes_version"],
-        "endpoint": balancer.dns_name,
+        "endpoint": address,
         "certificate_authority": keys.authority.apply(_base64),
         "pod_cidr": pod_cidr,
         "service_cidr": settings.get("service_cidr", DEFAULT_SERVICE_CIDR),
         "node_security_group_id": groups.nodes,
         "control_plane_security_group_id": groups.control_plane,
-        "target_group_arn": target_group.arn,
-        "instance_profile_arn": iam.instance_profile(f"{name}-nodes", node_role, opts).arn,
-        "control_plane_profile_arn": iam.instance_profile(f"{name}-control-plane", plane_role, opts).arn,
+        "target_group_arn": with_what_it_needs(target_group.arn, [listener]),
+        "instance_profile_arn": with_what_it_needs(node_profile.arn, [*for_nodes, *parameters]),
+        "control_plane_profile_arn": with_what_it_needs(plane_profile.arn, [*for_plane, *parameters]),
     }
     # Not known before the control plane is there: what asks for the cluster then does not ask too early.
     cluster_id = balancer.id.apply(lambda _: name)
@@ -77,7 +87,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
 
 def _way_in(
     name: str, network: NetworkParts, group_id: pulumi.Output[str], opts: pulumi.ResourceOptions
-) -> tuple[aws.lb.LoadBalancer, aws.lb.TargetGroup]:
+) -> tuple[aws.lb.LoadBalancer, aws.lb.TargetGroup, aws.lb.Listener]:
     """An internal Network Load Balancer before the API servers."""
     full = f"{name}-api"
     balancer = aws.lb.LoadBalancer(
@@ -102,7 +112,7 @@ def _way_in(
         tags=tags(full),
         opts=opts,
     )
-    aws.lb.Listener(
+    listener = aws.lb.Listener(
         full,
         load_balancer_arn=balancer.arn,
         port=API_PORT,
@@ -111,7 +121,7 @@ def _way_in(
         tags=tags(full),
         opts=opts,
     )
-    return balancer, target_group
+    return balancer, target_group, listener
 
 
 def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
@@ -149,11 +159,11 @@ def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
 
 def _parameters(
     name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
-) -> None:
+) -> list[pulumi.Resource]:
     """What machines are told, and what they tell; the latter is theirs to write after it is made."""
     told: dict[str, pulumi.Output[str]] = {"ca-key": authority_key, KUBECONFIG: kubeconfig}
     written = {"state": "new", "certificate-key": "none", "join-token": "none"}
-    for key, secret in told.items():
+    found: list[pulumi.Resource] = [
         aws.ssm.Parameter(
             f"{name}-{key}",
             name=f"/{name}/{key}",
@@ -162,8 +172,10 @@ def _parameters(
             tags=tags(f"{name}-{key}"),
             opts=opts,
         )
+        for key, secret in told.items()
+    ]
     theirs = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["value"]))
-    for key, first in written.items():
+    found += [
         aws.ssm.Parameter(
             f"{name}-{key}",
             name=f"/{name}/{key}",
@@ -172,18 +184,23 @@ def _parameters(
             tags=tags(f"{name}-{key}"),
             opts=theirs,
         )
+        for key, first in written.items()
+    ]
+    return found
 
 
-def _roles(name: str, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> tuple[aws.iam.Role, aws.iam.Role]:
-    """The roles of control-plane machines and of nodes; the CCM on the former has no other."""
-    plane, _ = iam.role_of_service(f"{name}-control-plane", "ec2", iam.NODE, opts)
-    nodes, _ = iam.role_of_service(f"{name}-nodes", "ec2", iam.NODE, opts)
-    iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts)
+def _roles(
+    name: str, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
+) -> tuple[tuple[aws.iam.Role, list[pulumi.Resource]], tuple[aws.iam.Role, list[pulumi.Resource]]]:
+    """The roles of control-plane machines and of nodes, with their policies; the CCM on the former has no other."""
+    plane, for_plane = iam.role_of_service(f"{name}-control-plane", "ec2", iam.NODE, opts)
+    nodes, for_nodes = iam.role_of_service(f"{name}-nodes", "ec2", iam.NODE, opts)
+    ccm = iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts)
     joining = ["join-token"]
     secrets = [*joining, "certificate-key", "state"]
-    _may(f"{name}-control-plane-parameters", name, plane, [*secrets, "ca-key"], secrets, opts)
-    _may(f"{name}-nodes-parameters", name, nodes, joining, (), opts)
-    return plane, nodes
+    of_plane = _may(f"{name}-control-plane-parameters", name, plane, [*secrets, "ca-key"], secrets, opts)
+    of_nodes = _may(f"{name}-nodes-parameters", name, nodes, joining, (), opts)
+    return (plane, [*for_plane, ccm, of_plane]), (nodes, [*for_nodes, of_nodes])
 
 
 def _may(
@@ -193,7 +210,7 @@ def _may(
     read: Sequence[str],
     write: Sequence[str],
     opts: pulumi.ResourceOptions,
-) -> None:
+) -> pulumi.Resource:
     """Let the role read and write these of the cluster's parameters, which AWS's own key of the account encrypts."""
 
     def granted(action: str, keys: Sequence[str]) -> dict[str, object]:
@@ -202,7 +219,7 @@ def _may(
         return {"Effect": "Allow", "Action": [action], "Resource": named}
 
     statements = [granted(f"ssm:{verb}Parameter", keys) for verb, keys in (("Get", read), ("Put", write)) if keys]
-    aws.iam.RolePolicy(name, role=role.name, policy=iam.document(statements), opts=opts)
+    return aws.iam.RolePolicy(name, role=role.name, policy=iam.document(statements), opts=opts)
 
 
 def _base64(text: str) -> str:

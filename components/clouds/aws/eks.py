@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from .. import ClusterParts, NetworkParts
 from . import iam, security_groups
 from .kubeconfigs import with_aws_cli
-from .settings import DEFAULT_SERVICE_CIDR, POD_CIDR_TAG, AwsClusterArgs, tags
+from .settings import DEFAULT_SERVICE_CIDR, POD_CIDR_TAG, AwsClusterArgs, tags, with_what_it_needs
 
 API_PORT = 443
 
@@ -43,7 +43,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         # Without its policy EKS can't take down what it made in the VPC.
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=attached)),
     )
-    node_role, _ = iam.role_of_service(f"{name}-nodes", "ec2", iam.EKS_NODE, opts)
+    node_role, for_nodes = iam.role_of_service(f"{name}-nodes", "ec2", iam.EKS_NODE, opts)
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "eks",
         "nodes": settings["nodes"],
@@ -52,14 +52,15 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         "service_cidr": service_cidr,
         "certificate_authority": _authority(cluster),
         "node_security_group_id": groups.nodes,
-        "node_role_arn": node_role.arn,
+        "node_role_arn": with_what_it_needs(node_role.arn, for_nodes),
     }
     if settings["nodes"] == "asg":
-        join["instance_profile_arn"] = iam.instance_profile(f"{name}-nodes", node_role, opts).arn
         # Managed node groups get theirs by AWS.
-        aws.eks.AccessEntry(
+        entry = aws.eks.AccessEntry(
             f"{name}-nodes", cluster_name=cluster.name, principal_arn=node_role.arn, type="EC2_LINUX", opts=opts
         )
+        profile = iam.instance_profile(f"{name}-nodes", node_role, opts)
+        join["instance_profile_arn"] = with_what_it_needs(profile.arn, [*for_nodes, entry])
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
@@ -96,7 +97,7 @@ def _ccm_role(
     )
     full = f"{name}-cloud-controller-manager"
     role = iam.service_account_role(full, provider, opts)
-    return iam.ccm_policy(full, role, settings, name, opts)
+    return with_what_it_needs(role.arn, [iam.ccm_policy(full, role, settings, name, opts)])
 
 
 def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:

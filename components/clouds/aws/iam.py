@@ -47,11 +47,8 @@ def instance_profile(name: str, role: aws.iam.Role, opts: pulumi.ResourceOptions
 
 def ccm_policy(
     name: str, role: aws.iam.Role, settings: AwsClusterArgs, cluster: str, opts: pulumi.ResourceOptions
-) -> pulumi.Output[str]:
-    """Give a role what the CCM's controllers call; its ARN, known once it has that.
-
-    What uses it is so destroyed first: a CCM that lost its rights could not take down its load balancers.
-    """
+) -> pulumi.Resource:
+    """Give a role what the CCM's controllers call; returned is what the CCM needs besides the role itself."""
     controllers = settings.get("controllers", ())
     if settings.get("ccm") == "vendor":
         granted = vendor_manager.statements(controllers)
@@ -64,8 +61,7 @@ def ccm_policy(
         tags=tags(name),
         opts=opts,
     )
-    attached = aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
-    return pulumi.Output.all(role.arn, attached.id).apply(lambda known: str(known[0]))
+    return aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
 
 
 def service_account_role(

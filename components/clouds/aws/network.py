@@ -16,7 +16,7 @@ import pulumi_aws as aws
 
 from ... import inputs
 from .. import NetworkParts
-from .settings import DEFAULT_VPC_CIDR, AwsClusterArgs, tags
+from .settings import DEFAULT_VPC_CIDR, AwsClusterArgs, tags, with_what_it_needs
 
 MOST_ZONES = 7
 ANYWHERE = "0.0.0.0/0"
@@ -54,19 +54,23 @@ def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi
     in_public = settings.get("node_subnets") == "public"
     routed = "pod_cidr" in settings
     table = _table(f"{name}-public", vpc, name if routed and in_public else None, opts)
-    aws.ec2.Route(
+    out = aws.ec2.Route(
         f"{name}-public", route_table_id=table.id, destination_cidr_block=ANYWHERE, gateway_id=gateway.id, opts=opts
     )
-    for zone, subnet in public.items():
-        _associate(f"{name}-public-{zone}", table, subnet, opts)
-    if not in_public:
-        _private_ways(name, vpc, public, private, gateway, routed, opts)
-    nodes, others = (public, private) if in_public else (private, public)
+    public_ids = {
+        zone: with_what_it_needs(subnet.id, [out, _associate(f"{name}-public-{zone}", table, subnet, opts)])
+        for zone, subnet in public.items()
+    }
+    if in_public:
+        private_ids = {zone: subnet.id for zone, subnet in private.items()}
+    else:
+        private_ids = _with_ways_out(name, vpc, public_ids, private, gateway, routed, opts)
+    nodes, others = (public_ids, private_ids) if in_public else (private_ids, public_ids)
     return NetworkParts(
         vpc.id,
         pulumi.Output.from_input(settings["pod_cidr"]) if "pod_cidr" in settings else vpc.cidr_block,
-        {zone: subnet.id for zone, subnet in nodes.items()},
-        {zone: subnet.id for zone, subnet in others.items()},
+        nodes,
+        others,
     )
 
 
@@ -104,35 +108,41 @@ def _subnet(
     )
 
 
-def _private_ways(
+def _with_ways_out(
     name: str,
     vpc: aws.ec2.Vpc,
-    public: Mapping[str, aws.ec2.Subnet],
+    public_ids: Mapping[str, pulumi.Output[str]],
     private: Mapping[str, aws.ec2.Subnet],
     gateway: aws.ec2.InternetGateway,
     routed: bool,
     opts: pulumi.ResourceOptions,
-) -> None:
-    """Route tables of the private subnets and the NAT gateways that they lead to."""
-    shared: aws.ec2.RouteTable | None = None
+) -> dict[str, pulumi.Output[str]]:
+    """The private subnets by zone, with route tables and the NAT gateways that these lead to."""
+    found: dict[str, pulumi.Output[str]] = {}
+    shared: tuple[aws.ec2.RouteTable, aws.ec2.Route] | None = None
     for zone, subnet in private.items():
         if shared is not None:
-            _associate(f"{name}-private-{zone}", shared, subnet, opts)
+            associated = _associate(f"{name}-private-{zone}", shared[0], subnet, opts)
+            found[zone] = with_what_it_needs(subnet.id, [associated, shared[1]])
             continue
         full = f"{name}-nat" if routed else f"{name}-nat-{zone}"
         address = aws.ec2.Eip(full, domain="vpc", tags=tags(full), opts=opts)
         nat = aws.ec2.NatGateway(
             full,
             allocation_id=address.id,
-            subnet_id=public[zone].id,
+            subnet_id=public_ids[zone],
             tags=tags(full),
             opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[gateway])),
         )
         label = f"{name}-private" if routed else f"{name}-private-{zone}"
         table = _table(label, vpc, name if routed else None, opts)
-        aws.ec2.Route(label, route_table_id=table.id, destination_cidr_block=ANYWHERE, nat_gateway_id=nat.id, opts=opts)
-        _associate(f"{name}-private-{zone}", table, subnet, opts)
-        shared = table if routed else None
+        out = aws.ec2.Route(
+            label, route_table_id=table.id, destination_cidr_block=ANYWHERE, nat_gateway_id=nat.id, opts=opts
+        )
+        associated = _associate(f"{name}-private-{zone}", table, subnet, opts)
+        found[zone] = with_what_it_needs(subnet.id, [associated, out])
+        shared = (table, out) if routed else None
+    return found
 
 
 def _table(name: str, vpc: aws.ec2.Vpc, cluster: str | None, opts: pulumi.ResourceOptions) -> aws.ec2.RouteTable:

@@ -12,7 +12,7 @@ import pulumi
 import pulumi_aws as aws
 
 from .network import ANYWHERE
-from .settings import tags
+from .settings import tags, with_what_it_needs
 
 KUBELET = 10250
 
@@ -47,28 +47,38 @@ def make(
 
     `pod_cidr`: the pods' range, where packets carry their addresses beyond their node.
     """
-    nodes = _group(f"{name}-nodes", vpc_id, "Nodes", tags(f"{name}-nodes", name), opts)
-    plane = _group(f"{name}-control-plane", vpc_id, "Control plane", tags(f"{name}-control-plane"), opts)
+    nodes, out_of_nodes = _group(f"{name}-nodes", vpc_id, "Nodes", tags(f"{name}-nodes", name), opts)
+    plane, out_of_plane = _group(f"{name}-control-plane", vpc_id, "Control plane", tags(f"{name}-control-plane"), opts)
     of_nodes, of_plane = _Peer("nodes", group=nodes.id), _Peer("control-plane", group=plane.id)
-    _allow(nodes, f"{name}-nodes", of_nodes, None, opts)
-    _allow(nodes, f"{name}-nodes", of_plane, None, opts)
-    _allow(plane, f"{name}-control-plane", of_nodes, api_port, opts)
-    _allow(plane, f"{name}-control-plane", of_nodes, KUBELET, opts)
-    _allow(plane, f"{name}-control-plane", of_plane, None, opts)
+    into_nodes: list[pulumi.Resource] = [
+        _allow(nodes, f"{name}-nodes", of_nodes, None, opts),
+        _allow(nodes, f"{name}-nodes", of_plane, None, opts),
+    ]
+    into_plane: list[pulumi.Resource] = [
+        _allow(plane, f"{name}-control-plane", of_nodes, api_port, opts),
+        _allow(plane, f"{name}-control-plane", of_nodes, KUBELET, opts),
+        _allow(plane, f"{name}-control-plane", of_plane, None, opts),
+    ]
     for source in api_sources:
-        _allow(plane, f"{name}-control-plane", _Peer(source, cidr=source), api_port, opts)
+        peer = _Peer(source, cidr=source)
+        into_plane.append(_allow(plane, f"{name}-control-plane", peer, api_port, opts))
     if pod_cidr is not None:
-        for group, full in ((nodes, f"{name}-nodes"), (plane, f"{name}-control-plane")):
-            _allow(group, full, _Peer("pods", cidr=pod_cidr), None, opts)
-    return SecurityGroups(nodes.id, plane.id)
+        peer = _Peer("pods", cidr=pod_cidr)
+        into_nodes.append(_allow(nodes, f"{name}-nodes", peer, None, opts))
+        into_plane.append(_allow(plane, f"{name}-control-plane", peer, None, opts))
+    return SecurityGroups(
+        with_what_it_needs(nodes.id, [out_of_nodes, *into_nodes]),
+        with_what_it_needs(plane.id, [out_of_plane, *into_plane]),
+    )
 
 
 def _group(
     name: str, vpc_id: pulumi.Input[str], what: str, marks: dict[str, str], opts: pulumi.ResourceOptions
-) -> aws.ec2.SecurityGroup:
+) -> tuple[aws.ec2.SecurityGroup, pulumi.Resource]:
+    """The group, which lets everything out, and the rule that says so."""
     # Rules are resources of their own: a list here would undo those that the CCM writes.
     group = aws.ec2.SecurityGroup(name, description=f"{what} of {name}", vpc_id=vpc_id, tags=marks, opts=opts)
-    aws.vpc.SecurityGroupEgressRule(
+    out = aws.vpc.SecurityGroupEgressRule(
         name,
         security_group_id=group.id,
         description="To anywhere",
@@ -77,15 +87,15 @@ def _group(
         tags=tags(name),
         opts=opts,
     )
-    return group
+    return group, out
 
 
 def _allow(
     group: aws.ec2.SecurityGroup, name: str, peer: _Peer, port: int | None, opts: pulumi.ResourceOptions
-) -> None:
+) -> pulumi.Resource:
     """Let the peer in, to one TCP port or to everything."""
     full = f"{name}-from-{peer.name}" + (f"-{port}" if port else "")
-    aws.vpc.SecurityGroupIngressRule(
+    return aws.vpc.SecurityGroupIngressRule(
         full,
         security_group_id=group.id,
         description=f"From {peer.name}",

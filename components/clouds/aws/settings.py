@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
 import pulumi
+
+T = TypeVar("T")
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
@@ -46,6 +48,22 @@ class AwsClusterArgs(TypedDict):
 def checked_settings(settings: Mapping[str, Any]) -> AwsClusterArgs:
     """The settings as `ClusterArgs` has checked them already."""
     return cast("AwsClusterArgs", settings)
+
+
+def with_what_it_needs(value: pulumi.Output[T], needed: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
+    """The value; what uses it is made after `needed`, and is gone before them.
+
+    A subnet is no use without its route, nor a role without its policy, and nothing else tells that to the engine: a
+    destroy would begin with them, and the CCM could not take its load balancers down any more. Unlike a value that
+    is made of theirs, it stays known in a preview that changes one of them.
+    """
+
+    async def together() -> set[pulumi.Resource]:
+        return {*await value.resources(), *needed}
+
+    # The SDK's type for the future of a value that may not be known yet is wider than what its own Output takes.
+    future = cast("Awaitable[T]", value.future())
+    return pulumi.Output(together(), future, value.is_known(), value.is_secret())
 
 
 def tags(name: str, cluster: str | None = None, **more: str) -> dict[str, str]:
