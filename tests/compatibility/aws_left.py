@@ -43,7 +43,7 @@ def found(account: Account, before: Baseline) -> Json:
     roles = dict.fromkeys(made, "group of the load balancer")
     return {
         "load_balancers": [*_network(account, made), *_classic(account, made)],
-        "target_groups_alone": sum(not group["LoadBalancerArns"] for group in _target_groups(account)),
+        "target_groups_alone": len(_target_groups(account)) - len(_served(account)),
         "opened": {
             each_id: sorted(set(_rules(groups[each_id]["IpPermissions"], roles)) - rules)
             for each_id, rules in before.groups.items()
@@ -59,12 +59,9 @@ def found(account: Account, before: Baseline) -> Json:
 def _network(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list[Json]:
     elbv2 = account.elbv2
     found = []
+    groups = {group["TargetGroupArn"]: group for group in _target_groups(account)}
     for balancer in elbv2.describe_load_balancers()["LoadBalancers"]:
         arn = balancer["LoadBalancerArn"]
-        groups = {
-            group["TargetGroupArn"]: _target_group(account, group)
-            for group in elbv2.describe_target_groups(LoadBalancerArn=arn)["TargetGroups"]
-        }
         attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
         listeners = {}
         for listener in elbv2.describe_listeners(LoadBalancerArn=arn)["Listeners"]:
@@ -78,7 +75,7 @@ def _network(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                 "ssl_policy": listener.get("SslPolicy") if ends_tls else None,
                 # To say "None" is to say nothing.
                 "alpn_policy": [each for each in listener.get("AlpnPolicy", []) if each != "None"],
-                "target_group": groups[action["TargetGroupArn"]],
+                "target_group": _target_group(account, groups[action["TargetGroupArn"]]),
             }
         found.append(
             {
@@ -123,6 +120,17 @@ def _target_group(account: Account, group: TargetGroupTypeDef) -> Json:
 
 def _target_groups(account: Account) -> list[TargetGroupTypeDef]:
     return account.elbv2.describe_target_groups()["TargetGroups"]
+
+
+def _served(account: Account) -> set[str]:
+    """The target groups that a listener forwards to; moto tells it at the group for the first listener alone."""
+    elbv2 = account.elbv2
+    return {
+        action["TargetGroupArn"]
+        for balancer in elbv2.describe_load_balancers()["LoadBalancers"]
+        for listener in elbv2.describe_listeners(LoadBalancerArn=balancer["LoadBalancerArn"])["Listeners"]
+        for action in listener["DefaultActions"]
+    }
 
 
 def _tags(account: Account, arn: str) -> Json:
