@@ -59,7 +59,7 @@ def kubeconfig(api: Api) -> str:
 
 def token(api: Api, cluster: str) -> str:
     """A bearer token for the cluster: a signed request of GetCallerIdentity, which its API server lets AWS answer."""
-    client = api.signing_client("sts", _naming(cluster))
+    client = api.signing_client("sts", "GetCallerIdentity", _naming(cluster))
     try:
         url = client.generate_presigned_url("get_caller_identity", ExpiresIn=_SIGNED_FOR, HttpMethod="GET")
     except (BotoCoreError, ClientError, OSError) as error:

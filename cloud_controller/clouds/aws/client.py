@@ -15,8 +15,6 @@ from typing import Any
 
 import boto3
 from botocore import xform_name
-from botocore.awsrequest import AWSRequest
-from botocore.config import Config as ClientConfig
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
@@ -32,8 +30,6 @@ __all__ = ["Api", "error_code"]
 
 _CALL_DEADLINE = 20.0
 """Seconds that one call may take with its retries: a controller has other objects to see to."""
-_CONNECT_TIMEOUT, _READ_TIMEOUT = 5.0, 30.0
-_CONNECTIONS = 64
 _TOKENS = {"NextToken": "NextToken", "NextMarker": "Marker", "nextToken": "nextToken"}
 """How an answer says where its next page begins, and how that is asked for."""
 
@@ -77,7 +73,7 @@ class Api:
         """Told of every attempt; see `Cloud.observe_calls`."""
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
-        self._making = threading.Lock()
+        self._making = threading.RLock()
         self._session: boto3.Session | None = None
         self._session_since = 0.0
         self._clients: dict[str, Any] = {}
@@ -98,7 +94,7 @@ class Api:
         says. What a repeated deletion finds gone was deleted by the try before: the answer is empty.
         """
         safe = bool(_REPEATABLE.fullmatch(operation)) if idempotent is None else idempotent
-        method = getattr(self._client(service), xform_name(operation))
+        method = getattr(self._client(service, operation), xform_name(operation))
         pace = self._paces[service, operation]
         end = time.monotonic() + self._policy.deadline
 
@@ -127,20 +123,19 @@ class Api:
                 return
             params |= further
 
-    def signing_client(self, service: str, before_sign: Callable[..., None]) -> Any:
+    def signing_client(self, service: str, operation: str, before_sign: Callable[..., None]) -> Any:
         """boto3's client of a service, for what is signed and not sent; `before_sign` sees each request before."""
-        client = self._made(self._boto_session(), service)
+        client = self._made(service, operation)
         client.meta.events.register("before-sign", before_sign)
         return client
 
-    def _client(self, service: str) -> Any:
+    def _client(self, service: str, operation: str) -> Any:
         client = self._clients.get(service)
         if client is None:
-            session = self._boto_session()
             with self._making:
                 client = self._clients.get(service)
                 if client is None:
-                    client = self._clients[service] = self._made(session, service)
+                    client = self._clients[service] = self._made(service, operation)
         return client
 
     def _boto_session(self) -> boto3.Session:
@@ -160,28 +155,13 @@ class Api:
                 self._session = None
                 self._clients.clear()
 
-    def _made(self, session: boto3.Session, service: str) -> Any:
-        region = str(session.region_name)
-        override = self.config.override(service, region)
-        settings = ClientConfig(
-            connect_timeout=_CONNECT_TIMEOUT,
-            read_timeout=_READ_TIMEOUT,
-            max_pool_connections=_CONNECTIONS,
-            retries={"total_max_attempts": 1, "mode": "standard"},
-            tcp_keepalive=True,
-            user_agent_extra="cloud-controller",
-        )
+    def _made(self, service: str, operation: str) -> Any:
         # boto3 knows the services by name alone; which one it is, only the caller does.
         name: Any = service
-        client = session.client(
-            name, region_name=region, endpoint_url=None if override is None else override.url, config=settings
-        )
-        if override is not None:
-            signing = {"region": override.signing_region}
-            if override.signing_name is not None:
-                signing["signing_name"] = override.signing_name
-            client.meta.events.register("before-sign", _signed_as(signing))
-        return client
+        try:
+            return self._boto_session().client(name)
+        except (BotoCoreError, OSError) as error:
+            raise translated(error, service, operation) from error
 
     def _observed(
         self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any], pace: Pace
@@ -202,10 +182,3 @@ class Api:
                 self.observer(f"{service} {operation}", time.monotonic() - started, failure)
         pace.went_through()
         return answer
-
-
-def _signed_as(signing: dict[str, str]) -> Callable[..., None]:
-    def handler(request: AWSRequest, **_: Any) -> None:
-        request.context["signing"] = {**request.context.get("signing", {}), **signing}
-
-    return handler

@@ -15,6 +15,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
+    InvalidRegionError,
     NoRegionError,
     ParamValidationError,
     ProxyConnectionError,
@@ -110,6 +111,8 @@ def translated(error: Exception, service: str, operation: str) -> CloudError:
     what = f"AWS: {service} {operation}"
     if isinstance(error, ParamValidationError):
         return InvalidConfiguration(f"{service} {operation}", " ".join(str(error).split()))
+    if isinstance(error, InvalidRegionError):
+        return InvalidConfiguration("cloud config: [Global] Region", _words(error))
     if isinstance(error, NoRegionError):
         return InvalidConfiguration("cloud config: [Global] Region", "missing, and nothing else tells the region")
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError | ProxyConnectionError | SSLError):

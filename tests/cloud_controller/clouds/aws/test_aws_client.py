@@ -310,6 +310,26 @@ def test_no_credentials_are_told_as_such(monkeypatch: pytest.MonkeyPatch, aws: S
     assert aws.requests == []
 
 
+@pytest.mark.parametrize(
+    ("environment", "error", "told"),
+    [
+        ({"AWS_SECRET_ACCESS_KEY": ""}, AccessDenied, "no credentials .*missing: AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_PROFILE": "nobody"}, AccessDenied, "no credentials .*nobody"),
+        ({"AWS_REGION": "eu central"}, InvalidConfiguration, r"\[Global\] Region: .*'eu central'"),
+    ],
+    ids=["half-a-pair-of-keys", "no-such-profile", "no-such-form-of-region"],
+)
+def test_what_boto3_can_not_begin_with_is_told(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], error: type[CloudError], told: str
+) -> None:
+    monkeypatch.setenv("AWS_REGION", REGION)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(error, match=told):
+        Api(Config("c")).call("ec2", "DescribeInstances")
+
+
 def test_a_role_is_assumed_before_the_first_call_on_behalf_of_its_source(aws: ScriptedAws) -> None:
     assumed = (
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE</AccessKeyId>"
@@ -338,19 +358,35 @@ def test_a_pods_web_identity_is_used_where_it_has_one(
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/irsa")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
-    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", aws.endpoint)
     assumed = (
         "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
         "<AccessKeyId>ASIAIRSA</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
         "<Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
         "</AssumeRoleWithWebIdentityResponse>"
     )
-    aws.answers = [Answer(200, assumed), NO_INSTANCES]
+    aws.answers = [ec2_error("InternalError", 500), Answer(200, assumed), NO_INSTANCES]
 
     aws.api().call("ec2", "DescribeInstances")
 
-    assert aws.requests[0]["WebIdentityToken"] == "a-token-of-the-service-account"
-    assert "Credential=ASIAIRSA/" in aws.headers[1]["authorization"]
+    # Asked for at the override's endpoint, and again as any other call.
+    assert len(aws.sleeps) == 1
+    assert aws.requests[1]["WebIdentityToken"] == "a-token-of-the-service-account"
+    assert "Credential=ASIAIRSA/" in aws.headers[2]["authorization"]
+
+
+def test_a_web_identity_that_is_not_there_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/irsa")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nonexistent/token")
+
+    with pytest.raises(AccessDenied, match=r"no credentials .*/nonexistent/token"):
+        aws.api().call("ec2", "DescribeInstances")
+
+    assert "/nonexistent/token" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_client_does_not_show_its_credentials(account: AwsAccount) -> None:
