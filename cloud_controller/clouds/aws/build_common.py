@@ -23,6 +23,8 @@ _CLUSTER_TAG = "kubernetes.io/cluster/"
 SERVICE_NAME_TAG = "kubernetes.io/service-name"
 _MOST_TAGS = 50
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
+_IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
+"""What load balancing takes in keys and values of tags; EC2 takes more."""
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
@@ -56,8 +58,10 @@ def tags(asked: Request) -> dict[str, str]:
     where = field("additional_resource_tags")
     more = asked.pairs("additional_resource_tags")
     for key, value in more.items():
-        if key in own or key.startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
+        if key in own or key.lower().startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
             raise InvalidConfiguration(where, f"{key!r} is not a Service's to set", "keys of your own")
+        if not _IN_TAGS.fullmatch(key + value):
+            raise InvalidConfiguration(where, f"{key}={value}", "letters, digits, spaces and _ . : / = + - @")
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             allowed = f"keys of {_LONGEST_KEY} and values of {_LONGEST_VALUE} characters"
             raise InvalidConfiguration(where, f"{key[:_LONGEST_KEY]!r} or its value is too long", allowed)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
-from cloud_controller.clouds.aws.attributes import DEFAULT_ALPN_POLICY, DEFAULT_SSL_POLICY
+from cloud_controller.clouds.aws.attributes import DEFAULT_ALPN_POLICY, DEFAULT_SSL_POLICY, texts
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.load_balancer import Listener
@@ -84,9 +84,12 @@ class Listeners:
         return (*default, *sorted(others))
 
     def _put_certificates(self, arn: str, listener: Listener, before: Sequence[str]) -> None:
-        wanted = _further(listener)
+        if listener.attributes["protocol"] != "TLS":
+            return  # They go with TLS.
+        wanted = texts(listener.attributes.get("certificates"))
         changes = (
-            ("AddListenerCertificates", [each for each in wanted if each not in before]),
+            ("AddListenerCertificates", [each for each in wanted[1:] if each not in before]),
+            # AWS does not take away the one that has become the default, which is no further one then.
             ("RemoveListenerCertificates", [each for each in before if each not in wanted]),
         )
         for operation, certificates in changes:
@@ -101,8 +104,7 @@ def transport(protocol: str) -> str:
 
 
 def _further(listener: Listener) -> tuple[str, ...]:
-    certificates = listener.attributes.get("certificates")
-    return tuple(str(each) for each in certificates[1:]) if isinstance(certificates, tuple) else ()
+    return texts(listener.attributes.get("certificates"))[1:]
 
 
 def _params(listener: Listener, group_arn: str) -> dict[str, Any]:
@@ -111,8 +113,8 @@ def _params(listener: Listener, group_arn: str) -> dict[str, Any]:
         "Protocol": attributes["protocol"],
         "DefaultActions": [{"Type": "forward", "TargetGroupArn": group_arn}],
     }
-    certificates = attributes.get("certificates")
-    if isinstance(certificates, tuple) and certificates:
+    certificates = texts(attributes.get("certificates"))
+    if certificates:
         params["Certificates"] = [{"CertificateArn": certificates[0]}]
     if attributes.get("ssl_policy"):
         params["SslPolicy"] = attributes["ssl_policy"]

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cloud_controller.catalogue import Catalogue
+from cloud_controller.cloud import CloudError, Conflict
 from cloud_controller.clouds.aws import build as building
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
-from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
@@ -133,9 +134,16 @@ class AwsLoadBalancers:
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         """Make it whole; the same token again makes no second one, and completes the first."""
-        if operation.model.attributes["type"] == "network":
-            return self._network.create(operation)
-        made = self._classic.create(operation)
+        try:
+            if operation.model.attributes["type"] == "network":
+                return self._network.create(operation)
+            made = self._classic.create(operation)
+        except Conflict as error:
+            # To the controller it would mean that the token is another's, and another one helps. What AWS itself calls
+            # so (an elastic address that is in use) is no matter of names.
+            if error_code(error):
+                raise CloudError(str(error)) from error.__cause__
+            raise
         self._remember_kinds([made])
         return made
 

@@ -36,8 +36,11 @@ def target_group_name(load_balancer_id: str, pool: str, owner: Owner | None) -> 
 
 
 def shared_group_name(cluster_id: str) -> str:
-    """The AWS name of the security group that all load balancers of a cluster are in."""
-    return f"{PREFIX}traffic-{_letters(cluster_id, 9)}-{_digest(cluster_id)}"
+    """The AWS name of the security group that all load balancers of a cluster are in.
+
+    Not `k8s-traffic-`, with the digest of the cluster's name: so the AWS Load Balancer Controller calls one of its own.
+    """
+    return f"{PREFIX}shared-{_letters(cluster_id, 9)}-{_digest(f'shared/{cluster_id}')}"
 
 
 def _name(owner: Owner | None, distinct: str) -> str:

@@ -143,7 +143,7 @@ class SecurityGroupCalls:
             if error_code(error) != _GONE:
                 raise
             self._surroundings.forget(group.id)
-            raise Conflict(
+            raise Unavailable(
                 f"security group {group.id} ({group.name}) is gone; what there is will be read anew"
             ) from error
 
@@ -155,7 +155,7 @@ class SecurityGroupCalls:
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "group-name", "Values": [name]}]
         found = self._api.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
         if not found:
-            raise Conflict(f"security group {name} exists, though no list shows it yet; it will be looked for again")
+            raise Unavailable(f"security group {name} exists, though no list shows it yet; it will be looked for again")
         group = security_group(found[0])
         if any(group.tags.get(key) != tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG)):
             why = f"{group.id} has this name in {vpc_id}, but not this cluster's tags"

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.catalogue import Value
-from cloud_controller.cloud import CloudError, Conflict, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.attributes import target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import tag_list, told
@@ -137,8 +137,9 @@ class TargetGroups:
         while members:
             try:
                 self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=_targets(members))
-            except Conflict as error:
-                # One that it does not take, and AWS takes none of the call; it names them.
+            except (Conflict, InvalidConfiguration) as error:
+                # One that it does not take, and AWS takes none of the call; it names them (an address outside of the
+                # VPC as a ValidationError).
                 named = _named(error, members)
                 if not named:
                     raise

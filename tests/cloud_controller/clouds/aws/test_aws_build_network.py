@@ -67,7 +67,16 @@ def test_whose_it_is_stands_in_its_tags() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ["kubernetes.io/service-uid=me", "kubernetes.io/cluster/other=owned", "aws:x=1", f"k={'v' * 257}", "=v"]
+    "tag",
+    [
+        "kubernetes.io/service-uid=me",
+        "kubernetes.io/cluster/other=owned",
+        "aws:x=1",
+        "AWS:x=1",
+        "Team=a;b",
+        f"k={'v' * 257}",
+        "=v",
+    ],
 )
 def test_tags_that_are_not_a_services_to_set_are_refused(tag: str) -> None:
     refused(nlb(named(additional_resource_tags=(tag,))), "additional-resource-tags")

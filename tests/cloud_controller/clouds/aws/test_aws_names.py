@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 
@@ -38,6 +39,14 @@ def test_a_name_says_whose_it_is_and_is_the_same_again() -> None:
 
     assert found.startswith("k8s-default-web-")
     assert found == load_balancer_name(model(), "token")
+
+
+def test_no_name_is_one_of_the_aws_load_balancer_controllers() -> None:
+    cluster_id = "hanhorang"
+    its_own = f"k8s-traffic-{cluster_id}-{hashlib.sha256(cluster_id.encode()).hexdigest()[:10]}"
+
+    assert shared_group_name(cluster_id) != its_own
+    assert its_own.rpartition("-")[2] not in shared_group_name(cluster_id)
 
 
 def test_another_token_kind_or_cluster_is_another_name() -> None:

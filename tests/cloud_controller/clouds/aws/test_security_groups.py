@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cloud_controller.catalogue import Value
-from cloud_controller.cloud import Conflict, InvalidConfiguration
+from cloud_controller.cloud import Conflict, InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
@@ -221,7 +221,7 @@ def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(account:
     (group,) = scene.groups.front(ID, model())
     account.ec2.delete_security_group(GroupId=group)
 
-    with pytest.raises(Conflict, match="is gone"):
+    with pytest.raises(Unavailable, match="is gone"):
         scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
     scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
 

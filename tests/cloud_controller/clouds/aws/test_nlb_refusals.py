@@ -1,0 +1,149 @@
+"""What AWS refuses of network load balancers, and moto never."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.cloud import Aws
+from cloud_controller.clouds.aws.errors import translated
+from tests.cloud_controller.clouds.aws import as_aws
+from tests.cloud_controller.clouds.aws.conftest import AwsAccount
+from tests.cloud_controller.clouds.aws.nlb_world import (
+    WEB,
+    Running,
+    groups_made,
+    listeners,
+    load_balancers,
+    nlb,
+    port,
+    put_nodes,
+    target_groups,
+    targets,
+)
+from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+
+Refusal = tuple[str, str]
+"""AWS's code and message."""
+
+CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
+
+
+class Refusing:
+    """AWS, where `refuses` answers a refusal for a call."""
+
+    def __init__(self, refuses: Callable[[str, dict[str, Any]], Refusal | None]) -> None:
+        self.refuses = refuses
+
+    def __call__(self, cloud: Aws) -> None:
+        api = cloud._api
+        real = api.call
+
+        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+            refusal = self.refuses(operation, params)
+            if refusal is not None:
+                code, message = refusal
+                error = ClientError({"Error": {"Code": code, "Message": message}}, operation)
+                raise translated(error, service, operation) from error
+            return real(service, operation, **params)
+
+        api.call = call  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster of two nodes."""
+    as_aws.mend(monkeypatch)
+    made = Cluster()
+    put_nodes(made, account.launch(2))
+    return made
+
+
+def with_certificates(*names: str) -> dict[str, str]:
+    return {CATALOGUE.by_argument["ssl_cert"].name: ",".join(names)}
+
+
+def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: AwsAccount, cluster: Cluster) -> None:
+    in_use = Refusing(
+        lambda operation, _: (
+            ("ResourceInUse", "The allocation IDs are not available for use")
+            if operation == "CreateLoadBalancer"
+            else None
+        )
+    )
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster, wrap=in_use)
+    for _ in range(3):
+        with pytest.raises(Exception, match="ResourceInUse"):
+            running.controller.handle(WEB)
+
+    assert len(groups_made(account)) == 2, "its own and the shared one"
+    assert len(target_groups(account)) == 1
+
+    in_use.refuses = lambda _operation, _params: None
+    running.settle()
+    assert len(load_balancers(account)) == 1
+    assert cluster.ingress
+
+
+def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, cluster: Cluster) -> None:
+    outside, inside = sorted(cluster.objects["nodes"])
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation == "RegisterTargets" and outside in {each["Id"] for each in params["Targets"]}:
+            return "ValidationError", f"An Availability Zone must be specified for '{outside}' outside the VPC"
+        return None
+
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+
+    (group,) = target_groups(account)
+    assert targets(account, group) == {(inside, 30080)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(CERTIFICATES[:2], CERTIFICATES[1:2]), (CERTIFICATES[:2], CERTIFICATES[1::-1]), (CERTIFICATES, CERTIFICATES[2:])],
+    ids=["it alone", "changed places", "the last one alone"],
+)
+def test_a_certificate_that_becomes_the_default_is_not_taken_off(
+    account: AwsAccount, cluster: Cluster, before: list[str], after: list[str]
+) -> None:
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        removed = [each["CertificateArn"] for each in params.get("Certificates", ())]
+        if operation == "RemoveListenerCertificates" and after[0] in removed:
+            return "OperationNotPermitted", "the default certificate"
+        return None
+
+    cluster.put(nlb("web", port(443, 30443), annotations=with_certificates(*before)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+
+    cluster.service()["metadata"]["annotations"] |= with_certificates(*after)
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert listeners(account, lb)[443]["Certificates"][0] == {"CertificateArn": after[0]}
+
+
+def test_a_listener_that_ends_no_tls_any_more_has_no_certificates_to_take_off(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    of_tls_alone = Refusing(
+        lambda operation, _: ("UnsupportedProtocol", "not TLS") if "ListenerCertificates" in operation else None
+    )
+    cluster.put(nlb("web", port(443, 30443), annotations=with_certificates(*CERTIFICATES)))
+    running = Running(account, cluster)
+    running.settle()
+    of_tls_alone(running.cloud)
+
+    cluster.service()["metadata"]["annotations"] |= with_certificates()
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert listeners(account, lb)[443]["Protocol"] == "TCP"
