@@ -20,6 +20,7 @@ from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
     EndpointConnectionError,
+    ParamValidationError,
     ReadTimeoutError,
 )
 from botocore.parsers import ResponseParserError
@@ -31,6 +32,8 @@ _PAUSE: Final = 0.2
 """Seconds between two looks at something that is waited for, at first; then up to ten times that."""
 _DUMMY: Final = "simulated"
 """In the place of credentials where none are given; a simulator need not check them."""
+_NEXT: Final = ("NextToken", "Marker")
+"""What names the next page, in answers and in calls; the second is IAM's."""
 _MAKING: Final = threading.Lock()
 """Held while a client is made: the session is not safe from several threads meanwhile."""
 
@@ -143,6 +146,9 @@ class Api:
         except ClientError as error:
             told = error.response.get("Error", {})
             code = str(told.get("Code", ""))
+            if code.isdigit():
+                # No code of AWS's, but HTTP's: a simulator's own page.
+                raise AwsError(code, f"{service} {operation}: HTTP {code}; the endpoint may lack it") from None
             raise AwsError(code, f"{service} {operation}: {code}: {told.get('Message', '')}") from None
         except ResponseParserError:
             raise OutcomeUnknown(
@@ -152,6 +158,10 @@ class Api:
             raise OutcomeUnknown(f"{service} {operation}: the answer was lost: {error}") from None
         except EndpointConnectionError as error:
             raise ProviderError(f"{service} {operation}: {error}") from None
+        except ParamValidationError as error:
+            # What follows is the value.
+            what = str(error).partition(", value: ")[0]
+            raise ProviderError(f"{service} {operation}: {' '.join(what.split())}") from None
         except BotoCoreError as error:
             # Its text may hold the parameters.
             raise ProviderError(f"{service} {operation}: {type(error).__name__}") from None
@@ -163,10 +173,10 @@ class Api:
         while True:
             answer = self.call(service, operation, **params)
             found += answer.get(key) or []
-            token = answer.get("NextToken")
-            if not token:
+            name = next((name for name in _NEXT if answer.get(name)), None)
+            if name is None:
                 return found
-            params["NextToken"] = token
+            params[name] = answer[name]
 
     def one(self, service: str, operation: str, key: str, **params: Any) -> dict[str, Any] | None:
         """The one item that is described; None if there is none. Raises as `call` does."""

@@ -43,6 +43,7 @@ class Group(Kind):
     )
     required = frozenset({"minSize", "maxSize", "launchTemplate"})
     replaces = frozenset({"name", "namePrefix"})
+    untold = frozenset({"namePrefix", "instanceRefresh", "waitForCapacityTimeout", "forceDelete"})
     defaults: ClassVar[Mapping[str, Value]] = {
         "healthCheckGracePeriod": 300,
         "waitForCapacityTimeout": "10m",

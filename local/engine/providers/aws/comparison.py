@@ -37,9 +37,18 @@ def compare(
 def read_inputs(kind: Kind, known: PropertyMap, found: PropertyMap) -> PropertyMap:
     """The inputs as an object has them: those that are known, in their words where these still hold, and its tags."""
     keys = {*known, *({"tags"} if kind.taggable else ())}
-    unset: PropertyMap = {"tags": {}} if kind.taggable and known.get("tags") and "tags" not in found else {}
-    read = {key: _as_known(kind, key, known.get(key), found.get(key, known.get(key))) for key in keys}
-    return {key: value for key, value in (read | unset).items() if value is not None}
+    told = {key: found.get(key, known.get(key) if key in kind.untold else None) for key in keys}
+    read = {key: _as_known(kind, key, known.get(key), value) for key, value in told.items()}
+    return {key: value for key, value in read.items() if value is not None}
+
+
+def said_by_either(old: Value, new: Value) -> Value:
+    """What old or new inputs say, in the words of the new ones; of objects the fields that either has."""
+    if _are_objects(old, new):
+        return {**old, **{key: said_by_either(old.get(key), value) for key, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [said_by_either(before, after) for before, after in zip(old, new, strict=True)]
+    return new
 
 
 def imported_inputs(kind: Kind, found: PropertyMap) -> PropertyMap:
@@ -68,6 +77,10 @@ def _same_document(one: Value, other: Value) -> bool:
         return bool(one == other)
 
 
+def _are_objects(*values: Value) -> bool:
+    return all(isinstance(value, dict) for value in values)
+
+
 def _reordered(old: Value, new: Value) -> bool:
     """Whether two lists hold the same: none of the lists here has an order that means something."""
     if not (isinstance(old, list) and isinstance(new, list)) or has_unknowns(old) or has_unknowns(new):
@@ -81,13 +94,13 @@ def _text(value: Value) -> str:
 
 def _as_known(kind: Kind, key: str, known: Value, found: Value) -> Value:
     """What was found, in the words of what was known, where it means the same."""
-    if _means_the_same(kind, key, known, found):
+    if _means_the_same(kind, key, known, found) or not (known or found):
         return known
-    if isinstance(known, dict) and isinstance(found, dict) and key != "tags":
+    if _are_objects(known, found) and key != "tags":
         # Of an object only what the program says is compared: AWS completes the rest.
         return {k: _as_known(kind, "", v, found.get(k, v)) for k, v in known.items()}
     if isinstance(known, list) and isinstance(found, list):
-        if len(known) == len(found) and all(isinstance(item, dict) for item in [*known, *found]):
+        if len(known) == len(found) and _are_objects(*known, *found):
             return [_as_known(kind, "", k, f) for k, f in zip(known, found, strict=True)]
         return found
     # Some numbers and truths are texts to one and not to the other.

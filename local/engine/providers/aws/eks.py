@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, Deadline
 from local.engine.providers.aws.ec2 import present
@@ -18,9 +18,11 @@ from local.engine.providers.aws.kind import (
     tag_outputs,
 )
 from local.engine.providers.provider import ProviderError
-from local.engine.values import UNKNOWN, PropertyMap, Value
+from local.engine.values import PropertyMap, Value
 
-_VPC_UPDATES = frozenset({"endpointPublicAccess", "endpointPrivateAccess", "publicAccessCidrs"})
+_LET_IN: Final = "bootstrapClusterCreatorAdminPermissions"
+_REACH: Final = {"endpointPublicAccess": True, "endpointPrivateAccess": False, "publicAccessCidrs": None}
+"""Who reaches the endpoint, where the program does not say it; None: as before."""
 
 
 class Cluster(Kind):
@@ -44,11 +46,15 @@ class Cluster(Kind):
     replaces = frozenset({"name", "roleArn", "kubernetesNetworkConfig", "bootstrapSelfManagedAddons"})
     defaults: ClassVar[Mapping[str, Value]] = {"bootstrapSelfManagedAddons": True}
     autonamed = True
-    within: ClassVar[Mapping[str, Mapping[str, Value]]] = {
-        "vpcConfig": {"clusterSecurityGroupId": UNKNOWN, "vpcId": UNKNOWN}
-    }
+    untold = frozenset({"bootstrapSelfManagedAddons"})
+    within: ClassVar[Mapping[str, tuple[str, ...]]] = {"vpcConfig": ("clusterSecurityGroupId", "vpcId")}
     moving = frozenset({"platformVersion", "status"})
     timeout = 1800
+
+    def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
+        # Who makes a cluster is let in then, or never.
+        before, after = ((of.get("accessConfig") or {}).get(_LET_IN) for of in (olds, news))
+        return self.replaces if after in (None, before) else self.replaces | {"accessConfig"}
 
     def make(self, api: Api, creation: Creation) -> str:
         inputs = creation.inputs
@@ -87,8 +93,7 @@ class Cluster(Kind):
         created = cluster.get("createdAt")
         access = dict(cluster.get("accessConfig") or {})
         # Said at the creation only: AWS does not tell it again.
-        bootstrap = (known.get("accessConfig") or {}).get("bootstrapClusterCreatorAdminPermissions")
-        access |= present(bootstrapClusterCreatorAdminPermissions=bootstrap)
+        access |= present(**{_LET_IN: (known.get("accessConfig") or {}).get(_LET_IN)})
         return {
             "arn": cluster["arn"],
             "name": cluster["name"],
@@ -112,7 +117,7 @@ class Cluster(Kind):
         news = change.news
         # One that did not come to life has nothing that could be changed.
         self._until_active(api, id, change.deadline)
-        if "version" in change.changed:
+        if "version" in change.changed and "version" in news:
             api.call("eks", "update_cluster_version", name=id, version=news["version"])
             self._until_active(api, id, change.deadline)
         for params in _config_updates(change):
@@ -151,13 +156,14 @@ def _config_updates(change: Change) -> list[dict[str, Any]]:
     updates: list[dict[str, Any]] = []
     if "vpcConfig" in change.changed:
         new, old = news["vpcConfig"], olds["vpcConfig"]
-        changed = {k for k in {*new, *old} if new.get(k) != old.get(k)}
-        if reach := {k: new[k] for k in changed & _VPC_UPDATES if k in new}:
+        changed = {k for k in {*new, *old} if new.get(k, _REACH.get(k)) != old.get(k)}
+        if reach := present(**{k: new.get(k, usual) for k, usual in _REACH.items() if k in changed}):
             updates.append({"resourcesVpcConfig": reach})
-        if changed - _VPC_UPDATES:
+        if changed - _REACH.keys():
             places = {k: new[k] for k in ("subnetIds", "securityGroupIds") if k in new}
             updates.append({"resourcesVpcConfig": places})
-    if "accessConfig" in change.changed and (mode := (news.get("accessConfig") or {}).get("authenticationMode")):
+    before, mode = ((of.get("accessConfig") or {}).get("authenticationMode") for of in (olds, news))
+    if mode not in (None, before):
         updates.append({"accessConfig": {"authenticationMode": mode}})
     if "enabledClusterLogTypes" in change.changed:
         wanted, had = (set(of.get("enabledClusterLogTypes") or []) for of in (news, olds))

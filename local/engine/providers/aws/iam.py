@@ -44,6 +44,7 @@ class Role(Kind):
     )
     required = frozenset({"assumeRolePolicy"})
     replaces = frozenset({"name", "namePrefix", "path"})
+    untold = frozenset({"namePrefix", "forceDetachPolicies"})
     defaults: ClassVar[Mapping[str, Value]] = {"path": "/", "maxSessionDuration": 3600, "forceDetachPolicies": False}
     autonamed = True
     documents = frozenset({"assumeRolePolicy"})

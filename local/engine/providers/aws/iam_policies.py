@@ -43,7 +43,7 @@ class Policy(Kind):
             return str(answer["Policy"]["Arn"])
 
         def left() -> str | None:
-            policies = api.call("iam", "list_policies", Scope="Local", PathPrefix=inputs["path"])["Policies"]
+            policies = api.all("iam", "list_policies", "Policies", Scope="Local", PathPrefix=inputs["path"])
             arn = next((p["Arn"] for p in policies if p["PolicyName"] == inputs["name"]), None)
             policy = api.one("iam", "get_policy", "Policy", PolicyArn=arn) if arn else None
             return str(arn) if policy and made_by(policy.get("Tags"), creation.token) else None
@@ -180,8 +180,7 @@ class OpenIdConnectProvider(Kind):
             api.call(
                 "iam", "remove_client_id_from_open_id_connect_provider", OpenIDConnectProviderArn=id, ClientID=client
             )
-        if "thumbprintLists" in change.changed:
-            thumbprints = news.get("thumbprintLists") or []
+        if "thumbprintLists" in change.changed and (thumbprints := news.get("thumbprintLists")):
             api.call(
                 "iam",
                 "update_open_id_connect_provider_thumbprint",

@@ -74,10 +74,12 @@ class Kind(ABC):
     taggable: ClassVar[bool] = True
     documents: ClassVar[frozenset[str]] = frozenset()
     """Inputs that are JSON texts: equal documents are no difference."""
+    untold: ClassVar[frozenset[str]] = frozenset({"namePrefix"})
+    """Inputs of which AWS tells nothing afterwards; one of the others that `read` does not find is not there."""
     delete_first: ClassVar[bool] = False
     """Whether the old one has to go before its replacement can be made."""
-    within: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
-    """What AWS adds inside of an object that is an input: by input, unknown in a preview of a create."""
+    within: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The fields that AWS adds inside of an object that is an input, by input."""
     moving: ClassVar[frozenset[str]] = frozenset()
     """Outputs that an update of more than tags may change: unknown in its preview."""
     timeout: ClassVar[float] = 600

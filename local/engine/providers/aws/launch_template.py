@@ -50,6 +50,7 @@ class LaunchTemplate(Ec2Kind):
     )
     inputs = frozenset({"name", "namePrefix", "description", "updateDefaultVersion", "defaultVersion", "tags", *_DATA})
     replaces = frozenset({"name", "namePrefix"})
+    untold = frozenset({"namePrefix", "updateDefaultVersion"})
     autonamed = True
     moving = frozenset({"latestVersion", "defaultVersion"})
 

@@ -25,7 +25,13 @@ class Vpc(Ec2Kind):
     inputs = frozenset({"cidrBlock", "instanceTenancy", "assignGeneratedIpv6CidrBlock", "tags", *_VPC_FLAGS})
     required = frozenset({"cidrBlock"})
     replaces = frozenset({"cidrBlock", "instanceTenancy", "assignGeneratedIpv6CidrBlock"})
+    untold = frozenset({"assignGeneratedIpv6CidrBlock"})
     defaults: ClassVar[Mapping[str, Value]] = {"enableDnsSupport": True, "instanceTenancy": "default"}
+
+    def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
+        del olds
+        # Machines of one's own can be given up, but not asked for later.
+        return self.replaces - ({"instanceTenancy"} if news.get("instanceTenancy") == "default" else set())
 
     def make(self, api: Api, creation: Creation) -> str:
         inputs = creation.inputs
@@ -81,6 +87,8 @@ class Vpc(Ec2Kind):
         }
 
     def change(self, api: Api, id: str, change: Change) -> None:
+        if "instanceTenancy" in change.changed:
+            api.call("ec2", "modify_vpc_tenancy", VpcId=id, InstanceTenancy=change.news["instanceTenancy"])
         self._set_flags(api, id, change.news, change.changed)
         self.change_tags(api, id, change)
 

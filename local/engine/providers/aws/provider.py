@@ -6,12 +6,12 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from local.engine.providers.aws import functions
 from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.comparison import compare, imported_inputs, read_inputs
+from local.engine.providers.aws.comparison import compare, imported_inputs, read_inputs, said_by_either
 from local.engine.providers.aws.kind import Change, Creation, Kind, NotReady, completing
 from local.engine.providers.aws.kinds import KINDS, RECORDED
 from local.engine.providers.provider import (
@@ -83,7 +83,7 @@ class AwsProvider:
     def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
         kind, plain = _kind(urn), without_secrets(inputs)
         if preview:
-            return CreateResult("", _shown(kind, plain))
+            return CreateResult("", _shown(kind, plain, {}))
         creation = Creation(plain, _token(urn, inputs), _deadline(kind, timeout, report))
         outputs: list[PropertyMap] = []
 
@@ -123,14 +123,13 @@ class AwsProvider:
         report: Report,
     ) -> PropertyMap:
         kind, plain = _kind(urn), without_secrets(news)
+        olds = without_secrets(old_inputs)
         if preview:
-            olds = without_secrets(old_inputs)
-            moved = {k for k in {*olds, *plain} if olds.get(k) != plain.get(k)} - {"tags"}
-            return {**_kept(kind, without_secrets(old_outputs), kind.moving if moved else ()), **plain}
+            return _previewed(kind, olds, without_secrets(old_outputs), plain)
         with _told(news):
             # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
-            now = self._inputs_now(kind, id, plain)
-            changed = {k for k in {*now, *plain} if now.get(k) != plain.get(k)} - {*ignore_changes}
+            now = self._inputs_now(kind, id, said_by_either(olds, plain))
+            changed = _differing(now, plain) - {*ignore_changes}
             deadline = _deadline(kind, timeout, report)
             with completing(id):
                 kind.change(self._api, id, Change(now, plain, frozenset(changed), deadline))
@@ -185,13 +184,27 @@ def _drawn_name(name: str, inputs: PropertyMap) -> str:
     return f"{prefix if isinstance(prefix, str) else name + '-'}{secrets.token_hex(4)[:7]}"
 
 
-def _shown(kind: Kind, inputs: PropertyMap) -> PropertyMap:
-    """The outputs in a preview: the inputs; of an object that AWS completes, what it adds is unknown."""
-    return {**inputs, **{k: {**v, **inputs[k]} for k, v in kind.within.items() if isinstance(inputs.get(k), dict)}}
+def _differing(olds: PropertyMap, news: PropertyMap) -> set[str]:
+    return {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
 
 
-def _kept(kind: Kind, outputs: PropertyMap, moving: Collection[str]) -> PropertyMap:
-    return {k: UNKNOWN if k in moving else v for k, v in outputs.items() if k not in kind.inputs}
+def _shown(kind: Kind, inputs: PropertyMap, before: PropertyMap) -> PropertyMap:
+    """The inputs as a preview tells them as outputs: what AWS adds inside of them is as `before`, or unknown."""
+    completed = {
+        key: {**{field: (before.get(key) or {}).get(field, UNKNOWN) for field in fields}, **inputs[key]}
+        for key, fields in kind.within.items()
+        if isinstance(inputs.get(key), dict)
+    }
+    return {**inputs, **completed}
+
+
+def _previewed(kind: Kind, olds: PropertyMap, outputs: PropertyMap, news: PropertyMap) -> PropertyMap:
+    """The outputs after an update, as far as they are known before it: those that no input says stay."""
+    moving = kind.moving if _differing(olds, news) - {"tags"} else ()
+    said = kind.inputs & {*olds, *news}
+    kept = {key: UNKNOWN if key in moving else value for key, value in outputs.items() if key not in said}
+    tags: PropertyMap = {"tagsAll": news.get("tags", {})} if kind.taggable else {}
+    return {**kept, **_shown(kind, news, outputs), **tags}
 
 
 @contextmanager

@@ -19,6 +19,7 @@ class SecurityGroup(Ec2Kind):
     noun, describe, items, ids = "security-group", "describe_security_groups", "SecurityGroups", "GroupIds"
     inputs = frozenset({"name", "namePrefix", "description", "vpcId", "revokeRulesOnDelete", "tags"})
     replaces = frozenset({"name", "namePrefix", "description", "vpcId"})
+    untold = frozenset({"namePrefix", "revokeRulesOnDelete"})
     defaults: ClassVar[Mapping[str, Value]] = {"description": "Managed by Pulumi", "revokeRulesOnDelete": False}
     autonamed = True
     timeout = 900
@@ -126,7 +127,6 @@ class _Rule(Ec2Kind):
         return next((str(r["SecurityGroupRuleId"]) for r in ours), None)
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
-        del known
         rule = self.found(api, id)
         if rule is None:
             return None
@@ -139,8 +139,8 @@ class _Rule(Ec2Kind):
             "ipProtocol": rule["IpProtocol"],
             "region": api.region,
             **present(
-                fromPort=rule.get("FromPort") if ported else None,
-                toPort=rule.get("ToPort") if ported else None,
+                fromPort=rule.get("FromPort") if ported else known.get("fromPort"),
+                toPort=rule.get("ToPort") if ported else known.get("toPort"),
                 description=rule.get("Description") or None,
                 cidrIpv4=rule.get("CidrIpv4"),
                 cidrIpv6=rule.get("CidrIpv6"),
