@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.classic_listeners import ClassicListeners
@@ -101,7 +101,8 @@ class ClassicLoadBalancers:
         # What it came to is read, not made up: one that was there already may differ in more than is set here.
         for made in self.read([name]):
             return made
-        raise Conflict(f"load balancer {name} was made, though no list shows it yet; it will be looked at again")
+        # Not a Conflict: its name is not taken by another, so that there must not be a second one.
+        raise Unavailable(f"load balancer {name} was made, though no list shows it yet; it will be looked at again")
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it exactly these tags, and the attributes that can be changed."""

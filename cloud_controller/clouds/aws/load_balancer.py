@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalance
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
@@ -99,7 +100,7 @@ class AwsLoadBalancers:
         # Of single Services is asked where something may have been made that this process has not seen.
         self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
         (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
-        self._remember_kinds(classic)
+        self._remember_kind(*(lb.id for lb in classic))
         found = [*network, *classic]
         found += self._left_behind(found, left)
         return [lb for lb in found if service_uids is None or lb.id in ids or _uid(lb) in service_uids]
@@ -137,15 +138,15 @@ class AwsLoadBalancers:
         try:
             if operation.model.attributes["type"] == "network":
                 return self._network.create(operation)
-            made = self._classic.create(operation)
+            # Before it is made: though that breaks off, or no list shows it yet, it is known for what it is.
+            self._remember_kind(load_balancer_name(operation.model, operation.client_token))
+            return self._classic.create(operation)
         except Conflict as error:
             # To the controller it would mean that the token is another's, and another one helps. What AWS itself calls
             # so (an elastic address that is in use) is no matter of names.
             if error_code(error):
                 raise CloudError(str(error)) from error.__cause__
             raise
-        self._remember_kinds([made])
-        return made
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it these tags, and the attributes that can be changed."""
@@ -204,9 +205,9 @@ class AwsLoadBalancers:
     def _of(self, lb_id: str) -> NetworkLoadBalancers | ClassicLoadBalancers:
         return self._classic if self._is_classic(lb_id) else self._network
 
-    def _remember_kinds(self, classic: Iterable[ObservedLoadBalancer]) -> None:
+    def _remember_kind(self, *classic: str) -> None:
         with self._lock:
-            self._classic_ids |= {lb.id for lb in classic}
+            self._classic_ids.update(classic)
 
 
 def _uid(lb: ObservedLoadBalancer) -> str | None:
