@@ -1,22 +1,20 @@
 """Where moto differs from AWS in what this site shows, and is made to do as AWS does.
 
-Clusters of EKS take time and have a control plane behind them, a scaling group is spread over its subnets, and an
-instance's network interfaces end with it. What concerns load balancers is in `balancing`.
+Clusters of EKS take time and have a control plane behind them, and an instance's network interfaces end with it.
+What concerns load balancers is in `balancing`, scaling groups in `scaling`.
 """
 
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ec2.models.instances import Instance
 from moto.eks import models as eks
 
-from local.aws.balancing import AS_AWS
+from local.aws import balancing, scaling
 
 POD_RANGE_TAG = "cloud-controller/pod-cidr"
 """EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
@@ -78,9 +76,8 @@ class SiteCluster(eks.Cluster):
 def differ_from_moto() -> None:
     """Make moto, in this process, do as AWS in these."""
     eks.Cluster = SiteCluster  # type: ignore[misc]
-    FakeAutoScalingGroup.replace_autoscaling_group_instances = _balanced  # type: ignore[assignment]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
-    for (owner, method), instead in AS_AWS.items():
+    for (owner, method), instead in {**balancing.AS_AWS, **scaling.AS_AWS}.items():
         setattr(owner, method, instead)
 
 
@@ -96,22 +93,3 @@ def _with_ending_interfaces(
     for index, interface in instance.nics.items():
         if index not in told:
             interface.delete_on_termination = True
-
-
-_grow = FakeAutoScalingGroup.replace_autoscaling_group_instances
-
-
-def _balanced(group: FakeAutoScalingGroup, count_needed: int, propagated_tags: dict[str, str]) -> None:
-    """moto makes all instances of a step in the group's first subnet; AWS makes each where there are fewest."""
-    all_subnets = group.vpc_zone_identifier
-    if not all_subnets:
-        _grow(group, count_needed, propagated_tags)
-        return
-    subnets = all_subnets.split(",")
-    try:
-        for _ in range(count_needed):
-            there = Counter(state.instance.subnet_id for state in group.active_instances())
-            group.vpc_zone_identifier = min(subnets, key=lambda subnet: there[subnet])
-            _grow(group, 1, dict(propagated_tags))
-    finally:
-        group.vpc_zone_identifier = all_subnets

@@ -133,8 +133,9 @@ class Lifecycle:
         for uid in self._machinery.clusters_there():
             if uid not in uids:
                 self._submit(uid, partial(self._machinery.remove_cluster, uid))
-        machines = self._simulator.machines()
         booted = self._machinery.booted()
+        self._simulator.replace_outdated({machine for machine, runs in booted.items() if runs})
+        machines = self._simulator.machines()
         active = {cluster.name for cluster in clusters if cluster.status == "ACTIVE"}
         for step in machine_steps(machines, booted, active, self._machinery.machine_folders()):
             self._submit(step.machine_id, partial(self._work_on, step))

@@ -12,7 +12,7 @@ import json
 import os
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from moto.sts.models import sts_backends
 
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.differences import SiteCluster, differ_from_moto
+from local.aws.scaling import to_replace
 from local.aws.user_data import KubeletFlags, kubelet_flags
 from local.aws.web_identity import Provider
 from local.mycloud.state_folder import write_private
@@ -172,6 +173,16 @@ class Simulator:
         for instance in crashed:
             instance.start()
         return [instance.id for instance in crashed]
+
+    def replace_outdated(self, booted: Container[str]) -> None:
+        """Go on with the refreshes of scaling groups: replace a machine of each, if those that it has are `booted`."""
+        for regions in list(_backends("autoscaling").values()):
+            for backend in list(regions.values()):
+                with self.lock:
+                    due = list(to_replace(backend, {m.id for m in self.machines() if m.id not in booted}))
+                for machine in due:
+                    with self.changing():
+                        backend.terminate_instance(machine, should_decrement=False)
 
     def _instances(self) -> list[Instance]:
         return [

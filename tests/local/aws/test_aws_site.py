@@ -20,6 +20,7 @@ from local import processes
 from local.api_site import API
 from local.aws.site import AwsSite
 from tests.local.aws.conftest import REGION, client
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -183,6 +184,49 @@ def test_a_scaling_group_is_spread_over_its_subnets(aws_site: AwsSite, vpc: str)
     scaling.delete_auto_scaling_group(AutoScalingGroupName="w", ForceDelete=True)
     ec2.delete_launch_template(LaunchTemplateName="workers")
     assert zones == [f"{REGION}a", f"{REGION}b", f"{REGION}c"]
+
+
+def test_an_instance_refresh_replaces_the_machines_of_the_older_template(aws_site: AwsSite) -> None:
+    ec2, scaling = client(aws_site, "ec2"), client(aws_site, "autoscaling")
+
+    def data(text: str) -> dict[str, str]:
+        user_data = base64.b64encode(text.encode()).decode()
+        return {"ImageId": "ami-12345678", "InstanceType": "m7i.large", "UserData": user_data}
+
+    def machines() -> list[str]:
+        (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=["r"])["AutoScalingGroups"]
+        return [machine["InstanceId"] for machine in group["Instances"]]
+
+    def told(machine: str) -> str:
+        answer = ec2.describe_instance_attribute(InstanceId=machine, Attribute="userData")
+        return base64.b64decode(answer["UserData"]["Value"]).decode()
+
+    template = {"LaunchTemplateName": "refreshed"}
+    ec2.create_launch_template(**template, LaunchTemplateData=data("first"))
+    zones = [f"{REGION}a"]
+    sizes = {"MinSize": 3, "MaxSize": 3}
+    scaling.create_auto_scaling_group(
+        AutoScalingGroupName="r", **sizes, AvailabilityZones=zones, LaunchTemplate={**template, "Version": "1"}
+    )
+    before = machines()
+    ec2.create_launch_template_version(**template, LaunchTemplateData=data("second"))
+    scaling.update_auto_scaling_group(AutoScalingGroupName="r", LaunchTemplate={**template, "Version": "2"})
+
+    scaling.start_instance_refresh(AutoScalingGroupName="r")
+
+    eventually(lambda: not {*machines()} & {*before}, "every machine is replaced")
+    after = machines()
+    texts = [told(machine) for machine in after]
+    scaling.delete_auto_scaling_group(AutoScalingGroupName="r", ForceDelete=True)
+    ec2.delete_launch_template(**template)
+    assert (len(after), texts) == (3, ["second"] * 3)
+
+
+def test_no_instance_refresh_of_a_group_that_is_not_there(aws_site: AwsSite) -> None:
+    with pytest.raises(ClientError) as raised:
+        client(aws_site, "autoscaling").start_instance_refresh(AutoScalingGroupName="nobody")
+
+    assert code_of(raised) == "ValidationError"
 
 
 def test_an_engine_finds_the_sites_key_and_nothing_of_the_users(aws_site: AwsSite) -> None:
