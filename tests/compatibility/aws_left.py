@@ -183,7 +183,8 @@ def _classic(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                     "healthy_threshold": check["HealthyThreshold"],
                     "unhealthy_threshold": check["UnhealthyThreshold"],
                 },
-                "instances": sorted(each["InstanceId"] for each in balancer["Instances"]),
+                # moto counts one that is registered twice.
+                "instances": sorted({each["InstanceId"] for each in balancer["Instances"]}),
                 **_security(balancer["SecurityGroups"], made),
                 "tags": {
                     tag["Key"]: tag["Value"]

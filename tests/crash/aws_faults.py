@@ -191,7 +191,10 @@ _LISTS = {
     "elb DescribeLoadBalancers": _List("2012-06-01", "LoadBalancerDescriptions", "LoadBalancerName"),
     "ec2 DescribeSecurityGroups": _List("2016-11-15", "securityGroupInfo", "groupId"),
     "ec2 DescribeRouteTables": _List("2016-11-15", "routeTableSet", "routeTableId"),
+    "ec2 DescribeInstances": _List("2016-11-15", "reservationSet", "reservationId"),
 }
+_OF_ALL = frozenset({"Action", "Version", "PageSize", "MaxResults"})
+"""The arguments of who asks for a whole list."""
 _LOOK = 0.25
 """Seconds between two copies."""
 
@@ -212,6 +215,7 @@ class Lag:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="copies", daemon=True)
         self._opened: set[str] = set()
+        self._made: dict[str, tuple[Mapping[str, str], bytes]] = {}
         self.differed = 0
 
     def __enter__(self) -> Lag:
@@ -233,8 +237,15 @@ class Lag:
                 return error(asked.name, 400, "InvalidGroup.NotFound", message)
         name = asked.form.get("Name", "")
         if asked.name == "elbv2 CreateLoadBalancer" and name in _names(self._now("elbv2 DescribeLoadBalancers")):
-            # moto makes a second one; AWS never does.
+            # moto makes a second one. AWS never does: the same call once more has the same answer.
+            form, answer = self._made.get(name, ({}, b""))
+            if form == asked.form:
+                return Refusal(200, answer, "text/xml")
             return error(asked.name, 400, "DuplicateLoadBalancerName", f"A load balancer named {name} exists")
+        machine = asked.form.get("InstanceId.1")
+        if asked.name == "ec2 DescribeInstances" and machine and machine not in _machines(self._old(asked.name)):
+            message = f"The instance ID '{machine}' does not exist"
+            return error(asked.name, 400, "InvalidInstanceID.NotFound", message)
         wanted = asked.form.get("Names.member.1", asked.form.get("LoadBalancerNames.member.1"))
         if wanted is not None and asked.name in _LISTS and wanted not in _names(self._old(asked.name)):
             what = "TargetGroup" if "TargetGroups" in asked.name else "LoadBalancer"
@@ -246,6 +257,8 @@ class Lag:
         asked = Asked.of(path)
         answer = mended(asked.name, answer)
         listed = _LISTS.get(asked.name)
+        if asked.name == "elbv2 CreateLoadBalancer":
+            self._made[asked.form["Name"]] = asked.form, answer
         if listed is None:
             return answer
         old, root = self._old(asked.name), ET.fromstring(answer)
@@ -253,7 +266,7 @@ class Lag:
         if parent is None:
             return answer
         found = {_id(each, listed): each for each in parent}
-        whole = not any(argument.startswith(("Names.", "LoadBalancerNames.", "Filter.")) for argument in asked.form)
+        whole = asked.form.keys() <= _OF_ALL
         shown = {each: old[each] for each in old if each in found or whole}
         self.differed += shown.keys() != found.keys()
         parent[:] = shown.values()
@@ -312,6 +325,11 @@ def _id(element: Any, listed: _List) -> str:
 def _names(objects: Mapping[str, Any]) -> set[str]:
     parts = (part for each in objects.values() for part in each)
     return {str(part.text) for part in parts if _local(part) in ("LoadBalancerName", "TargetGroupName", "groupName")}
+
+
+def _machines(reservations: Mapping[str, Any]) -> set[str]:
+    parts = (part for each in reservations.values() for part in each.iter())
+    return {str(part.text) for part in parts if _local(part) == "instanceId"}
 
 
 def _local(element: Any) -> str:

@@ -60,10 +60,11 @@ def _services_serve(run: AwsRun) -> bool:
 
 
 def _changes(run: AwsRun) -> None:
-    """Something for every controller: a changed Service, one that goes, one that comes, a node that comes."""
+    """Something for every controller: a changed Service, one that goes, two that come, a node that comes."""
     run.change(ports=[port(9443, 31944), DNS])
     run.environment.kube.delete(SERVICES, run.services[1], SPACE)
     run.service(port(9090, 31090), settings=NETWORK)
+    run.service(port(9191, 31191), settings=CLASSIC)
     run.node()
 
 
@@ -72,6 +73,7 @@ def _changes_are_made(run: AwsRun) -> bool:
         run.serves("9443 TCP", "5353 UDP")
         and run.get_service(1) is None
         and run.serves("9090 TCP", of=2)
+        and run.serves("9191", type="classic", of=3)
         and run.initialised(run.machines[1])
         and run.targets_are({0, 1})
         and not run.environment.left()["target_groups_alone"]
@@ -79,6 +81,14 @@ def _changes_are_made(run: AwsRun) -> bool:
 
 
 WORK = Scenario("a day's work", _two_services, _services_serve, _changes, _changes_are_made)
+
+ONE = Scenario[AwsRun](
+    "one load balancer",
+    lambda run: (run.node(), run.service(HTTP, settings=NETWORK)),
+    lambda run: run.initialised(run.machines[0]) and run.serves("8080 TCP") and run.targets_are({0}),
+    lambda run: run.delete_service(),
+    lambda run: run.get_service() is None,
+)
 
 NODE = Scenario[AwsRun](
     "a node", lambda run: run.node(), lambda run: run.initialised(run.machines[0]), lambda _: None, lambda _: True
@@ -248,25 +258,27 @@ def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_oth
         return error(asked.name, 400, "DependencyViolation", message)
 
     daemon.start()
-    with prepared(daemon, AwsRun(environment), WORK) as run:
+    with prepared(daemon, AwsRun(environment), ONE) as run:
         with answering(daemon, decide) as given:
             began = daemon.recorder.calls()[-1].at
-            run.delete_service()
+            ONE.act(run)
             until(lambda: given["ec2 DeleteSecurityGroup"] >= 2, "it is tried again")
-            another = len(run.services)
+            # What all load balancers of the cluster share was to go with the last one.
             run.service(port(9090, 31090), settings=NETWORK)
 
-            until(lambda: run.serves("9090 TCP", of=another), "the other one serves")
+            until(lambda: run.serves("9090 TCP", of=1), "the other one serves")
+            assert run.environment.left()["opened"], "the nodes let nobody in"
             until(lambda: given["ec2 DeleteSecurityGroup"] >= 5, "it is tried again and again")
-            service = run.get_service(0)
+            service = run.get_service()
             assert service is not None, "the Service is gone, and its group is not"
             assert service["metadata"]["finalizers"] == [FINALIZER]
-            assert not run.serves("8080 TCP")
-            assert {lb["type"] for lb in run.load_balancers()} == {"network", "classic"}
+            assert len(run.load_balancers()) == 1
             calls = Counter(call.path for call in daemon.recorder.calls(began))
             assert calls["elbv2 DeleteLoadBalancer"] == 1, calls
 
-        until(lambda: run.get_service(0) is None, "the Service is gone", SLOW)
+        until(lambda: ONE.done(run), "the Service is gone", SLOW)
+        until(lambda: run.serves("9090 TCP", of=1) and daemon.recorder.quiet_for(QUIET), "the other one serves on")
+        assert run.environment.left()["opened"], "the nodes let nobody in any more"
 
 
 GOOD = 5
