@@ -56,11 +56,11 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     }
     if settings["nodes"] == "asg":
         # Managed node groups get theirs by AWS.
-        entry = aws.eks.AccessEntry(
+        aws.eks.AccessEntry(
             f"{name}-nodes", cluster_name=cluster.name, principal_arn=node_role.arn, type="EC2_LINUX", opts=opts
         )
         profile = iam.instance_profile(f"{name}-nodes", node_role, opts)
-        join["instance_profile_arn"] = with_what_it_needs(profile.arn, [*for_nodes, entry])
+        join["instance_profile_arn"] = with_what_it_needs(profile.arn, for_nodes)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
