@@ -199,7 +199,8 @@ def _node_actions(node: Object, observation: NodeObservation) -> Iterator[Action
     elif instance is None:
         # An initialised node without a machine is the node-lifecycle controller's.
         if initialise:
-            yield Action(ActionKind.IGNORE, target, _left(initialise), reason="the cloud knows no machine of this node")
+            asked = view.ref(node).provider_id or f"of this name ({name(node)}; spec.providerID is empty)"
+            yield Action(ActionKind.IGNORE, target, _left(initialise), reason=f"the cloud knows no machine {asked}")
     elif changes := tuple(_changes(operation)):
         what = f"initialise as {instance.type} in {instance.zone}" if initialise else "follow its machine"
         yield Action(ActionKind.UPDATE, target, what, changes, operation=operation)

@@ -157,6 +157,12 @@ def parse(text: str) -> Config:
     )
 
 
+def region_of(zone: str) -> str | None:
+    """The region of a zone of AWS, local and wavelength ones too; None for what is named otherwise."""
+    found = _REGION_OF_ZONE.fullmatch(zone)
+    return found[1] if found else None
+
+
 def render(config: Config) -> str:
     """The text that `parse` reads back as `config`."""
     values = {
@@ -209,12 +215,12 @@ def _cluster_id(values: Mapping[str, str]) -> str:
 def _region(values: Mapping[str, str]) -> str | None:
     region, zone = values.get("Region"), values.get("Zone")
     if zone:
-        found = _REGION_OF_ZONE.fullmatch(zone)
+        found = region_of(zone)
         if found is None:
             raise wrong("[Global] Zone", f"{zone!r} is no availability zone", "such as eu-central-1a")
-        if region and found[1] != region:
+        if region and found != region:
             raise wrong("[Global] Zone", f"{zone!r} is not in Region {region!r}")
-        region = found[1]
+        region = found
     return region
 
 

@@ -65,10 +65,10 @@ class AwsInstances:
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         """Each machine, by its id or, for a node that tells none, by its name among the cluster's machines.
 
-        None: terminated, or unknown to AWS. Raises InvalidConfiguration for another cloud's provider ID (to say "gone"
-        would delete the node) and Conflict where two machines have a node's name.
+        None: terminated, or unknown to AWS. Raises InvalidConfiguration for the provider ID of another cloud or region
+        (to say "gone" would delete the node) and Conflict where two machines have a node's name.
         """
-        wanted = {ref: identity(ref) for ref in refs}
+        wanted = {ref: identity(ref, self._api.region) for ref in refs}
         known = [each for each in wanted.values() if each is not None]
         by_id = self._by_id({each.instance_id for each in known if each.instance_id is not None})
         tasks = fargate.describe(self._api, self._vpc_id, {each.fargate for each in known if each.fargate is not None})

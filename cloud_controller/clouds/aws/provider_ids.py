@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
+from cloud_controller.clouds.aws.config import region_of
 
 PROVIDER_NAME = "aws"
 
 _ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-…, or i-… alone"
-_PROVIDER_ID = re.compile(r"(?:aws://[^/]*/(?:[^/]*/)*)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))")
+_PROVIDER_ID = re.compile(
+    r"(?:aws://[^/]*/(?:(?P<zone>[^/]*)/(?:[^/]*/)*)?)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))"
+)
 _NAMED_AFTER_ID = re.compile(r"(?P<instance>i-[0-9a-f]{8,})(?:\..*)?")
 
 
@@ -33,16 +36,20 @@ def instance_id(provider_id: str) -> str | None:
     return found["instance"] if found else None
 
 
-def identity(ref: InstanceRef) -> Identity | None:
+def identity(ref: InstanceRef, region: str | None = None) -> Identity | None:
     """What the node's provider ID says, or its name where that is made of the id (resource-based naming); else None.
 
-    Raises InvalidConfiguration for another cloud's provider ID.
+    Raises InvalidConfiguration for another cloud's provider ID, and for one of another region than `region`: nothing
+    that is asked there tells whether the machine is gone.
     """
     if not ref.provider_id:
         named = _NAMED_AFTER_ID.fullmatch(ref.node_name)
         return Identity(instance_id=named["instance"]) if named else None
+    field = f"node {ref.node_name}: spec.providerID"
     found = _PROVIDER_ID.fullmatch(ref.provider_id)
     if found is None:
-        field = f"node {ref.node_name}: spec.providerID"
         raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of AWS", _ALLOWED)
+    its_region = region_of(found["zone"] or "")
+    if region and its_region and its_region != region:
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not in the cloud config's region {region}")
     return Identity(found["instance"], found["fargate"])

@@ -203,10 +203,17 @@ def test_a_provided_ip_that_the_machine_lacks_leaves_the_node_tainted_and_says_w
     assert "'10.0.0.9' is no address of machine i-1 (allowed: 10.0.0.1, a)" in action.reason
 
 
-def test_a_new_node_without_a_machine_stays_tainted() -> None:
-    action = only(planned(new_node(), None))
+def test_a_new_node_without_a_machine_stays_tainted_and_says_what_was_asked_for() -> None:
+    unnamed, named = new_node(), new_node()
+    named["spec"]["providerID"] = "fake://z/i-1"
 
-    assert (action.kind, action.reason) == (ActionKind.IGNORE, "the cloud knows no machine of this node")
+    found = [only(planned(each, None)) for each in (unnamed, named)]
+
+    assert [action.kind for action in found] == [ActionKind.IGNORE, ActionKind.IGNORE]
+    assert [action.reason for action in found] == [
+        "the cloud knows no machine of this name (a; spec.providerID is empty)",
+        "the cloud knows no machine fake://z/i-1",
+    ]
 
 
 def test_an_initialised_node_without_a_machine_is_left_to_the_node_lifecycle_controller() -> None:

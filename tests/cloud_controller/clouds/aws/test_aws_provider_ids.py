@@ -48,5 +48,18 @@ def test_another_clouds_provider_id_is_an_error_at_the_node(given: str) -> None:
         identity(InstanceRef("n", given))
 
 
+@pytest.mark.parametrize(
+    "zone", ["us-west-2a", "us-west-2-lax-1a", "us-west-2-wl1-las-wlz-1", "", "rack-1"], ids=lambda zone: zone or "none"
+)
+def test_a_machine_in_the_region_or_in_a_zone_that_tells_none_is_asked_for(zone: str) -> None:
+    assert identity(InstanceRef("n", f"aws:///{zone}/{ID}"), "us-west-2") == Identity(instance_id=ID)
+
+
+@pytest.mark.parametrize("zone", ["us-west-1a", "us-west-1-lax-1a", "us-gov-west-1a"])
+def test_a_provider_id_of_another_region_is_an_error_at_the_node(zone: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"node n: spec\.providerID: .* is not in .* region us-west-2"):
+        identity(InstanceRef("n", f"aws:///{zone}/{ID}"), "us-west-2")
+
+
 def test_a_machines_provider_id_has_its_zone() -> None:
     assert provider_id("eu-central-1a", ID) == f"aws:///eu-central-1a/{ID}"
