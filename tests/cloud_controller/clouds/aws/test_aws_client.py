@@ -17,6 +17,7 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
+from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
 from cloud_controller.retries import NeverReached
@@ -387,6 +388,54 @@ def test_a_web_identity_that_is_not_there_is_told_in_a_line(
 
     assert "/nonexistent/token" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("refused", [ec2_error("RequestExpired"), ec2_error("AuthFailure", 401)])
+def test_credentials_that_are_not_taken_any_more_are_read_anew(
+    refused: Answer, monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(client, "_CREDENTIALS_AGE", 0.0)
+    api = _with_credentials_of(tmp_path / "credentials", "FIRST", monkeypatch, aws)
+    aws.answers = [NO_INSTANCES, refused, NO_INSTANCES]
+    api.call("ec2", "DescribeInstances")
+
+    _write_credentials(tmp_path / "credentials", "SECOND")
+    with pytest.raises(AccessDenied):
+        api.call("ec2", "DescribeInstances")
+    api.call("ec2", "DescribeInstances")
+
+    assert _keys(aws) == ["FIRST", "FIRST", "SECOND"]
+
+
+def test_new_credentials_are_not_read_anew_for_each_call_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws, tmp_path: Path
+) -> None:
+    api = _with_credentials_of(tmp_path / "credentials", "FIRST", monkeypatch, aws)
+    aws.answers = [ec2_error("AuthFailure", 401)]
+
+    for key in ("SECOND", "THIRD"):
+        with pytest.raises(AccessDenied):
+            api.call("ec2", "DescribeInstances")
+        _write_credentials(tmp_path / "credentials", key)
+
+    assert _keys(aws) == ["FIRST", "FIRST"]
+
+
+def _with_credentials_of(file: Path, key: str, monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws) -> Api:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    _write_credentials(file, key)
+    return aws.api()
+
+
+def _write_credentials(file: Path, key: str) -> None:
+    file.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = a-secret-of-nobody\n")
+
+
+def _keys(aws: ScriptedAws) -> list[str]:
+    """The access keys that signed the requests."""
+    return [each["authorization"].partition("Credential=")[2].partition("/")[0] for each in aws.headers]
 
 
 def test_a_client_does_not_show_its_credentials(account: AwsAccount) -> None:
