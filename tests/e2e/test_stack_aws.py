@@ -232,6 +232,12 @@ def test_a_deleted_service_leaves_neither_load_balancer_nor_security_group(aws: 
     eventually(lambda: left() == [], "its security groups are gone")
 
 
+def test_the_daemons_role_lacks_no_right(aws: AwsStack) -> None:
+    log = aws.site.folder.log(API).read_text().splitlines()
+
+    assert [line for line in log if "refused: AccessDenied" in line or "refused: UnauthorizedOperation" in line] == []
+
+
 def test_a_kill_of_aws_itself_loses_nothing(aws: AwsStack) -> None:
     process = processes.find(aws.site.folder.process_record(API))
     assert process is not None
