@@ -3,6 +3,7 @@
 - A target is an id and a port (moto: an id, so that one port of a machine takes the place of another).
 - A listener can become one of any protocol (moto: TCP alone).
 - A load balancer's name is taken while it is there (moto makes a second one).
+- A target group tells which load balancers lead to it now (moto: which have done so once).
 """
 
 from __future__ import annotations
@@ -73,6 +74,20 @@ def _create_load_balancer(backend: Any, name: str, *arguments: Any, **settings: 
     return _create(backend, name, *arguments, **settings)
 
 
+_describe = ELBv2Backend.describe_target_groups
+
+
+def _describe_target_groups(backend: Any, *arguments: Any, **named: Any) -> Any:
+    leading: dict[str, list[str]] = {}
+    for load_balancer in backend.load_balancers.values():
+        actions = [action for each in load_balancer.listeners.values() for action in each.default_actions]
+        for arn in {action.data["TargetGroupArn"] for action in actions if "TargetGroupArn" in action.data}:
+            leading.setdefault(arn, []).append(load_balancer.arn)
+    for arn, group in backend.target_groups.items():
+        group.load_balancer_arns = leading.get(arn, [])
+    return _describe(backend, *arguments, **named)
+
+
 AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "register"): _register,
     (FakeTargetGroup, "deregister"): _deregister,
@@ -80,5 +95,6 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "health_for"): _health_for,
     (ELBv2Backend, "modify_listener"): _modify_listener,
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
+    (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
 }
 """What takes the place of which method."""

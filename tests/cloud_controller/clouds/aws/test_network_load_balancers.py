@@ -338,6 +338,18 @@ def test_what_somebody_changed_and_a_list_shows_is_put_right_at_the_next_look(
     assert load_balancers(account)[0]["SecurityGroups"] == lb["SecurityGroups"]
 
 
+def test_a_listener_that_somebody_deleted_is_back_at_the_next_look(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+    running.resync()
+    (lb,) = load_balancers(account)
+    account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
+
+    running.resync()
+    running.settle()
+
+    assert {*listeners(account, lb)} == {80, 443}
+
+
 def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, nlb())
     (lb,) = load_balancers(account)
