@@ -21,6 +21,7 @@ from local.engine.providers.provider import (
     Report,
 )
 from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
+from local.engine.providers.secret_texts import hidden
 from local.engine.stack.resource import SIMULATED
 from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
@@ -75,13 +76,13 @@ class Recorder:
         if preview:
             return CreateResult("", _marked(previewed(urn, inputs)))
         made = id_of(urn, inputs)
-        return CreateResult(made, _marked(outputs_of(urn, made, inputs, self._place)))
+        return CreateResult(made, self._simulated(urn, made, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         """What the state has; of somebody else's object simulated outputs. Its inputs nobody knows: no import."""
         if SIMULATED in outputs:
             return ReadResult(id, outputs)
-        return ReadResult(id, _marked(outputs_of(urn, id, inputs, self._place)))
+        return ReadResult(id, self._simulated(urn, id, inputs))
 
     def update(
         self,
@@ -97,7 +98,7 @@ class Recorder:
         report: Report,
     ) -> PropertyMap:
         del old_inputs, old_outputs, timeout, ignore_changes, report
-        return _marked(previewed(urn, news) if preview else outputs_of(urn, id, news, self._place))
+        return _marked(previewed(urn, news)) if preview else self._simulated(urn, id, news)
 
     def delete(
         self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
@@ -111,6 +112,9 @@ class Recorder:
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _simulated(self, urn: str, id: str, inputs: PropertyMap) -> PropertyMap:
+        return _marked(hidden(outputs_of(urn, id, inputs, self._place), inputs))
 
 
 class StandIn(Recorder):

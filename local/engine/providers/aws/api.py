@@ -32,6 +32,11 @@ _PAUSE: Final = 0.2
 """Seconds between two looks at something that is waited for, at first; then up to ten times that."""
 _DUMMY: Final = "simulated"
 """In the place of credentials where none are given; a simulator need not check them."""
+_PAUSES: Final = (0.2, 0.4, 0.8, 1.6)
+"""Seconds before a call is made again."""
+_ASKING: Final = ("describe_", "get_", "list_")
+_THROTTLED: Final = ("Throttl", "RequestLimitExceeded", "TooManyRequests", "RequestThrottled")
+"""How the codes begin by which AWS's services say that they have too much to do."""
 _NEXT: Final = ("NextToken", "Marker")
 """What names the next page, in answers and in calls; the second is IAM's."""
 _MAKING: Final = threading.Lock()
@@ -49,6 +54,11 @@ class AwsError(ProviderError):
     def missing(self) -> bool:
         """Whether it says that what the call is about does not exist."""
         return "NotFound" in self.code or self.code == "NoSuchEntity"
+
+    @property
+    def throttled(self) -> bool:
+        """Whether it says that AWS has too much to do; nothing was done then."""
+        return self.code.startswith(_THROTTLED)
 
 
 class TimedOut(ProviderError):
@@ -139,17 +149,35 @@ class Api:
         self._lock = threading.Lock()
 
     def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
-        """One call, such as ("ec2", "describe_vpcs"). Raises AwsError, ProviderError, OutcomeUnknown."""
+        """One call, such as ("ec2", "describe_vpcs"). Raises AwsError, ProviderError, OutcomeUnknown.
+
+        It is repeated while AWS has too much to do, and what only asks also where the answer was lost.
+        """
+        for pause in _PAUSES:
+            try:
+                return self._attempt(service, operation, params)
+            except AwsError as error:
+                if not error.throttled:
+                    raise
+            except OutcomeUnknown:
+                if not operation.startswith(_ASKING):
+                    raise
+            time.sleep(pause)
+        return self._attempt(service, operation, params)
+
+    def _attempt(self, service: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
         client = self._client(service)
         try:
             answer: dict[str, Any] = getattr(client, operation)(**params)
         except ClientError as error:
             told = error.response.get("Error", {})
             code = str(told.get("Code", ""))
-            if code.isdigit():
-                # No code of AWS's, but HTTP's: a simulator's own page.
-                raise AwsError(code, f"{service} {operation}: HTTP {code}; the endpoint may lack it") from None
-            raise AwsError(code, f"{service} {operation}: {code}: {told.get('Message', '')}") from None
+            # A number is no code of AWS's, but HTTP's: a simulator's own page.
+            what = f"HTTP {code}; the endpoint may lack it" if code.isdigit() else f"{code}: {told.get('Message', '')}"
+            refused = AwsError(code, f"{service} {operation}: {what}")
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500 and not refused.throttled:
+                raise OutcomeUnknown(str(refused)) from None
+            raise refused from None
         except ResponseParserError:
             raise OutcomeUnknown(
                 f"{service} {operation}: the answer is none of AWS's; the endpoint may lack it"
@@ -195,7 +223,8 @@ class Api:
             if service not in self._clients:
                 if service not in self._endpoints:
                     raise ProviderError(f"endpoints names none for {service}")
-                config = Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=5)
+                # botocore's own retries would make twice what was made before the answer was lost.
+                config = Config(retries={"total_max_attempts": 1}, connect_timeout=5)
                 make: Any = shared_session().client
                 with _MAKING:
                     self._clients[service] = make(

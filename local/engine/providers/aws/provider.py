@@ -26,11 +26,10 @@ from local.engine.providers.provider import (
     Report,
 )
 from local.engine.providers.recorder import Recorder, default_tags_of
+from local.engine.providers.secret_texts import hidden, masked
 from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
-from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
-
-_SHORTEST_SECRET = 6
+from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
 
 class AwsProvider:
@@ -97,7 +96,7 @@ class AwsProvider:
             with completing(made):
                 # AWS may not know at once what it has made.
                 creation.deadline.until(f"{made} to be seen", seen)
-        return CreateResult(made, {**plain, **outputs[0]})
+        return CreateResult(made, hidden({**plain, **outputs[0]}, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         kind, plain = _kind(urn), without_secrets(inputs)
@@ -107,7 +106,7 @@ class AwsProvider:
             return ReadResult(None, {})
         if not inputs:
             return ReadResult(id, found, imported_inputs(kind, found))
-        return ReadResult(id, {**plain, **found}, read_inputs(kind, plain, found))
+        return ReadResult(id, hidden({**plain, **found}, inputs), read_inputs(kind, plain, found))
 
     def update(
         self,
@@ -125,7 +124,7 @@ class AwsProvider:
         kind, plain = _kind(urn), without_secrets(news)
         olds = without_secrets(old_inputs)
         if preview:
-            return _previewed(kind, olds, without_secrets(old_outputs), plain)
+            return hidden(_previewed(kind, olds, without_secrets(old_outputs), plain), news)
         with _told(news):
             # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
             now = self._inputs_now(kind, id, said_by_either(olds, plain))
@@ -134,7 +133,7 @@ class AwsProvider:
             with completing(id):
                 kind.change(self._api, id, Change(now, plain, frozenset(changed), deadline))
             found = kind.read(self._api, id, plain)
-        return {**plain, **(found or {})}
+        return hidden({**plain, **(found or {})}, news)
 
     def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
         found = kind.read(self._api, id, inputs)
@@ -213,27 +212,8 @@ def _told(inputs: PropertyMap) -> Iterator[None]:
     try:
         yield
     except OutcomeUnknown as error:
-        raise OutcomeUnknown(_masked(str(error), inputs)) from None
+        raise OutcomeUnknown(masked(str(error), inputs)) from None
     except NotReady as error:
-        raise PartialFailure(_masked(str(error), inputs), error.id, without_secrets(inputs)) from None
+        raise PartialFailure(masked(str(error), inputs), error.id, without_secrets(inputs)) from None
     except ProviderError as error:
-        raise ProviderError(_masked(str(error), inputs)) from None
-
-
-def _masked(message: str, inputs: PropertyMap) -> str:
-    for text in _secret_texts(inputs):
-        message = message.replace(text, "[secret]")
-    return message
-
-
-def _secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
-    if isinstance(value, Secret):
-        yield from _secret_texts(value.value, secret=True)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _secret_texts(item, secret=secret)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _secret_texts(item, secret=secret)
-    elif secret and isinstance(value, str) and len(value) >= _SHORTEST_SECRET:
-        yield value
+        raise ProviderError(masked(str(error), inputs)) from None

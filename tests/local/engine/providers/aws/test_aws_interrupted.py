@@ -10,8 +10,10 @@ from typing import Any
 
 import pulumi_aws as aws
 import pytest
+from botocore.exceptions import ConnectionClosedError
+from botocore.httpsession import URLLib3Session
 
-from local.engine.providers.aws.api import Api
+from local.engine.providers.aws.api import Api, AwsError
 from local.engine.providers.aws.provider import AwsProvider
 from local.engine.providers.provider import CreateResult, ProviderError, Report
 from local.engine.urn import type_of
@@ -164,3 +166,40 @@ def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, c
 
     assert finished.returncode == 0, finished.stdout
     assert counted(cloud.left())["subnets"] == 12 and counted(cloud.left())["vpcs"] == 1
+
+
+def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
+
+    def deaf(session: Any, request: Any) -> Any:
+        answer = send(session, request)
+        if "Action=CreateVpc&" in str(request.body):
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return answer
+
+    send = URLLib3Session.send
+    with monkeypatch.context() as lost:
+        lost.setattr(URLLib3Session, "send", deaf)
+        failed = led.up(run)
+
+    assert "the answer was lost" in failed.errors[0] and led.open().store.snapshot.pending
+    assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
+
+
+def test_an_api_that_has_too_much_to_do_is_called_again(led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(api: Api, service: str, operation: str, params: Any) -> dict[str, Any]:
+        calls.append(operation)
+        if calls.count(operation) == 1:
+            raise AwsError("RequestLimitExceeded", "Request limit exceeded.")
+        return attempt(api, service, operation, params)
+
+    calls: list[str] = []
+    attempt = Api._attempt
+    monkeypatch.setattr("local.engine.providers.aws.api._PAUSES", (0,))
+    monkeypatch.setattr(Api, "_attempt", busy)
+
+    assert led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")).ok
+    assert calls.count("create_vpc") == 2 and len(cloud.left()["vpcs"]) == 1

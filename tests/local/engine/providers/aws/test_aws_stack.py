@@ -14,6 +14,7 @@ from pulumi.runtime import rpc
 
 from local.engine.providers.aws.kinds import KINDS
 from local.engine.providers.recorder import Recorder
+from local.engine.values import Secret
 from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine
@@ -88,6 +89,20 @@ def test_a_secret_stays_one(led: Any) -> None:
 
     assert led.up(run).ok and led.refresh().ok and led.up(run).counts == {"same": 2}
     assert USER_DATA not in led.files()
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_what_a_secret_turns_up_in_is_one_too(led: Any, *, real: bool) -> None:
+    def run() -> None:
+        secret = pulumi.Output.secret("hunter2-hunter2")
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"key": secret})
+        aws.iam.Policy("rights", policy=RIGHTS, path="/a/", description=secret)
+
+    if not real:
+        led.factories["aws"] = lambda r: Recorder(r.inputs)
+
+    assert led.up(run).ok and led.refresh().ok and led.up(run).counts == {"same": 3}
+    assert isinstance(led.resources()["net"].outputs["tagsAll"], Secret) and "hunter2" not in led.files()
 
 
 def test_a_preview_makes_nothing_and_knows_what_will_be_replaced(led: Any, cloud: Any) -> None:

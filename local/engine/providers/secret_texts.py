@@ -1,0 +1,44 @@
+"""What of a resource's secrets turns up elsewhere: in errors, and in outputs that have another name than the input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from local.engine.stack.resource import mask
+from local.engine.values import PropertyMap, Secret, Value, without_secrets
+
+_SHORTEST: Final = 6
+"""Characters; shorter texts stand in too much that has nothing to do with them."""
+
+
+def masked(message: str, inputs: PropertyMap) -> str:
+    """The message without the texts that are secret in the inputs."""
+    for text in _texts(inputs):
+        message = message.replace(text, "[secret]")
+    return message
+
+
+def hidden(outputs: PropertyMap, inputs: PropertyMap) -> PropertyMap:
+    """The outputs, of which those are secret that hold a text that is secret in the inputs: a name within an ARN."""
+    written = [json.dumps(text)[1:-1] for text in _texts(inputs)]
+
+    def hides(value: Value) -> bool:
+        shown = json.dumps(mask(value)) if written else ""
+        return any(text in shown for text in written)
+
+    return {key: Secret(without_secrets(value)) if hides(value) else value for key, value in outputs.items()}
+
+
+def _texts(value: Value, *, secret: bool = False) -> Iterator[str]:
+    if isinstance(value, Secret):
+        yield from _texts(value.value, secret=True)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item, secret=secret)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item, secret=secret)
+    elif secret and isinstance(value, str) and len(value) >= _SHORTEST:
+        yield value
