@@ -70,6 +70,31 @@ OF_THE_REQUIREMENTS = [
 ]
 
 
+OF_THE_AWS_LOAD_BALANCER_CONTROLLER = [
+    "alpn-policy",
+    "attributes",
+    "disable-nlb-sg",
+    "eip-allocations-discovery-tags",
+    "enable-icmp-for-path-mtu-discovery",
+    "enable-prefix-for-ipv6-source-nat",
+    "enable-tcp-udp-listener",
+    "healthcheck-success-codes",
+    "inbound-sg-rules-on-private-link-traffic",
+    "ip-address-type",
+    "ipv6-addresses",
+    "manage-backend-security-group-rules",
+    "minimum-load-balancer-capacity",
+    "multi-cluster-target-group",
+    "name",
+    "nlb-target-type",
+    "proxy-protocol-per-target-group",
+    "quic-enabled-ports",
+    "scheme",
+    "security-group-prefix-lists",
+    "source-nat-ipv6-prefixes",
+]
+
+
 def test_upstream_has_thirty_annotations_and_each_is_offered_and_says_who_else_honours_it() -> None:
     assert len(OF_UPSTREAM) == 30
     for name in OF_UPSTREAM:
@@ -81,6 +106,11 @@ def test_upstream_has_thirty_annotations_and_each_is_offered_and_says_who_else_h
 @pytest.mark.parametrize("name", OF_THE_REQUIREMENTS)
 def test_every_annotation_of_the_requirements_is_offered(name: str) -> None:
     assert not CATALOGUE.by_name[f"{PREFIX}{name}"].ignored
+
+
+@pytest.mark.parametrize("name", OF_THE_AWS_LOAD_BALANCER_CONTROLLER)
+def test_a_service_that_was_the_aws_load_balancer_controllers_is_not_refused_for_what_it_knew(name: str) -> None:
+    assert CATALOGUE.by_name[f"{PREFIX}{name}"].honoured_by
 
 
 def test_every_entry_says_who_else_honours_it_and_those_that_do_nothing_why() -> None:
