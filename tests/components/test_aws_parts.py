@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.clouds.aws import vendor_manager
 from components.clouds.aws.network import MOST_ZONES, subnet_cidrs
 from components.clouds.aws.nodes import architecture
 from components.clouds.aws.user_data import kubeadm_control_plane, kubeadm_worker, node_labels
@@ -120,3 +121,15 @@ def test_a_wrong_input_is_refused_by_its_name(make: Any, path: str, hint: str, r
 
     assert caught.value.property_path == path
     assert hint in caught.value.reason
+
+
+# --------------------------------------------------------------------------------------------- the vendor's manager
+
+
+def test_the_vendors_manager_has_the_rights_of_its_controllers_alone() -> None:
+    def actions(*controllers: str) -> set[str]:
+        return {action for each in vendor_manager.statements(controllers) for action in each["Action"]}
+
+    # Elastic Load Balancing looks at these in its caller's name.
+    assert {"ec2:DescribeVpcs", "ec2:DescribeInternetGateways"} <= actions("service")
+    assert not any(action.startswith(("elasticloadbalancing:", "iam:")) for action in actions("node", "route"))

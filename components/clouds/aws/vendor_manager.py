@@ -1,6 +1,7 @@
 """AWS's own cloud controller manager (cloud-provider-aws), where a stack runs it instead of ours.
 
-What it may do is written down here from its documentation ("prerequisites"); ours is worked out of its calls.
+What it may do is written down here from its documentation ("prerequisites"; that lacks what load balancing looks at in
+its caller's name); ours is worked out of its calls.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import pulumi
 
 from cloud_controller import rbac
+from cloud_controller.clouds.aws.permissions import ON_OUR_BEHALF
 from cloud_controller.clouds.aws.versions import IMAGE
 from cloud_controller.rbac import PolicyRule, Rules
 
@@ -41,9 +43,6 @@ _EC2: Mapping[str, Sequence[str]] = {
     "node-lifecycle": (),
     "route": ("DescribeRouteTables", "CreateRoute", "DeleteRoute", "ModifyInstanceAttribute", "DescribeSubnets"),
     "service": (
-        "DescribeSecurityGroups",
-        "DescribeSubnets",
-        "DescribeVpcs",
         "DescribeRouteTables",
         "CreateSecurityGroup",
         "DeleteSecurityGroup",
@@ -130,7 +129,7 @@ def statements(controllers: Sequence[str]) -> list[dict[str, Any]]:
     actions = {f"ec2:{name}" for name in _EC2_OF_ALL}
     actions |= {f"ec2:{name}" for controller in controllers for name in _EC2.get(controller, ())}
     if "service" in controllers:
-        actions |= {f"elasticloadbalancing:{name}" for name in _BALANCING}
+        actions |= {f"elasticloadbalancing:{name}" for name in _BALANCING} | {*ON_OUR_BEHALF.actions}
         actions.add("kms:DescribeKey")
     found: list[dict[str, Any]] = [{"Effect": "Allow", "Action": sorted(actions), "Resource": "*"}]
     if "service" in controllers:
