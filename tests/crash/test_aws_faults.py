@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
 SECONDS_A_CALL = 2.0
 LAG = 2.0
-IN_USE = 5.0
+IN_USE = 3.0
 
 
 def _two_services(run: AwsRun) -> None:
