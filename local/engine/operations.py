@@ -199,6 +199,10 @@ class _Opened:
             told = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
             message = f"simulated, for nothing here runs or reaches it: {told}; nothing real is behind these resources"
             run.emit(Diagnostic("warning", message))
+        if run.simulated_answers:
+            told = ", ".join(sorted(run.simulated_answers))
+            message = f"simulated answers of functions: {told}; what the program makes of them is not marked"
+            run.emit(Diagnostic("warning", message))
         if not run.dry_run:
             run.store.compact()
         seconds = time.monotonic() - self.started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from local.engine.providers.provider import ProviderError
@@ -19,7 +20,8 @@ def answer(token: str, args: PropertyMap, place: Place) -> PropertyMap:
         raise ProviderError(
             f"the function {token} has no simulated answer; the recorder has: {', '.join(sorted(_RULES))}"
         )
-    return {**args, **rule(without_secrets(args), place)}
+    plain = without_secrets(args)
+    return {**args, **rule(plain, replace(place, region=plain.get("region") or place.region))}
 
 
 def _availability_zones(args: PropertyMap, place: Place) -> PropertyMap:

@@ -14,6 +14,7 @@ from local.engine.events import UNTARGETED
 from local.engine.policies.packs import Policies
 from local.engine.program.goal import Goal
 from local.engine.providers.provider import Functions, ProviderError
+from local.engine.providers.recorder import Recorder
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending, reading
 from local.engine.steps.deletion import delete_all, targeted
@@ -128,6 +129,9 @@ class Deployment:
         instance = run.instance(state)
         if not isinstance(instance, Functions):
             raise StackError(f"invoke {token}: functions of this provider are not in the embedded engine")
+        if isinstance(instance, Recorder):
+            with run.lock:
+                run.simulated_answers.add(token)
         return instance
 
     def _known(self, urn: str, outputs: PropertyMap) -> PropertyMap:

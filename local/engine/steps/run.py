@@ -91,6 +91,8 @@ class Run:
     counts: Counter[Op] = field(default_factory=Counter)
     simulated: Counter[str] = field(default_factory=Counter)
     """How many simulated resources the run was about, by package."""
+    simulated_answers: set[str] = field(default_factory=set)
+    """The provider functions to which the program got a simulated answer."""
     failed: bool = False
     interrupted: bool = False
     errored: set[str] = field(default_factory=set)

@@ -162,7 +162,10 @@ class Group(Kind):
     def _refresh(self, api: Api, id: str, news: PropertyMap, deadline: Deadline) -> None:
         """Let AWS replace the machines of the older template; as with the real provider nobody waits for that."""
         refresh = news["instanceRefresh"]
-        settings = present(Strategy=refresh.get("strategy"), Preferences=pascal(refresh.get("preferences"), {}) or None)
+        # Some of the numbers are texts in pulumi-aws.
+        given = (refresh.get("preferences") or {}).items()
+        preferences = {k: int(v) if isinstance(v, str) and v.isdigit() else v for k, v in given}
+        settings = present(Strategy=refresh.get("strategy"), Preferences=pascal(preferences, {}) or None)
         try:
             api.call("autoscaling", "start_instance_refresh", AutoScalingGroupName=id, **settings)
         except AwsError as error:

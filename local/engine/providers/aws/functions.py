@@ -15,6 +15,8 @@ def answer(api: Api, token: str, args: PropertyMap) -> PropertyMap:
     function = _FUNCTIONS.get(token)
     if function is None:
         raise ProviderError(f"the embedded engine's provider does not have it; it has: {', '.join(sorted(_FUNCTIONS))}")
+    if args.get("region") not in (None, api.region):
+        raise ProviderError(f"it answers for the provider's region alone, {api.region}")
     return {**args, **function(api, args), "region": api.region}
 
 

@@ -265,3 +265,15 @@ def test_a_dynamic_resource_that_is_told_simulated_values_cannot_look_for_them(r
     assert first.ok and second.counts == {"same": 3}
     assert made.simulated and made.outputs["plan"] == "not known yet"
     assert made.inputs["network"] == recorded.resources()["net"].id
+
+
+def test_a_run_names_the_functions_whose_answers_are_simulated(recorded: Any) -> None:
+    seen: list[Any] = []
+
+    def program() -> None:
+        seen.append(aws.get_availability_zones(region="eu-north-9").names)
+
+    outcome = recorded.preview(program)
+
+    assert "getAvailabilityZones" in outcome.warnings[-1]
+    assert seen == [["eu-north-9a", "eu-north-9b", "eu-north-9c"]]
