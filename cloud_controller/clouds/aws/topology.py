@@ -21,8 +21,10 @@ NETWORK_LABEL = "topology.k8s.aws/network-node-layer-"
 
 BATCH = 100
 """Machines whose place in the network EC2 tells at once."""
+_UNTOLD = 300.0
+"""Seconds after which is asked again for a machine that AWS told nothing of: it may only have begun to run."""
 _ASKED_AGAIN = 3600.0
-"""Seconds after which is asked again what AWS did not tell: a machine that had only begun to run, a missing right."""
+"""Seconds after which is asked again where the right was missing, or the region did not have it."""
 
 Ec2Instance = Mapping[str, Any]
 """An instance as EC2 describes it."""
@@ -108,7 +110,7 @@ class Topology:
 
     def _is_to_be_asked(self, id: str, now: float) -> bool:
         place = self._places.get(id)
-        return place is None or (not place.nodes and place.at + _ASKED_AGAIN <= now)
+        return place is None or (not place.nodes and place.at + _UNTOLD <= now)
 
 
 def _zone(instance: Ec2Instance) -> str:
