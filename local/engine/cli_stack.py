@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from local.engine.stack.resource import mask
 from local.engine.stack.session import Request, open_session
 from local.engine.stack.stacks import stacks_in
-from local.engine.stack.state import StateError
+from local.engine.stack.state import StateError, Store
 from local.engine.stack.state_import import import_state
 from local.engine.urn import STACK_TYPE
 from local.engine.values import without_secrets
@@ -50,8 +50,7 @@ def run(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 def _export(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
     store = open_session(request, writable=False).store
-    if simulated := sum(resource.simulated for resource in store.snapshot.all()):
-        print(f"warning: resources that are only simulated: {simulated}; nothing is behind them", file=sys.stderr)
+    _warn_of_simulated(store)
     document = store.export(show_secrets=parsed.show_secrets)
     text = json.dumps(document, indent=4) + "\n"
     if parsed.file is None:
@@ -82,8 +81,9 @@ def _import(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 
 def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
-    session = open_session(request, writable=False)
-    stacks = [r for r in session.store.snapshot.live().values() if r.type == STACK_TYPE]
+    store = open_session(request, writable=False).store
+    _warn_of_simulated(store)
+    stacks = [r for r in store.snapshot.live().values() if r.type == STACK_TYPE]
     outputs = stacks[0].outputs if stacks else {}
     shown = without_secrets(outputs) if parsed.show_secrets else mask(outputs)
     if parsed.name is not None:
@@ -100,6 +100,11 @@ def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
         for name, value in shown.items():
             out.write(f"{name}: {value if isinstance(value, str) else json.dumps(value)}\n")
     return OK
+
+
+def _warn_of_simulated(store: Store) -> None:
+    if simulated := sum(resource.simulated for resource in store.snapshot.all()):
+        print(f"warning: resources that are only simulated: {simulated}; nothing is behind them", file=sys.stderr)
 
 
 def _list(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:

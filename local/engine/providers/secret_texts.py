@@ -9,20 +9,22 @@ from typing import Final
 from local.engine.stack.resource import mask
 from local.engine.values import PropertyMap, Secret, Value, without_secrets
 
-_SHORTEST: Final = 6
+_SHORTEST: Final = 3
 """Characters; shorter texts stand in too much that has nothing to do with them."""
+_SHORTEST_WITHIN: Final = 6
+"""Characters of what makes another output a secret: most outputs hold some three digits."""
 
 
-def masked(message: str, inputs: PropertyMap) -> str:
-    """The message without the texts that are secret in the inputs."""
-    for text in _texts(inputs):
+def masked(message: str, inputs: Value) -> str:
+    """The message without the texts that are secret in the inputs: an API may quote what it refuses."""
+    for text in sorted(_texts(inputs), key=len, reverse=True):
         message = message.replace(text, "[secret]")
     return message
 
 
 def hidden(outputs: PropertyMap, inputs: PropertyMap) -> PropertyMap:
     """The outputs, of which those are secret that hold a text that is secret in the inputs: a name within an ARN."""
-    written = [json.dumps(text)[1:-1] for text in _texts(inputs)]
+    written = [json.dumps(text)[1:-1] for text in _texts(inputs) if len(text) >= _SHORTEST_WITHIN]
 
     def hides(value: Value) -> bool:
         shown = json.dumps(mask(value)) if written else ""
@@ -40,5 +42,5 @@ def _texts(value: Value, *, secret: bool = False) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _texts(item, secret=secret)
-    elif secret and isinstance(value, str) and len(value) >= _SHORTEST:
-        yield value
+    elif secret and isinstance(value, str | int | float) and len(str(value)) >= _SHORTEST:
+        yield str(value)

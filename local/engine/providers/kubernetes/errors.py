@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cloud_controller.kube import ApiError, NotFoundError, UnreachableError
-from local.engine.providers.kubernetes.live import mask
 from local.engine.providers.provider import ProviderError
+from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap
 
 _ASKED = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
@@ -40,4 +40,4 @@ def told_as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: b
     except ApiError as error:
         if gone_passes and isinstance(error, NotFoundError):
             raise
-        raise ProviderError(mask(explain(subject, error), inputs)) from None
+        raise ProviderError(masked(explain(subject, error), inputs)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from local.engine.providers.kubernetes.api_types import ApiType
@@ -13,8 +13,6 @@ INITIAL_API_VERSION = "__initialApiVersion"
 INPUTS = "__inputs"
 
 _ABSENT = object()
-_SHORTEST_SECRET = 3
-"""Shorter texts are no secrets, and to mask each "1" of a message would only make it unreadable."""
 # What names an element of a list that several managers may share, in the order in which Kubernetes uses them.
 _LIST_KEYS = (
     ("name",),
@@ -98,26 +96,6 @@ def inputs_from_live(live: Mapping[str, Any]) -> PropertyMap:
     inputs = {key: value for key, value in live.items() if key != "status"}
     inputs["metadata"] = {key: value for key, value in live["metadata"].items() if key not in server_set}
     return inputs
-
-
-def mask(text: str, inputs: Value) -> str:
-    """The text without the secrets of the inputs: an API server may quote what it refuses."""
-    for secret in sorted(_secret_texts(inputs, hidden=False), key=len, reverse=True):
-        text = text.replace(secret, "[secret]")
-    return text
-
-
-def _secret_texts(value: Value, *, hidden: bool) -> Iterator[str]:
-    if isinstance(value, Secret):
-        yield from _secret_texts(value.value, hidden=True)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _secret_texts(item, hidden=hidden)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _secret_texts(item, hidden=hidden)
-    elif hidden and isinstance(value, str | int | float) and len(str(value)) >= _SHORTEST_SECRET:
-        yield str(value)
 
 
 def _hide_like(output: Value, given: Value) -> Value:

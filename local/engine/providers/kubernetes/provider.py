@@ -57,6 +57,7 @@ from local.engine.providers.provider import (
     ReadResult,
     Report,
 )
+from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap, Secret, has_unknowns, without_secrets
 
 DEFAULT_TIMEOUT = 600.0
@@ -296,7 +297,7 @@ class KubernetesProvider:
         if problem:
             live = self._latest(resource, live)
             outputs = live_objects.outputs_of(api, live, inputs, manager)
-            message = live_objects.mask(f"{describe(resource, live)} is not ready: {problem}", inputs)
+            message = masked(f"{describe(resource, live)} is not ready: {problem}", inputs)
             raise PartialFailure(message, live_objects.object_id(live), outputs)
         return live_objects.outputs_of(api, live, inputs, manager)
 

@@ -152,14 +152,17 @@ def test_what_the_provider_here_knows_to_be_replaced_is_replaced(recorded: Any) 
     assert recorded.up(lambda: network("10.1.0.0/16")).counts == {"same": 1, "replace": 1}
 
 
-def test_an_export_warns_of_what_is_simulated(recorded: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    recorded.up(network)
+@pytest.mark.parametrize("view", ["export", "output"])
+def test_whoever_takes_values_out_is_warned_of_what_is_simulated(
+    recorded: Any, capsys: pytest.CaptureFixture[str], view: str
+) -> None:
+    recorded.up(lambda: pulumi.export("arn", network().arn))
     where = ["-C", str(recorded.directory), "--state", str(recorded.directory / "state")]
 
-    assert main(["stack", "export", "-s", "dev", *where]) == 0
+    assert main(["stack", view, "-s", "dev", *where]) == 0
 
     told = capsys.readouterr()
-    assert "only simulated: 1" in told.err and '"__simulated": true' in told.out
+    assert "only simulated: 1" in told.err and "simulated-" in told.out
 
 
 def test_destroy_forgets_it_all(recorded: Any) -> None:

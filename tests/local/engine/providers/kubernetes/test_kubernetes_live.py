@@ -14,7 +14,6 @@ from local.engine.providers.kubernetes.errors import explain
 from local.engine.providers.kubernetes.live import (
     drifted_inputs,
     inputs_from_live,
-    mask,
     object_id,
     outputs_of,
     preview_outputs,
@@ -174,12 +173,6 @@ def test_a_namespace_is_filled_in_only_where_none_is() -> None:
 
 def test_the_server_gets_plain_values_and_nothing_of_pulumis_own() -> None:
     assert to_api({"__internal": {}, "data": Secret({"a": "1"})}) == {"data": {"a": "1"}}
-
-
-def test_secrets_that_an_error_quotes_are_masked() -> None:
-    inputs = {"a": Secret({"token": "s3cret", "pin": 4711, "n": "x"}), "open": "open"}
-
-    assert mask("got s3cret and 4711, open, x", inputs) == "got [secret] and [secret], open, x"
 
 
 def test_a_field_manager_follows_from_the_urn() -> None:

@@ -1,0 +1,34 @@
+"""Secrets of a resource's inputs, where they turn up elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.engine.providers.secret_texts import hidden, masked
+from local.engine.values import Secret
+
+pytestmark = pytest.mark.engine
+
+
+def test_secrets_that_an_error_quotes_are_masked() -> None:
+    inputs = {"a": Secret({"token": "s3cret", "pin": 4711, "n": "x"}), "open": "open"}
+
+    assert masked("got s3cret and 4711, open, x", inputs) == "got [secret] and [secret], open, x"
+
+
+def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> None:
+    assert masked("hunter2-more", {"a": Secret("hunter2"), "b": Secret("hunter2-more")}) == "[secret]"
+
+
+def test_an_output_with_a_secret_text_in_it_is_secret() -> None:
+    outputs = {"arn": 'arn:"hunter2":x', "tags": [{"key": '"hunter2"'}], "size": 1}
+
+    assert hidden(outputs, {"name": Secret('"hunter2"')}) == {
+        "arn": Secret(outputs["arn"]),
+        "tags": Secret(outputs["tags"]),
+        "size": 1,
+    }
+
+
+def test_short_secrets_hide_no_other_output() -> None:
+    assert hidden({"arn": "arn:123"}, {"size": Secret("123")}) == {"arn": "arn:123"}
