@@ -278,8 +278,9 @@ def _listener_made_or_changed(
 
 
 def _forced(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
-    """The differences that only a new load balancer can bring about."""
-    return [d for d in differences(desired, lb.model) if catalogue.mutability(d.sets) is Mutability.REPLACE]
+    """The differences that only a new load balancer can bring about; one kind's lack of what is empty is none."""
+    found = (d for d in differences(desired, lb.model) if d.before or d.after)
+    return [d for d in found if catalogue.mutability(d.sets) is Mutability.REPLACE]
 
 
 def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:

@@ -210,19 +210,32 @@ class ServiceVisits:
             told.at_rest()
 
     def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, str | None]:
-        """Apply, and remember what came of it; the Service as it is then, and why something has to wait."""
+        """Apply, and remember what came of it; the Service as it is then, and why something has to wait.
+
+        Raises the first failure. Members follow the nodes all the same, where it is not that the cloud is out of reach:
+        a setting that it refuses, or a right that lacks, must not keep dead nodes in.
+        """
         postponed = None
+        failed: list[tuple[object, CloudError]] = []
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
         hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
         try:
             with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
                 for action in plan.changes:
+                    if failed and not _may_follow(action.operation, [operation for operation, _ in failed]):
+                        continue
                     try:
                         service = self._apply(key, uid, action) or service
                     except Postponed as reason:
                         _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
                         postponed = str(reason)
+                    except (Throttled, Unavailable):
+                        raise
+                    except CloudError as error:
+                        failed.append((action.operation, error))
+            if failed:
+                raise failed[0][1]
         except (CloudError, ApiError):
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
             self._cache.suspect(key)
@@ -268,6 +281,16 @@ class ServiceVisits:
             self._cache.put(key, uid, known)
         if known is not None and known.owner is None and _frees(operation):
             self._port_freed(known.id)
+
+
+def _may_follow(operation: object, failed: Iterable[object]) -> bool:
+    """Whether it is done though these have failed: a change of members, none of which depends on one of them."""
+    if isinstance(operation, AddMembers):
+        return True
+    # Those that go must have a successor.
+    return isinstance(operation, RemoveMembers) and not any(
+        isinstance(each, AddMembers) and each.pool == operation.pool for each in failed
+    )
 
 
 def _frees(operation: Operation) -> bool:

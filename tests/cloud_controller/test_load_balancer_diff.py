@@ -153,6 +153,14 @@ def test_an_attribute_that_cannot_be_changed_in_place_replaces_the_load_balancer
     assert [str(change) for change in action.changes] == ["scheme: internet-facing -> internal"]
 
 
+def test_of_another_kind_what_it_lacks_and_shall_not_have_is_no_difference() -> None:
+    old = observed(model(80, scheme="internet-facing"))
+
+    (action,) = changed(model(80, addresses=()), old)
+
+    assert [str(change) for change in action.changes] == ["scheme: internet-facing -> internal"]
+
+
 def test_the_replaced_one_serves_until_the_new_one_does() -> None:
     old = observed(model(80, scheme="internet-facing"), "lb-1")
     new = observed(model(80), "lb-2", LoadBalancerState.PENDING, created_at="2")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
@@ -88,6 +89,56 @@ def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: 
     running.settle()
     assert len(load_balancers(account)) == 1
     assert cluster.ingress
+
+
+def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccount, cluster: Cluster) -> None:
+    no_bucket = Refusing(
+        lambda operation, _: (
+            ("InvalidConfigurationRequest", "Access Denied for bucket: logs")
+            if operation == "ModifyLoadBalancerAttributes"
+            else None
+        )
+    )
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster, wrap=no_bucket)
+    running.settle()
+    logs = {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}
+    cluster.service()["metadata"]["annotations"] |= {
+        CATALOGUE.by_argument[argument].name: text for argument, text in logs.items()
+    }
+    gone, stays = sorted(cluster.objects["nodes"])
+    del cluster.objects["nodes"][gone]
+    (new,) = account.launch(1)
+    put_nodes(cluster, [new])
+
+    running.take_nodes()
+    for _ in range(2):
+        with pytest.raises(InvalidConfiguration, match="Access Denied for bucket"):
+            running.controller.handle(WEB)
+
+    (group,) = target_groups(account)
+    assert targets(account, group) == {(stays, 30080), (new["InstanceId"], 30080)}
+    assert "Access Denied for bucket" in cluster.events[-1][1]
+
+
+def test_where_no_target_can_be_registered_none_is_taken_out(account: AwsAccount, cluster: Cluster) -> None:
+    no_right = Refusing(
+        lambda operation, _: ("AccessDenied", "not authorized") if operation == "RegisterTargets" else None
+    )
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster)
+    running.settle()
+    before = [*cluster.objects["nodes"]]
+    cluster.objects["nodes"].clear()
+    put_nodes(cluster, account.launch(2))
+    no_right(running.cloud)
+
+    running.take_nodes()
+    with pytest.raises(AccessDenied):
+        running.controller.handle(WEB)
+
+    (group,) = target_groups(account)
+    assert targets(account, group) == {(node, 30080) for node in before}
 
 
 def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, cluster: Cluster) -> None:
