@@ -29,7 +29,7 @@ class ServiceEvents:
             if found.preserves:
                 self._normal("PreservedOnDelete", f"Load balancer {found.preserves} stays, and belongs to nobody now")
                 self._preserved = True
-            elif in_cloud:
+            elif in_cloud and not found.again:
                 self._normal("DeletingLoadBalancer", "Deleting load balancer")
             if any(isinstance(operation, RemoveFinalizer) for operation in operations) and not self._preserved:
                 self._at_rest = ("DeletedLoadBalancer", "Deleted load balancer")

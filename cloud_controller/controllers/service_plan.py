@@ -80,7 +80,7 @@ class ServicePlan:
 
     `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
     what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose. `waits`: the
-    Service gets its address only when the cloud has gone on.
+    Service gets its address only when the cloud has gone on. `again`: what an earlier visit left is tried once more.
     """
 
     plan: Plan
@@ -89,6 +89,7 @@ class ServicePlan:
     fault: InvalidConfiguration | None = None
     preserves: str | None = None
     waits: bool = False
+    again: bool = False
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -352,7 +353,7 @@ def _clean_up(
         for lb in shared:
             why = "the Service wants no load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
-        return ServicePlan(plan)
+        return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
     being_deleted = bool(service["metadata"].get("deletionTimestamp"))
     # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
     # then, as upstream, the finalizer goes, for nobody else may know it.

@@ -234,5 +234,5 @@ def _fit(state: str) -> bool | None:
 
 
 def _named(error: CloudError, members: Iterable[Member]) -> list[Member]:
-    words = set(re.findall(r"[0-9A-Za-z:.-]+", str(error)))
+    words = {word.rstrip(".:") for word in re.findall(r"[0-9A-Za-z:.-]+", str(error))}
     return [member for member in members if member.address in words]

@@ -92,6 +92,20 @@ def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Clus
     }
 
 
+def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluster: Cluster) -> None:
+    in_use = InUse()
+    running = Running(account, cluster, wrap=in_use)
+    running.settle()
+    cluster.delete_service()
+    running.settle()
+
+    in_use.holds = False
+    running.settle()
+
+    assert cluster.reasons[-2:] == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+    assert cluster.reasons.count("DeletingLoadBalancer") == 1
+
+
 def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
     running = Running(account, cluster, wrap=InUse())
     running.settle()

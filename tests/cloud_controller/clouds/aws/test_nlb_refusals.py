@@ -146,7 +146,7 @@ def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, c
 
     def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
         if operation == "RegisterTargets" and outside in {each["Id"] for each in params["Targets"]}:
-            return "ValidationError", f"An Availability Zone must be specified for '{outside}' outside the VPC"
+            return "ValidationError", f"An Availability Zone must be specified for {outside}."
         return None
 
     cluster.put(nlb("web", port(80, 30080)))
