@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +15,56 @@ from botocore.exceptions import ConnectionClosedError
 from botocore.httpsession import URLLib3Session
 
 from local.engine.providers.aws.api import Api, AwsError
-from local.engine.providers.aws.provider import AwsProvider
-from local.engine.providers.provider import CreateResult, ProviderError, Report
-from local.engine.urn import type_of
-from local.engine.values import PropertyMap
+from local.engine.providers.provider import ProviderError
 from tests.local.engine.killable_stack import Killed
-from tests.local.engine.providers.aws.aws_program import program
+from tests.local.engine.providers.aws.aws_program import ALL, program
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
-
-
-class Dying(AwsProvider):
-    """Its process dies after the first create of each type, before anybody is told."""
-
-    died: set[str]
-
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        made = super().create(urn, inputs, preview=preview, timeout=timeout, report=report)
-        if type_of(urn) not in self.died:
-            self.died.add(type_of(urn))
-            raise Killed
-        return made
 
 
 def counted(left: dict[str, list[str]]) -> dict[str, int]:
     return {what: len(names) for what, names in left.items()}
 
 
-def test_whatever_create_a_run_dies_after_it_is_not_done_twice(led: Any, cloud: Any) -> None:
+def test_whatever_call_a_run_dies_at_the_next_one_finishes_and_nothing_is_done_twice(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each operation that changes something is once the end of a run, before its answer is heard."""
+    died: set[str] = set()
+    attempt = Api._attempt
+
+    def dying(api: Api, service: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        answer = attempt(api, service, operation, params)
+        if operation.startswith(("describe_", "get_", "list_")) or operation in died:
+            return answer
+        died.add(operation)
+        raise Killed
+
+    def finished(run: Callable[[], Any]) -> Any:
+        died.clear()
+        for _ in range(60):
+            try:
+                return run()
+            except Killed:
+                continue
+        raise AssertionError(f"it ends for good: {died}")
+
     led.up(program())
     whole = counted(cloud.left())
     assert led.destroy().ok
-    died: set[str] = set()
+    monkeypatch.setattr(Api, "_attempt", dying)
 
-    class Mortal(Dying):
-        pass
+    made = finished(lambda: led.up(program()))
+    assert made.ok and len(died) > 10 and counted(cloud.left()) == whole, made.errors
 
-    Mortal.died = died
-    led.factories["aws"] = lambda r: Mortal(r.inputs)
-    deaths = 0
-    while True:
-        try:
-            outcome = led.up(program())
-            break
-        except Killed:
-            deaths += 1
-            assert deaths < 100
+    changed = finished(lambda: led.up(program(kind="m5.xlarge")))
+    assert changed.ok and died and counted(cloud.left()) == whole, changed.errors
+    assert led.refresh().counts == led.up(program(kind="m5.xlarge")).counts == {"same": ALL}
 
-    assert outcome.ok and deaths > 1, outcome.errors
-    assert counted(cloud.left()) == whole
-    assert led.destroy().ok and not led.open().store.snapshot.resources
+    deleted = finished(led.destroy)
+    assert deleted.ok and len(died) > 10 and not cloud.left(), deleted.errors
+    assert not led.open().store.snapshot.resources
 
 
 def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_the_next_up(
