@@ -546,6 +546,37 @@ def test_tags_name_this_cluster(account: AwsAccount, cluster: Cluster) -> None:
     assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/cluster"] == CLUSTER
 
 
+@pytest.mark.parametrize("annotations", [{}, {TYPE: "classic"}], ids=["network", "classic"])
+def test_two_clusters_in_one_vpc_know_nothing_of_each_other_though_one_is_a_copy(
+    account: AwsAccount, cluster: Cluster, annotations: dict[str, str]
+) -> None:
+    second = Cluster()
+    put_nodes(second, account.launch(1))
+    of_second = [{"Key": "kubernetes.io/cluster/second", "Value": "owned"}]
+    nodes = account.ec2.create_security_group(GroupName="nodes-2", Description="nodes", VpcId=account.vpc_id)["GroupId"]
+    account.ec2.create_tags(Resources=[nodes, *account.public_subnets], Tags=of_second)
+    worlds = []
+    for each, cluster_id in ((cluster, CLUSTER), (second, "second")):
+        each.put(nlb(annotations=annotations))
+        worlds.append(Running(account, each, cluster_id=cluster_id, vpc_id=account.vpc_id))
+    for running in (*worlds, *worlds):
+        running.resync()
+        running.settle()
+    assert cluster.ingress and second.ingress and cluster.ingress != second.ingress
+
+    first = worlds[0]
+    cluster.delete_service()
+    first.settle()
+    worlds[1].calls.clear()
+    worlds[1].resync()
+    worlds[1].settle()
+
+    assert WEB not in cluster.objects["services"]
+    assert worlds[1].calls.writes == {}
+    assert node_rules(account) == 0
+    assert len(account.ec2.describe_security_groups(GroupIds=[nodes])["SecurityGroups"][0]["IpPermissions"]) == 1
+
+
 def test_many_may_look_at_everything_at_once(account: AwsAccount, cluster: Cluster) -> None:
     for number in range(25):  # More than AWS tells the tags of in one call: then several are made at once.
         account.elb.create_load_balancer(
