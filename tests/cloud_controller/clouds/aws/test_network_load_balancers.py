@@ -11,7 +11,7 @@ from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.load_balancer import SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws import as_aws
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.nlb_world import (
     TYPE,
     WEB,
@@ -552,7 +552,7 @@ def test_two_clusters_in_one_vpc_know_nothing_of_each_other_though_one_is_a_copy
 ) -> None:
     second = Cluster()
     put_nodes(second, account.launch(1))
-    of_second = [{"Key": "kubernetes.io/cluster/second", "Value": "owned"}]
+    of_second = tag_list({"kubernetes.io/cluster/second": "owned"})
     nodes = account.ec2.create_security_group(GroupName="nodes-2", Description="nodes", VpcId=account.vpc_id)["GroupId"]
     account.ec2.create_tags(Resources=[nodes, *account.public_subnets], Tags=of_second)
     worlds = []
