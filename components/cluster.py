@@ -30,6 +30,7 @@ class Cluster(pulumi.ComponentResource):
     cluster_id: pulumi.Output[str]
     """The id that tags of machines and load balancers carry."""
     network_id: pulumi.Output[str]
+    """The network's id, for controllers: unknown while it lacks something that they look for in it."""
     pod_cidr: pulumi.Output[str]
     """The range of which every node gets a part for its pods."""
     kubeconfig: pulumi.Output[str]
@@ -47,7 +48,7 @@ class Cluster(pulumi.ComponentResource):
         network = adapter.network(name, args["zones"], settings, child)
         cluster = adapter.cluster(name, network, settings, child)
         self.cluster_id = cluster.id
-        self.network_id = network.id
+        self.network_id = network.complete_id or network.id
         self.pod_cidr = network.pod_cidr
         self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
         # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.

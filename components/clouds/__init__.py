@@ -34,6 +34,8 @@ class NetworkParts:
     """The machines' subnets, by zone."""
     frontend_subnet_ids: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
     """Those beside them that the internet reaches, by zone, where the cloud tells the two apart."""
+    complete_id: pulumi.Output[str] | None = None
+    """The id, known once everything is there that controllers look for in the network; None: as soon as `id` is."""
 
 
 @dataclass(frozen=True)

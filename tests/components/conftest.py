@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,13 +78,15 @@ class Recording:
 class RecordingMonitor:
     """Answers as an engine's preview of an empty stack does: no ids, outputs are inputs.
 
-    With `outputs` (by type token) it answers as if everything was made: with ids, and these outputs too.
+    With `outputs` (by type token) it answers as if everything was made: with ids, and these outputs too; with `missing`
+    as a preview where all but the resources of these types was.
     """
 
-    def __init__(self, outputs: Mapping[str, Any] | None) -> None:
+    def __init__(self, outputs: Mapping[str, Any] | None, missing: Collection[str] = ()) -> None:
         self.recording = Recording()
         self._types: dict[str, str] = {}
         self._outputs = outputs
+        self._missing = missing
         self._lock = threading.Lock()
 
     def GetDeploymentInfo(self, _: object) -> Any:  # noqa: N802
@@ -104,7 +106,7 @@ class RecordingMonitor:
             recorded = resource_pb2.RegisterResourceRequest()
             recorded.CopyFrom(request)
             self.recording.registrations.append(Registration(urn, recorded))
-        if self._outputs is None:
+        if self._outputs is None or request.type in self._missing:
             return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
         request.object.update(self._outputs.get(request.type, {}))
         id_ = f"{request.name}-id" if request.custom else ""
@@ -134,14 +136,15 @@ RunProgram = Callable[..., Recording]
 
 @pytest.fixture
 def run_program() -> RunProgram:
-    """Run a function as a program: `run_program(function, config, outputs)`; outputs: see RecordingMonitor."""
+    """Run a function as a program: `run_program(function, config, outputs, missing)`; see RecordingMonitor."""
 
     def run(
         program: Callable[[], object],
         config: Mapping[str, Any] | None = None,
         outputs: Mapping[str, Any] | None = None,
+        missing: Collection[str] = (),
     ) -> Recording:
-        monitor = RecordingMonitor(outputs)
+        monitor = RecordingMonitor(outputs, missing)
 
         def isolated() -> None:
             loop = asyncio.new_event_loop()
@@ -155,7 +158,7 @@ def run_program() -> RunProgram:
                     stack=STACK,
                     monitor=monitor,
                     engine=SilentEngine(),
-                    dry_run=outputs is None,
+                    dry_run=outputs is None or bool(missing),
                 )
             )
             loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _nothing(program())))

@@ -386,6 +386,19 @@ def test_the_controllers_wait_for_pools_whose_machines_nobody_names(run_stack: R
     assert inputs["executors"]["volume"] == "vendor"
 
 
+@pytest.mark.parametrize("subnets", ["private", "public"])
+def test_where_the_table_of_pod_routes_is_still_to_be_made_no_preview_looks_for_it(
+    subnets: str, run_program: Any, unknown: str
+) -> None:
+    settings = config("aws-staging", nodeSubnets=subnets)
+
+    # As after a destroy that broke off: the VPC is there.
+    recording = run_program(lambda: runpy.run_path(str(ROOT / "__main__.py")), settings, MADE, missing={TABLE})
+
+    assert recording.one(CONTROLLER, "cloud-controller").inputs["network_id"] == unknown
+    assert recording.one(SECURITY_GROUP, "aws-staging-nodes").inputs["vpcId"] == "aws-staging-id"
+
+
 def test_one_provider_of_the_stacks_region_serves_every_resource(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 

@@ -62,15 +62,17 @@ def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi
         for zone, subnet in public.items()
     }
     if in_public:
-        private_ids = {zone: subnet.id for zone, subnet in private.items()}
+        private_ids, routes = {zone: subnet.id for zone, subnet in private.items()}, table if routed else None
     else:
-        private_ids = _with_ways_out(name, vpc, public_ids, private, gateway, routed, opts)
+        private_ids, routes = _with_ways_out(name, vpc, public_ids, private, gateway, routed, opts)
     nodes, others = (public_ids, private_ids) if in_public else (private_ids, public_ids)
     return NetworkParts(
         vpc.id,
         pulumi.Output.from_input(settings["pod_cidr"]) if "pod_cidr" in settings else vpc.cidr_block,
         nodes,
         others,
+        # A destroy that broke off may have left the VPC without the table, where a preview would look for routes.
+        pulumi.Output.all(vpc.id, routes.id).apply(lambda ids: str(ids[0])) if routes is not None else None,
     )
 
 
@@ -116,8 +118,11 @@ def _with_ways_out(
     gateway: aws.ec2.InternetGateway,
     routed: bool,
     opts: pulumi.ResourceOptions,
-) -> dict[str, pulumi.Output[str]]:
-    """The private subnets by zone, with route tables and the NAT gateways that these lead to."""
+) -> tuple[dict[str, pulumi.Output[str]], aws.ec2.RouteTable | None]:
+    """The private subnets by zone, with route tables and the NAT gateways that these lead to.
+
+    Returned beside them is the table of pod routes, if they are `routed`.
+    """
     found: dict[str, pulumi.Output[str]] = {}
     shared: tuple[aws.ec2.RouteTable, aws.ec2.Route] | None = None
     for zone, subnet in private.items():
@@ -142,7 +147,7 @@ def _with_ways_out(
         associated = _associate(f"{name}-private-{zone}", table, subnet, opts)
         found[zone] = with_what_it_needs(subnet.id, [associated, out])
         shared = (table, out) if routed else None
-    return found
+    return found, shared[0] if shared else None
 
 
 def _table(name: str, vpc: aws.ec2.Vpc, cluster: str | None, opts: pulumi.ResourceOptions) -> aws.ec2.RouteTable:
