@@ -27,6 +27,8 @@ _FOR_LIFE = ("protocol", "target_type", "ip_address_type")
 _NO_TARGETS = frozenset({"Target.NotRegistered", "Target.DeregistrationInProgress"})
 """Why AWS still tells of what is no target any more."""
 _UNFIT = frozenset({"unhealthy", "unhealthy.draining", "unavailable"})
+_MOST_OUTSIDE = 5
+"""Addresses outside of the VPC that a call goes without, one by one; more, and the pods have another network."""
 _UNUSED_PORT = 80
 """A target group's own port, where there is no target yet to take it from."""
 
@@ -138,10 +140,10 @@ class TargetGroups:
             try:
                 self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=_targets(members))
             except (Conflict, InvalidConfiguration) as error:
-                # One that it does not take, and AWS takes none of the call; it names them (an address outside of the
-                # VPC as a ValidationError).
+                # One that it does not take, and AWS takes none of the call; it names them, or (addresses outside of the
+                # VPC, by a ValidationError) the first of them.
                 named = _named(error, members)
-                if not named:
+                if not named or (isinstance(error, InvalidConfiguration) and len(refused) >= _MOST_OUTSIDE):
                     raise
                 refused += named
                 members = [member for member in members if member not in named]

@@ -146,7 +146,7 @@ def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, c
 
     def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
         if operation == "RegisterTargets" and outside in {each["Id"] for each in params["Targets"]}:
-            return "ValidationError", f"An Availability Zone must be specified for {outside}."
+            return "ValidationError", f"The Availability Zone is required for IP address '{outside}'."
         return None
 
     cluster.put(nlb("web", port(80, 30080)))
@@ -155,6 +155,26 @@ def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, c
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(inside, 30080)}
+
+
+def test_where_all_addresses_are_outside_of_the_vpc_the_service_is_told(account: AwsAccount, cluster: Cluster) -> None:
+    calls: list[int] = []
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation != "RegisterTargets":
+            return None
+        calls.append(len(params["Targets"]))
+        first = params["Targets"][0]["Id"]
+        return "ValidationError", f"The Availability Zone is required for IP address '{first}'."
+
+    put_nodes(cluster, account.launch(30))
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+
+    with pytest.raises(InvalidConfiguration, match="Availability Zone is required"):
+        running.controller.handle(WEB)
+
+    assert len(calls) < 10
 
 
 @pytest.mark.parametrize(
