@@ -219,7 +219,7 @@ def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster
 
     (lb,) = load_balancers(account)
     assert theirs in lb["SecurityGroups"] and len(lb["SecurityGroups"]) == 2, "theirs, and the one that reaches nodes"
-    assert [name for name in groups_made(account) if "traffic" not in name] == ["theirs"]
+    assert [name for name in groups_made(account) if not name.startswith("k8s-shared-")] == ["theirs"]
     cluster.delete_service()
     running.settle()
     assert groups_made(account) == ["theirs"]
