@@ -29,7 +29,7 @@ from cloud_controller.retries import RetryPolicy
 __all__ = ["Api", "error_code"]
 
 _CALL_DEADLINE = 20.0
-"""Seconds that one call may take with its retries: a controller has other objects to see to."""
+"""Seconds after which a call is not tried again: a controller has other objects to see to."""
 _TOKENS = {"NextToken": "NextToken", "NextMarker": "Marker", "nextToken": "nextToken"}
 """How an answer says where its next page begins, and how that is asked for."""
 
