@@ -297,7 +297,7 @@ def test_whatever_a_stack_file_holds_is_read_or_refused_in_words(more: dict[str,
 def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] | None = None, **aws: Any) -> Any:
     """Config of a cluster on AWS, as Pulumi hands it over; `aws`: keys of that section (None: not said)."""
     worker = {"name": "workers", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a", "eu-central-1b"]}
-    section = {"region": "eu-central-1", "kubernetesVersion": "1.34", **aws}
+    section = {"region": "eu-central-1", "kubernetesVersion": "1.34", "ccmImage": "registry.example/ccm:1", **aws}
     return values(
         cloud="aws",
         mycloud=None,
@@ -357,6 +357,19 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
         (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
         (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),
+        (on_aws(ccmImage=None), "aws.ccmImage is null: no machine of AWS has our daemon's image"),
+        (
+            on_aws([PLANE], {"node": "vendor"}, controlPlane="ec2", nodes="asg"),
+            'executors.node is "vendor": AWS runs no controller for a control plane of your own; allowed: daemon',
+        ),
+        (
+            {**on_aws(), "clusterName": "a" * 32},
+            f'clusterName is "{"a" * 32}": too long; allowed with controlPlane eks: at most 31 letters',
+        ),
+        (
+            {**on_aws([PLANE], controlPlane="ec2", nodes="asg"), "clusterName": "a" * 21},
+            f'clusterName is "{"a" * 21}": too long; allowed with controlPlane ec2: at most 20 letters',
+        ),
         (values(executors={"node": "vendor"}), 'executors.node is "vendor": mycloud runs no controller itself'),
     ],
 )

@@ -16,7 +16,7 @@ import pulumi_aws as aws
 
 from ... import inputs
 from .. import NetworkParts
-from .settings import DEFAULT_VPC_CIDR, AwsClusterArgs, tags, with_what_it_needs
+from .settings import DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AwsClusterArgs, tags, with_what_it_needs
 
 MOST_ZONES = 7
 ANYWHERE = "0.0.0.0/0"
@@ -91,6 +91,12 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None
         if IPv4Network(pods).overlaps(IPv4Network(vpc_cidr)):
             why = f"{pods!r} overlaps the VPC's {vpc_cidr}; allowed: a range outside of it, as pods' routes need"
             raise inputs.WrongInput("settings.pod_cidr", why)
+    services = settings.get("service_cidr", DEFAULT_SERVICE_CIDR)
+    inputs.check_cidr("settings.service_cidr", services)
+    for whose, taken in (("VPC", vpc_cidr), ("pods", settings.get("pod_cidr"))):
+        if taken is not None and IPv4Network(services).overlaps(IPv4Network(taken)):
+            why = f"{services!r} overlaps the range of the {whose}, {taken}; allowed: one that nothing else has"
+            raise inputs.WrongInput("settings.service_cidr", why)
 
 
 def _subnet(

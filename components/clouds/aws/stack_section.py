@@ -32,6 +32,9 @@ KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}")
 CCM_VERSION = re.compile(r"v1\.[0-9]{2}\.[0-9]+")
 OLDEST_WITH_KUBEADM = 31
 """Kubernetes' minor version with the form of kubeadm's configuration that machines are given (v1beta4)."""
+LONGEST_CLUSTER_NAME = {"eks": 31, "ec2": 20}
+"""By who runs the control plane. The program's roles and load balancers are called like the cluster, what they are for,
+and seven letters that Pulumi adds; AWS gives a role 64 letters and a load balancer 32."""
 
 
 class AwsConfig(Section):
@@ -99,12 +102,19 @@ def check(config: StackConfig) -> None:
         if aws.endpoint is not None:
             why = "aws.endpoint is a simulator's; allowed with it: true"
         raise ConfigError(line("aws.simulated", aws.simulated, why))
+    longest = LONGEST_CLUSTER_NAME[aws.control_plane]
+    if len(config.cluster_name) > longest:
+        why = f"too long; allowed with controlPlane {aws.control_plane}: at most {longest} letters"
+        raise ConfigError(line("clusterName", config.cluster_name, why))
     if aws.control_plane == "eks":
         _check_eks(config)
     else:
         _check_ec2(config, aws)
     if (aws.ccm == "vendor") != (aws.ccm_version is not None):
         raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "goes with ccm: vendor, and with it alone"))
+    if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
+        why = "no machine of AWS has our daemon's image; allowed: where you have pushed it (`make image`)"
+        raise ConfigError(line("aws.ccmImage", aws.ccm_image, why))
 
 
 def _check_eks(config: StackConfig) -> None:
@@ -123,6 +133,10 @@ def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
     if aws.nodes != "asg":
         why = "managed node groups join EKS alone; allowed: asg"
         raise ConfigError(line("aws.nodes", aws.nodes, why))
+    for controller, executor in config.executors.items():
+        if executor is Executor.VENDOR and controller is not Controller.VOLUME:
+            why = "AWS runs no controller for a control plane of your own; allowed: daemon (with ccm: vendor AWS's own)"
+            raise ConfigError(line(f"executors.{controller}", executor, why))
     planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
     if len(planes) > 1:
         why = "another pool is the control plane; allowed: one pool of role control-plane"
