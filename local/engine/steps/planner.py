@@ -16,6 +16,8 @@ from local.engine.values import Value, without_secrets
 
 _INIT_ERROR: Final = "#initerror"
 """The path by which `replaceOnChanges` names that a resource did not become ready; `*` holds it, too."""
+_NAMED: Final = 5
+"""So many protected resources are named: a protected stack has dozens."""
 
 
 class Op(StrEnum):
@@ -129,11 +131,13 @@ def _is_default(urn: str) -> bool:
 
 
 def check_protection(candidates: Iterable[ResourceState]) -> None:
-    """Raise ProtectedError, naming them all, if a protected resource is among those to be deleted."""
+    """Raise ProtectedError, naming the first ones, if a protected resource is among those to be deleted."""
     protected = [r.urn for r in candidates if r.protect]
     if protected:
+        named = ", ".join(protected[:_NAMED])
+        others = f" and {len(protected) - _NAMED} more" if len(protected) > _NAMED else ""
         raise ProtectedError(
-            f"{', '.join(protected)} would be deleted but {'is' if len(protected) == 1 else 'are'} protected; "
+            f"{named}{others} would be deleted but {'is' if len(protected) == 1 else 'are'} protected; "
             "take `protect` off first"
         )
 

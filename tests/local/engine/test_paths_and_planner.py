@@ -193,3 +193,9 @@ def test_all_protected_resources_are_named_at_once() -> None:
     with pytest.raises(ProtectedError) as caught:
         check_protection([resource("a", protect=True), resource("b"), resource("c", protect=True)])
     assert "::a" in str(caught.value) and "::c" in str(caught.value) and "::b" not in str(caught.value)
+
+
+def test_of_many_protected_resources_the_first_are_named_and_the_others_counted() -> None:
+    with pytest.raises(ProtectedError) as caught:
+        check_protection([resource(f"r{index}", protect=True) for index in range(60)])
+    assert "::r4 and 55 more would be deleted but are protected" in str(caught.value)
