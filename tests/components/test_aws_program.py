@@ -224,6 +224,16 @@ def test_self_managed_nodes_of_eks_are_told_their_cluster_and_let_in_by_an_acces
     assert (entry["type"], entry["principalArn"]) == ("EC2_LINUX", MADE[ROLE]["arn"])
 
 
+def test_self_managed_nodes_of_eks_stay_let_in_until_their_machines_are_gone(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod", nodes="asg")
+
+    entry = recording.one("aws:eks/accessEntry:AccessEntry", "aws-prod-nodes").urn
+    machines = recording.one(GROUP, "aws-prod-workers")
+    assert entry in recording.dependencies(machines.urn)
+    # It is recorded only where AWS is simulated, and what is made of recorded values is not made there.
+    assert not any(entry in each.urns for each in machines.request.propertyDependencies.values())
+
+
 def test_nodes_of_a_cluster_that_runs_itself_leave_their_initialisation_to_the_ccm(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 

@@ -56,10 +56,12 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     }
     if settings["nodes"] == "asg":
         # Managed node groups get theirs by AWS.
-        aws.eks.AccessEntry(
+        entry = aws.eks.AccessEntry(
             f"{name}-nodes", cluster_name=cluster.name, principal_arn=node_role.arn, type="EC2_LINUX", opts=opts
         )
-        profile = iam.instance_profile(f"{name}-nodes", node_role, opts)
+        # Without the entry nodes are lost, and the CCM with them: a destroy may take it only after the machines.
+        after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[entry]))
+        profile = iam.instance_profile(f"{name}-nodes", node_role, after)
         join["instance_profile_arn"] = with_what_it_needs(profile.arn, for_nodes)
     return ClusterParts(
         cluster.id,
