@@ -30,7 +30,14 @@ from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
-from local.stack_copy import StackFileError, check_stack_file, needs_no_site, simulated_region, write_stack_copy
+from local.stack_copy import (
+    StackFileError,
+    check_stack_file,
+    copy_of,
+    needs_no_site,
+    simulated_region,
+    write_stack_copy,
+)
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -180,8 +187,9 @@ def _down(run: Run) -> int:
 
 
 def _others(run: Run) -> list[str]:
-    """The other stacks that the site holds."""
-    return sorted(each.name for each in run.stack_dir.parent.glob("*") if each != run.stack_dir and is_in_use(each))
+    """The other stacks that the site holds; those that are only recorded lie beside them."""
+    held = (each for each in run.stack_dir.parent.glob("*") if copy_of(each).exists() and is_in_use(each))
+    return sorted(each.name for each in held if each != run.stack_dir)
 
 
 def _status(run: Run) -> int:

@@ -36,6 +36,11 @@ class StackFileError(Exception):
     """The stack's file is missing or not for a local site; the message says what is wrong and what there is."""
 
 
+def copy_of(stack_dir: Path) -> Path:
+    """Where a site's copy of the stack's file is; only stacks that a site serves have one."""
+    return stack_dir / f"Pulumi.{stack_dir.name}.yaml"
+
+
 def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     """Write the copy of `source` for a site into `stack_dir` and return its path.
 
@@ -44,7 +49,7 @@ def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     Raises StackFileError, or SecretsError if the passphrase is not the one that earlier secrets were made with.
     """
     stack = read_stack_file(source)
-    copy = stack_dir / f"Pulumi.{stack_dir.name}.yaml"
+    copy = copy_of(stack_dir)
     with _lock(stack_dir):
         crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
         stack["encryptionsalt"] = crypter.salt

@@ -75,9 +75,11 @@ class Fakes:
     def run(self, *arguments: str) -> int:
         return command_line.main([*arguments, "--state", str(self.state)])
 
-    def pretend_state(self, stack: str = "local") -> None:
+    def pretend_state(self, stack: str = "local", *, recorded: bool = False) -> None:
         directory = self.state / "stacks" / stack
         directory.mkdir(parents=True, exist_ok=True)
+        if not recorded:
+            (directory / f"Pulumi.{stack}.yaml").touch()
         resource = {"urn": f"urn:pulumi:{stack}::p::pulumi:pulumi:Stack::p-{stack}", "type": "pulumi:pulumi:Stack"}
         outputs = {"webUrl": "http://127.35.0.10:8080/"}
         deployment = {"resources": [{**resource, "custom": False, "outputs": outputs}]}
@@ -324,6 +326,16 @@ def test_down_leaves_the_site_where_the_destroy_failed_or_another_stack_lives(fa
     assert fakes.run("down") == 0
 
     assert "down False" not in fakes.calls
+
+
+def test_a_stack_that_is_only_recorded_keeps_no_site_running(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.pretend_state("aws-prod", recorded=True)
+
+    assert fakes.run("down") == 0
+
+    assert fakes.calls[-1] == "down False"
 
 
 def test_simulated_machines_are_left_to_a_stack_that_stays(fakes: Fakes) -> None:
