@@ -1,6 +1,7 @@
 """Where moto differs from AWS in what this site shows, and is made to do as AWS does.
 
-Clusters of EKS take time and have a control plane behind them, and an instance's network interfaces end with it.
+Clusters of EKS take time and have a control plane behind them, and an instance's network interfaces end with it;
+rules of security groups tell their descriptions.
 What concerns load balancers is in `balancing`, scaling groups in `scaling`.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from moto.ec2.models.instances import Instance
+from moto.ec2.models.security_groups import SecurityGroupRule
 from moto.eks import models as eks
 
 from local.aws import balancing, scaling
@@ -77,8 +79,14 @@ def differ_from_moto() -> None:
     """Make moto, in this process, do as AWS in these."""
     eks.Cluster = SiteCluster  # type: ignore[misc]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
+    SecurityGroupRule.description = property(_described)  # type: ignore[assignment]
     for (owner, method), instead in {**balancing.AS_AWS, **scaling.AS_AWS}.items():
         setattr(owner, method, instead)
+
+
+def _described(rule: SecurityGroupRule) -> str | None:
+    """moto keeps the descriptions of rules for groups, and tells those of rules for address ranges alone."""
+    return rule.ip_range.get("Description") or rule.source_group.get("Description")
 
 
 _make_interfaces = Instance.prep_nics

@@ -50,6 +50,20 @@ def test_what_somebody_made_is_named_until_it_is_deleted(aws_site: AwsSite, vpc:
     assert f"VPC {vpc}" in aws_site.left()
 
 
+def test_a_rule_for_a_security_group_tells_its_description(aws_site: AwsSite, vpc: str) -> None:
+    ec2 = client(aws_site, "ec2")
+    group = ec2.create_security_group(GroupName="nodes", Description="Nodes", VpcId=vpc)["GroupId"]
+    pair = {"GroupId": group, "Description": "From nodes"}
+    ec2.authorize_security_group_ingress(
+        GroupId=group, IpPermissions=[{"IpProtocol": "-1", "UserIdGroupPairs": [pair]}]
+    )
+
+    rules = ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroupRules"]
+
+    ec2.delete_security_group(GroupId=group)
+    assert [rule["Description"] for rule in rules if not rule["IsEgress"]] == ["From nodes"]
+
+
 def test_up_again_changes_nothing(aws_site: AwsSite, vpc: str) -> None:
     before = (processes.find(aws_site.folder.process_record(API)), aws_site.endpoint, aws_site.credentials)
 
