@@ -104,7 +104,7 @@ def test_it_runs_as_a_user_by_number_who_is_not_root() -> None:
 
 
 def test_it_is_the_user_whom_the_program_names() -> None:
-    program = (ROOT / "components" / "controller_manager.py").read_text()
+    program = (ROOT / "components" / "manager_pod.py").read_text()
     (user,) = of_kind("USER")
 
     assert f"NOBODY = {user.partition(':')[0]}" in program
