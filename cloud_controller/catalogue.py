@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -220,6 +221,22 @@ class Catalogue:
                 raise InvalidConfiguration(argument, _unknown(argument, self.by_argument, self.cloud))
             texts[entry.name] = entry.to_text(value)
         return texts
+
+    def replacing(
+        self, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> list[tuple[Annotation, Value | None, Value | None]]:
+        """The entries whose change from `before` to `after` replaces the load balancer, each with both values.
+
+        One with a value that is not allowed changes nothing: whoever parses the Service refuses it.
+        """
+        found = []
+        for entry in self.entries:
+            if entry.mutability is Mutability.REPLACE and before.get(entry.name) != after.get(entry.name):
+                with suppress(InvalidConfiguration):
+                    was, will_be = self.value(before, entry.argument), self.value(after, entry.argument)
+                    if was != will_be:
+                        found.append((entry, was, will_be))
+        return found
 
     def mutability(self, sets: str) -> Mutability:
         """What a change of this field of the model does; fields without an entry are changed in place."""

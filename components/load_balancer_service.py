@@ -12,6 +12,7 @@ from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
+from .address_change import warn_before_update
 from .arguments import checked
 from .clouds.aws.load_balancer import AwsLoadBalancerArgs
 from .clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
@@ -65,6 +66,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
     For the same reason it never has a `deleted_with`, nor may its parent have one, which it would inherit: that would
     skip its deletion and leak the load balancer.
+    A change that replaces the load balancer, and so its address, is a warning in the preview.
     `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
     Beside `address` it has `ports`, where the load balancer listens.
     """
@@ -109,6 +111,7 @@ class LoadBalancerService(pulumi.ComponentResource):
                 # The API server refuses to change it, but the Kubernetes provider does not know that.
                 replace_on_changes=["spec.loadBalancerClass"],
                 delete_before_replace=True,
+                hooks=pulumi.ResourceHookBinding(before_update=[warn_before_update(name, catalogue)]),
             ),
         )
         self.address = service.status.apply(_address)

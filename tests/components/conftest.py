@@ -94,6 +94,7 @@ class RecordingMonitor:
             resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
             resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
             resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+            resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
         ]
         return resource_pb2.DeploymentInfo(supportedFeatures=features)
 
@@ -111,6 +112,9 @@ class RecordingMonitor:
         request.object.update(self._outputs.get(request.type, {}))
         id_ = f"{request.name}-id" if request.custom else ""
         return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=request.object)
+
+    def RegisterResourceHook(self, _: object) -> Any:  # noqa: N802
+        return empty_pb2.Empty()
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
         if self._types[request.urn] == STACK_TYPE:

@@ -154,3 +154,9 @@ def test_the_typed_settings_are_those_of_the_catalogue(catalogue: Catalogue, arg
         named = "Sequence[str]" if entry.type is tuple else entry.type.__name__
         plain = f"Literal[{allowed}]" if entry.allowed else named
         assert annotations[argument].replace("'", '"') == f"NotRequired[pulumi.Input[{plain}]]"
+
+
+def test_a_change_that_costs_the_address_is_warned_of_before_the_update(run_program: Any) -> None:
+    recording = run_program(lambda: LoadBalancerService("web", args()))
+
+    assert [*recording.one(SERVICE, "web").request.hooks.before_update] == ["address-of-web"]

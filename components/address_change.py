@@ -1,0 +1,40 @@
+"""What a preview says of a Service's change that costs its address: the cluster sees it only afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+
+from cloud_controller.catalogue import Catalogue
+
+
+def warn_before_update(name: str, catalogue: Catalogue) -> pulumi.ResourceHook:
+    """A hook for the Service `name`: before an update, in previews too, it warns of a change that replaces its
+    load balancer, and so changes its address."""
+
+    def warn(args: pulumi.ResourceHookArgs) -> None:
+        for line in address_changes(catalogue, _annotations(args.old_inputs), _annotations(args.new_inputs)):
+            pulumi.log.warn(f"Service {args.name}: {line}")
+
+    return pulumi.ResourceHook(f"address-of-{name}", warn, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def address_changes(catalogue: Catalogue, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """A line for each annotation whose change replaces the load balancer."""
+    return [
+        f"{entry.name} changes from {_shown(was)} to {_shown(will_be)}: a new load balancer replaces the old one, "
+        "and the address changes; outputs tell the new one after the next refresh"
+        for entry, was, will_be in catalogue.replacing(before, after)
+    ]
+
+
+def _annotations(inputs: Mapping[str, Any] | None) -> dict[str, str]:
+    """Those that are known; the others are seen by the update itself."""
+    annotations = ((inputs or {}).get("metadata") or {}).get("annotations") or {}
+    return {key: value for key, value in annotations.items() if isinstance(value, str)}
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else repr(value)
