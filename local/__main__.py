@@ -26,6 +26,7 @@ from local.control_plane.build import BuildError
 from local.engine import termination
 from local.engine.cli_request import stack_name
 from local.engine.stack.secrets import SecretsError
+from local.engine.stack.session import PASSPHRASE_FILE
 from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.pulumi_cli import PulumiCli, PulumiCliError
@@ -107,7 +108,8 @@ def _recorded(command: str, stack: str, state: Path, stack_file: Path, engine_op
     word = _ENGINES_WORDS[command]
     where = ["--stack", stack, "--state", str(state), "--config-file", str(stack_file), "--cwd", str(PROJECT)]
     more = _policies(stack) if command in ("up", "preview") else []
-    if command == "preview" and not PASSPHRASE_VARIABLES & os.environ.keys():
+    has_passphrase = PASSPHRASE_VARIABLES & os.environ.keys() or (state / "stacks" / stack / PASSPHRASE_FILE).exists()
+    if command == "preview" and not has_passphrase:
         more = ["--placeholder-secrets", *more]
     os.umask(0o077)
     return cli.main([word, *where, *engine_options, *more])

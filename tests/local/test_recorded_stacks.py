@@ -38,3 +38,13 @@ def test_a_stack_on_aws_is_previewed_without_an_account(
     assert {step["op"] for step in steps} == {"create"}
     assert {"aws:ec2/vpc:Vpc", "kubernetes:core/v1:Service"} <= {step["type"] for step in steps}
     assert not (tmp_path / "site.json").exists()
+
+
+def test_a_preview_of_what_was_recorded_shows_no_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--stack", "aws-prod", "--state", str(tmp_path)]) == 0
+    capsys.readouterr()
+
+    events = previewed("aws-prod", tmp_path, capsys)
+
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    assert {step["op"] for step in steps} == {"same"}
