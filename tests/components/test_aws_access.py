@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -64,6 +65,15 @@ def test_a_kubeconfig_that_is_not_there_is_not_found() -> None:
         kubeconfig(config(controlPlane="ec2"), "staging")
 
 
+@pytest.fixture
+def _earlier_session() -> Iterator[None]:
+    """Somebody in this process has had credentials before."""
+    boto3.setup_default_session(aws_access_key_id="earlier", aws_secret_access_key="earlier")
+    yield
+    boto3.DEFAULT_SESSION = None
+
+
+@pytest.mark.usefixtures("_earlier_session")
 def test_credentials_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -298,7 +298,11 @@ class _Handler(BaseHTTPRequestHandler):
         """The recorder has it all."""
 
     def _relay(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            self.close_connection = True  # Killed while it asked: the server would wait for the rest for ever.
+            return
         self.asked = self.server.proxy.naming(self.path, self.headers, body)
         with self.server.proxy.recorder.under_way(self.command, self.asked):
             self._relay_one(body)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -63,6 +65,16 @@ def test_the_trap_shuts_at_its_call_after_the_server_has_done_it_and_no_other_is
 
     assert struck == [2]
     assert str(proxy.recorder.sprung) == "kubernetes DELETE /api/v1/nodes/n -> 200"
+
+
+def test_a_call_that_was_cut_off_reaches_nobody(server: ScriptedServer, proxy: Proxy) -> None:
+    address = urlsplit(proxy.url)
+    with socket.create_connection((address.hostname, address.port or 0), timeout=5) as client:
+        client.sendall(b"POST /api/v1/nodes HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b"", "the proxy answers nothing"
+
+    assert (server.calls, proxy.recorder.quiet_for(0.0)) == ([], True)
 
 
 def test_through_a_partition_nothing_comes_until_it_is_healed(server: ScriptedServer, proxy: Proxy, kube: Kube) -> None:

@@ -43,7 +43,9 @@ def kubeconfig(config: Config, cluster_id: str) -> str | None:
 
     from cloud_controller.clouds.aws.errors import translated
 
-    client = boto3.client("ssm", region_name=settings["region"], endpoint_url=settings.get("endpoint"))
+    # A session of its own: boto3's default one keeps the first credentials of the process for ever.
+    session = boto3.Session(region_name=settings["region"])
+    client = session.client("ssm", endpoint_url=settings.get("endpoint"))
     try:
         found = client.get_parameter(Name=f"/{cluster_id}/{KUBECONFIG}", WithDecryption=True)
     except (BotoCoreError, ClientError) as error:
