@@ -54,14 +54,14 @@ def test_eks_gives_access_itself() -> None:
 @mock_aws
 def test_a_control_plane_on_ec2_is_reached_by_the_kubeconfig_that_the_program_kept() -> None:
     client = boto3.client("ssm", region_name=REGION)
-    client.put_parameter(Name="/staging/kubeconfig", Type="SecureString", Value="kind: Config")
+    client.put_parameter(Name="/cloud-controller/staging/kubeconfig", Type="SecureString", Value="kind: Config")
 
     assert kubeconfig(config(controlPlane="ec2"), "staging") == "kind: Config"
 
 
 @mock_aws
 def test_a_kubeconfig_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(NotFound, match="/staging/kubeconfig"):
+    with pytest.raises(NotFound, match="/cloud-controller/staging/kubeconfig"):
         kubeconfig(config(controlPlane="ec2"), "staging")
 
 

@@ -309,6 +309,20 @@ def test_workers_that_run_themselves_may_read_how_to_join_and_nothing_else(run_s
     assert attached == ["aws-staging-nodes-AmazonEC2ContainerRegistryPullOnly"]
 
 
+def test_parameters_have_names_that_aws_does_not_keep_for_itself_and_that_machines_and_roles_know(
+    run_stack: RunStack,
+) -> None:
+    recording = run_stack("aws-staging")
+
+    names = {each["name"] for each in every(recording, PARAMETER).values()}
+    policies = [json.loads(p["policy"]) for p in every(recording, "aws:iam/rolePolicy:RolePolicy").values()]
+    granted = {arn.partition(":parameter")[2] for p in policies for s in p["Statement"] for arn in s["Resource"]}
+    assert not [name for name in names if name.lower().startswith(("/aws", "/ssm"))]
+    assert granted == names - {"/cloud-controller/aws-staging/kubeconfig"}
+    assert '--name "/cloud-controller/$CLUSTER/$1"' in user_data(recording, "aws-staging-workers")
+    assert '"/cloud-controller/%s/%s"' in user_data(recording, "aws-staging-control-plane")
+
+
 def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack, is_secret: Any) -> None:
     recording = run_stack("aws-staging")
 

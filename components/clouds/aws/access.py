@@ -19,6 +19,11 @@ KUBECONFIG = "kubeconfig"
 """The last part of the name of the parameter that holds an administrator's kubeconfig of a control plane on EC2."""
 
 
+def parameter_name(cluster_id: str, key: str) -> str:
+    """The full name of a cluster's parameter. It never begins with the cluster's own: AWS keeps `/aws…` and `/ssm…`."""
+    return f"/cloud-controller/{cluster_id}/{key}"
+
+
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     """The text of the cloud config for a cluster. Raises InvalidConfiguration without a region."""
     from cloud_controller.clouds.aws.config import Config as CloudConfig
@@ -43,13 +48,14 @@ def kubeconfig(config: Config, cluster_id: str) -> str | None:
 
     from cloud_controller.clouds.aws.errors import translated
 
+    name = parameter_name(cluster_id, KUBECONFIG)
     # A session of its own: boto3's default one keeps the first credentials of the process for ever.
     session = boto3.Session(region_name=settings["region"])
     client = session.client("ssm", endpoint_url=settings.get("endpoint"))
     try:
-        found = client.get_parameter(Name=f"/{cluster_id}/{KUBECONFIG}", WithDecryption=True)
+        found = client.get_parameter(Name=name, WithDecryption=True)
     except (BotoCoreError, ClientError) as error:
-        raise translated(error, "ssm", f"GetParameter /{cluster_id}/{KUBECONFIG}") from error
+        raise translated(error, "ssm", f"GetParameter {name}") from error
     return str(found["Parameter"]["Value"])
 
 

@@ -16,7 +16,7 @@ import pulumi_tls as tls
 
 from .. import ClusterParts, NetworkParts
 from . import iam, security_groups
-from .access import KUBECONFIG
+from .access import KUBECONFIG, parameter_name
 from .kubeconfigs import with_certificate
 from .settings import (
     DEFAULT_POD_CIDR,
@@ -166,7 +166,7 @@ def _parameters(
     found: list[pulumi.Resource] = [
         aws.ssm.Parameter(
             f"{name}-{key}",
-            name=f"/{name}/{key}",
+            name=parameter_name(name, key),
             type="SecureString",
             value=_secret(secret),
             tags=tags(f"{name}-{key}"),
@@ -178,7 +178,7 @@ def _parameters(
     found += [
         aws.ssm.Parameter(
             f"{name}-{key}",
-            name=f"/{name}/{key}",
+            name=parameter_name(name, key),
             type="String" if key == "state" else "SecureString",
             value=first,
             tags=tags(f"{name}-{key}"),
@@ -215,7 +215,7 @@ def _may(
 
     def granted(action: str, keys: Sequence[str]) -> dict[str, object]:
         # By name and not by ARN, which a preview does not know: people and policies read there who may do what.
-        named = [f"arn:*:ssm:*:*:parameter/{cluster}/{key}" for key in sorted(keys)]
+        named = [f"arn:*:ssm:*:*:parameter{parameter_name(cluster, key)}" for key in sorted(keys)]
         return {"Effect": "Allow", "Action": [action], "Resource": named}
 
     statements = [granted(f"ssm:{verb}Parameter", keys) for verb, keys in (("Get", read), ("Put", write)) if keys]

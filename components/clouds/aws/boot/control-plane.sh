@@ -42,7 +42,7 @@ join() {
 
 # By a pipe: arguments are for everybody on the machine to see.
 keep() {
-	printf '{"Name": "/%s/%s", "Type": "%s", "Value": "%s", "Overwrite": true}' "$CLUSTER" "$1" "$2" "$3" |
+	printf '{"Name": "/cloud-controller/%s/%s", "Type": "%s", "Value": "%s", "Overwrite": true}' "$CLUSTER" "$1" "$2" "$3" |
 		aws ssm put-parameter --region "$REGION" --cli-input-json file:///dev/stdin >/dev/null
 }
 

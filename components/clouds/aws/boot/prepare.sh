@@ -8,7 +8,8 @@ imds() {
 }
 
 parameter() {
-	aws ssm get-parameter --region "$REGION" --with-decryption --name "/$CLUSTER/$1" --query Parameter.Value --output text
+	aws ssm get-parameter --region "$REGION" --with-decryption --name "/cloud-controller/$CLUSTER/$1" \
+		--query Parameter.Value --output text
 }
 
 INSTANCE=$(imds instance-id)
