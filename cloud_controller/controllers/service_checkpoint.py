@@ -1,8 +1,9 @@
 """What a cloud's load balancers remember, kept in the cluster so that a restart need not ask for it again.
 
 Only for clouds that tell details one by one (`Remembering`). The checkpoint is emptied before the first change of the
-cloud that it does not know of, and written again at rest: what it holds is true, or it is not there. Lost, damaged,
-another cluster's or another version's: everything is read as if there were none.
+cloud that it does not know of, and written again at rest: what it holds is true, or it is not there. It is emptied by a
+write also where it seems empty, so that what a process that led before still writes is refused (resourceVersion). Lost,
+damaged, another cluster's or another version's: everything is read as if there were none.
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cloud_controller.cloud import Cloud
-from cloud_controller.kube import CONFIG_MAPS, ApiError, ConflictError, Kube, NotFoundError, Object, PatchType
+from cloud_controller.kube import (
+    CONFIG_MAPS,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    Kube,
+    NotFoundError,
+    Object,
+    PatchType,
+)
 from cloud_controller.load_balancer_operations import Remembering
 from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
 
 LIMIT = 900_000
-"""Bytes of a memory that are kept at most: an object of the API may have a megabyte in its store, base64 and all."""
+"""Bytes of a memory that are kept at most: a ConfigMap may hold a mebibyte, before base64."""
 
 _VERSION = "1"
 _KEY = "load-balancers"
@@ -54,6 +64,9 @@ class Checkpoint:
         self._lock = threading.Lock()
         self._present: Object | None = None
         self._full = False
+        """Whether it may hold something."""
+        self._emptied = False
+        """Whether this process has emptied it since it was last written."""
         self._digest = ""
         self._writers = 0
         self._given_up = False
@@ -64,6 +77,8 @@ class Checkpoint:
             try:
                 self._find()
             except ApiError as error:
+                # Who may not even read it has never written one; else it may hold anything.
+                self._full = not isinstance(error, ForbiddenError)
                 self._give_up(error)
                 return
             kept = self._kept()
@@ -81,7 +96,7 @@ class Checkpoint:
     def writing(self) -> Iterator[None]:
         """While the cloud is being changed. Raises ApiError, before anything is changed, where it can't be emptied."""
         with self._lock:
-            if self._full:
+            if not self._emptied:
                 self._empty()
             self._writers += 1
         try:
@@ -139,20 +154,28 @@ class Checkpoint:
             self._write({})
         except ConflictError:
             self._find()
-            if self._full:
-                self._write({})
+            self._write({})
             self._given_up = True
         except NotFoundError:
             self._present = None
-        self._full = False
+        except ForbiddenError as error:
+            if self._full:
+                raise
+            self._give_up(error)
+        self._full, self._emptied = False, True
 
     def _store(self, memory: bytes) -> None:
+        before = self._full, self._emptied
+        # A write whose answer is lost may have been done.
+        self._full, self._emptied = True, False
         try:
             self._write({_KEY: base64.b64encode(memory).decode()})
         except NotFoundError:  # Somebody deleted it.
             self._present = None
             self._write({_KEY: base64.b64encode(memory).decode()})
-        self._full = True
+        except ForbiddenError:
+            self._full, self._emptied = before
+            raise
         self._digest = _digest(memory)
 
     def _write(self, content: dict[str, str]) -> None:

@@ -8,20 +8,32 @@ from typing import Any
 import pytest
 
 from cloud_controller.controllers.service_checkpoint import LIMIT, Checkpoint, forget
-from cloud_controller.kube import AlreadyExistsError, ConflictError, ForbiddenError, NotFoundError, Object
+from cloud_controller.kube import (
+    AlreadyExistsError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    Object,
+    UnreachableError,
+)
 from cloud_controller.rbac import CHECKPOINT_NAME
 
 
 class Cluster:
-    """An API server with room for one ConfigMap; `refuse` is what every write fails with."""
+    """An API server with room for one ConfigMap.
+
+    `refuse` is what every write fails with, `silent` whether no answer arrives, though what was asked is done.
+    """
 
     def __init__(self) -> None:
         self.stored: Object | None = None
         self.writes = 0
         self.refuse: Exception | None = None
+        self.silent = False
 
     def get(self, _: Any, name: str, namespace: str) -> Object:
         assert (namespace, name) == ("kube-system", CHECKPOINT_NAME)
+        self._answer()
         if self.stored is None:
             raise NotFoundError(404, "NotFound", "no such ConfigMap")
         return copy.deepcopy(self.stored)
@@ -32,10 +44,9 @@ class Cluster:
         return self._store(obj)
 
     def replace(self, _: Any, obj: Object) -> Object:
-        if (
-            obj["metadata"]["resourceVersion"]
-            != self.get(None, CHECKPOINT_NAME, "kube-system")["metadata"]["resourceVersion"]
-        ):
+        if self.stored is None:
+            raise NotFoundError(404, "NotFound", "no such ConfigMap")
+        if obj["metadata"]["resourceVersion"] != self.stored["metadata"]["resourceVersion"]:
             raise ConflictError(409, "Conflict", "another has written")
         return self._store(obj)
 
@@ -49,7 +60,12 @@ class Cluster:
         self.writes += 1
         metadata = {**obj["metadata"], "resourceVersion": str(self.writes)}
         self.stored = {**copy.deepcopy(obj), "metadata": metadata}
+        self._answer()
         return copy.deepcopy(self.stored)
+
+    def _answer(self) -> None:
+        if self.silent:
+            raise UnreachableError("no answer")
 
     @property
     def full(self) -> bool:
@@ -195,6 +211,42 @@ def test_one_that_another_has_written_is_emptied_before_a_change_and_never_writt
     ours.keep()
 
     assert not cluster.full
+
+
+def test_a_process_that_led_before_writes_nothing_any_more_once_the_cloud_was_changed() -> None:
+    cluster = kept()
+    before = process(cluster, Memory(b"how it was"))
+    with before.writing():
+        pass
+    after = process(cluster, Memory())
+    with after.writing():
+        pass
+
+    before.keep()
+
+    assert not cluster.full
+
+
+def test_one_whose_writing_was_not_answered_is_emptied_before_the_next_change() -> None:
+    cluster = Cluster()
+    running = process(cluster, Memory(b"listeners"))
+    cluster.silent = True
+    running.keep()
+    cluster.silent = False
+    assert cluster.full
+
+    with running.writing():
+        assert not cluster.full
+
+
+def test_one_that_could_not_be_read_is_emptied_before_the_next_change() -> None:
+    cluster = kept()
+    cluster.silent = True
+    running = process(cluster, Memory())
+    cluster.silent = False
+
+    with running.writing():
+        assert not cluster.full
 
 
 def test_whoever_changes_the_cloud_past_the_daemon_empties_it() -> None:
