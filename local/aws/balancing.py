@@ -4,6 +4,7 @@
 - A listener can become one of any protocol (moto: TCP alone).
 - A load balancer's name is taken while it is there (moto makes a second one).
 - A target group tells which load balancers lead to it now (moto: which have done so once).
+- One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning
+from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
 
 
@@ -88,6 +89,15 @@ def _describe_target_groups(backend: Any, *arguments: Any, **named: Any) -> Any:
     return _describe(backend, *arguments, **named)
 
 
+_add = ELBv2Backend.add_tags
+
+
+def _add_tags(backend: Any, resource_arns: list[str], tags: list[dict[str, str]]) -> None:
+    if len(resource_arns) > 1:
+        raise ValidationError("Only one resource can be tagged at a time")
+    _add(backend, resource_arns, tags)
+
+
 AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "register"): _register,
     (FakeTargetGroup, "deregister"): _deregister,
@@ -96,5 +106,6 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (ELBv2Backend, "modify_listener"): _modify_listener,
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
+    (ELBv2Backend, "add_tags"): _add_tags,
 }
 """What takes the place of which method."""

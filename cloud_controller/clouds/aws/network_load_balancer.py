@@ -13,7 +13,7 @@ from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, load_balancer_name
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
 from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params, warn_of
 from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
@@ -105,7 +105,7 @@ class NetworkLoadBalancers:
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it these attributes and tags, by the calls that the differences need."""
+        """Give it these attributes and tags, by the calls that the differences need; tags of others stay."""
         lb_id, model = operation.id, operation.model
         known, view = self._known(lb_id), self.memory.view(lb_id) or self._reads.some([lb_id]).get(lb_id)
         before = self._observed(view) if view is not None else None
@@ -114,12 +114,13 @@ class NetworkLoadBalancers:
         # Somebody may have given it to others since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
         tags = self.memory.tags(known.arn) or {}
+        lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
         actual = before.model.attributes
         differs = {key for key, value in model.attributes.items() if actual.get(key) != value}
         changed = {key: value for key, value in settable(model).items() if key in differs}
         with self.memory.changing(lb_id):
             self.memory.see(lb_id, None)
-            if differs & {"ingress_rules", "security_groups"} or tags != model.tags:
+            if lacking or differs & {"ingress_rules", "security_groups"}:
                 self._put_security_groups(lb_id, view, model)
             if "subnets" in differs:
                 self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **subnet_params(model))
@@ -129,7 +130,8 @@ class NetworkLoadBalancers:
             if changed:
                 listed = tag_list(changed)
                 self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
-            self._put_tags(lb_id, known, tags, model.tags)
+            if lacking:
+                self._add_tags(known, lacking)
             self.memory.put(lb_id, replace(known, attributes={**known.attributes, **changed}))
 
     def delete(self, lb_id: str) -> None:
@@ -286,18 +288,17 @@ class NetworkLoadBalancers:
             self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
         self._security_groups.drop(lb_id, wanted)
 
-    def _put_tags(self, lb_id: str, known: Known, before: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-        arns = [known.arn, *(group.arn for group in known.groups.values())]
-        added = {key: value for key, value in wanted.items() if before.get(key) != value}
-        removed = sorted(before.keys() - wanted.keys())
-        if added:
-            self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=arns, Tags=tag_list(added))
-        if removed:
-            self._api.call("elbv2", "RemoveTags", idempotent=True, ResourceArns=arns, TagKeys=removed)
-        if added or removed:
-            self.memory.put_tags(known.arn, dict(wanted))
-            for name, group in known.groups.items():
-                self.memory.put_tags(group.arn, {**wanted, LOAD_BALANCER_TAG: lb_id, POOL_TAG: name})
+    def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
+        parts = [each.arn for each in (*known.listeners.values(), *known.groups.values())]
+        self._together([partial(self._tag, arn, tags) for arn in parts])
+        # Last: by what it lacks it is seen that they may.
+        self._tag(known.arn, tags)
+
+    def _tag(self, arn: str, tags: Mapping[str, str]) -> None:
+        # The parameter is a list, of which AWS takes no more than one.
+        self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
+        if (before := self.memory.tags(arn)) is not None:
+            self.memory.put_tags(arn, {**before, **tags})
 
     def _delete_groups(self, arns: Collection[str]) -> None:
         gone = self._together([partial(self._groups.delete, arn) for arn in arns])

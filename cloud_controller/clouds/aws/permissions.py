@@ -117,7 +117,6 @@ RIGHTS: tuple[Right, ...] = (
             "ModifyTargetGroupAttributes",
             "RegisterTargets",
             "RemoveListenerCertificates",
-            "RemoveTags",
             "SetIpAddressType",
             "SetSecurityGroups",
             "SetSubnets",

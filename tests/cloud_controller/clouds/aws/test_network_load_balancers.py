@@ -268,9 +268,22 @@ def test_tags_are_added_to_all_that_was_made(account: AwsAccount, cluster: Clust
     running.settle()
 
     (lb,), (group,) = load_balancers(account), target_groups(account)
-    for arn in (lb["LoadBalancerArn"], group["TargetGroupArn"]):
+    (listener,) = listeners(account, lb).values()
+    for arn in (lb["LoadBalancerArn"], group["TargetGroupArn"], listener["ListenerArn"]):
         assert tags_of(account, arn)["team"] == "web"
-    assert dict(running.calls.writes) == {"elbv2 AddTags": 1, "ec2 CreateTags": 1}
+    assert dict(running.calls.writes) == {"elbv2 AddTags": 3, "ec2 CreateTags": 1}
+
+
+def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb())
+    (lb,) = load_balancers(account)
+    account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": "cost-centre", "Value": "42"}])
+
+    changed(cluster, annotations={annotation("cross_zone_load_balancing_enabled"): "true"})
+    running.settle()
+
+    assert tags_of(account, lb["LoadBalancerArn"])["cost-centre"] == "42"
+    assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
 
 
 def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) -> None:
@@ -362,7 +375,7 @@ def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsA
 
     assert {*listeners(account, lb)} == {80, 443}
     assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/service-name"] == WEB
-    assert dict(running.calls.writes) == {"elbv2 CreateListener": 1, "elbv2 AddTags": 1}
+    assert dict(running.calls.writes) == {"elbv2 CreateListener": 1, "elbv2 AddTags": 4}, "it, and what it has"
 
 
 def test_what_others_made_is_looked_at_once(account: AwsAccount, cluster: Cluster) -> None:
