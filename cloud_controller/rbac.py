@@ -82,11 +82,14 @@ class Rules:
     namespaced: tuple[PolicyRule, ...]
 
 
-def rules(controllers: Collection[str], *, protected: bool = False, cloud: str = "") -> Rules:
+def rules(
+    controllers: Collection[str], *, protected: bool = False, cloud: str = "", lease: str = LEASE_NAME
+) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
     `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `cloud`: its name, as far as
-    the rights depend on it. Raises `InvalidConfiguration` for a name that is no controller.
+    the rights depend on it. `lease`: the Lease by which it leads. Raises `InvalidConfiguration` for a name that is no
+    controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
@@ -99,7 +102,7 @@ def rules(controllers: Collection[str], *, protected: bool = False, cloud: str =
     )
     # RBAC can't restrict a create by name: the object's name is not part of the request's path.
     leases = ("coordination.k8s.io",), ("leases",)
-    namespaced = [PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (LEASE_NAME,))]
+    namespaced = [PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (lease,))]
     if "service" in chosen and cloud in _REMEMBERING:
         maps = (_CORE,), ("configmaps",)
         namespaced += [PolicyRule(*maps, ("create",)), PolicyRule(*maps, ("get", "update"), (CHECKPOINT_NAME,))]

@@ -179,7 +179,8 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
         raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
         # It is bound to the pod's address, where not everybody may read its metrics.
-        rules = rbac.rules(controllers, protected=True, cloud=args["cloud"])
+        lease = args.get("lease", rbac.LEASE_NAME)
+        rules = rbac.rules(controllers, protected=True, cloud=args["cloud"], lease=lease)
     except InvalidConfiguration as error:
         raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
     config_file = f"{CONFIG_DIRECTORY}/{CONFIG_FILE}"
@@ -200,6 +201,7 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
         f"--controllers={','.join(controllers)}",
         pulumi.Output.concat("--cluster-name=", args["cluster_name"]),
         pulumi.Output.concat("--cluster-cidr=", args["cluster_cidr"]),
+        f"--leader-elect-resource-name={lease}",
         *args.get("arguments", ()),
     ]
     return manager_pod.Daemon(args.get("image", adapter.image), (), arguments, "/readyz"), rules

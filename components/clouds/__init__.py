@@ -118,6 +118,8 @@ class ManagerSettings(TypedDict):
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
     """Further flags of our daemon."""
+    lease: NotRequired[str]
+    """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
     vendor_version: NotRequired[str]
     """Run the CCM of the cloud's own maker, of this version, instead of ours."""
 

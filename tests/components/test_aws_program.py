@@ -355,6 +355,16 @@ def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunSt
     assert recording.one("kubernetes:policy/v1:PodDisruptionBudget", MANAGER).inputs["spec"]["minAvailable"] == 1
 
 
+def test_on_eks_the_ccm_leads_by_a_lease_of_its_own_for_eks_own_holds_the_usual_one(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    [ccm] = recording.one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]["containers"]
+    role = recording.one("kubernetes:rbac.authorization.k8s.io/v1:Role", MANAGER).inputs
+    [granted] = [r["resourceNames"] for r in role["rules"] if r["resources"] == ["leases"] and "resourceNames" in r]
+    assert "--leader-elect-resource-name=cloud-controller" in ccm["args"]
+    assert granted == ["cloud-controller"]
+
+
 def test_the_ccm_gets_its_credentials_by_a_token_for_aws_alone(run_stack: RunStack) -> None:
     pod = run_stack("aws-prod").one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """What a simulator stands in for, by the provider's names."""
 NLB_CLASS = "cloud-controller/nlb"
+LEASE_ON_EKS = "cloud-controller"
+"""EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would stand by for ever."""
 
 
 class AwsAdapter:
@@ -115,6 +117,7 @@ class AwsAdapter:
         if settings.control_plane == "eks" and not settings.simulated:
             # EKS itself runs upstream's service controller, which takes every Service without a class.
             found["arguments"] = ["--require-load-balancer-class"]
+            found["lease"] = LEASE_ON_EKS
         if settings.ccm_version is not None:
             found["vendor_version"] = settings.ccm_version
             _warn(judge(settings.ccm_version, settings.kubernetes_version))
