@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
@@ -122,11 +123,7 @@ class NetworkLoadBalancers:
             self.memory.see(lb_id, None)
             if lacking or differs & {"ingress_rules", "security_groups"}:
                 self._put_security_groups(lb_id, view, model)
-            if "subnets" in differs:
-                self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **subnet_params(model))
-            if "ip_address_type" in differs:
-                kind = model.attributes["ip_address_type"]
-                self._api.call("elbv2", "SetIpAddressType", LoadBalancerArn=known.arn, IpAddressType=kind)
+            known = self._put_network(known, model, differs)
             if changed:
                 listed = tag_list(changed)
                 self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
@@ -288,8 +285,30 @@ class NetworkLoadBalancers:
             self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
         self._security_groups.drop(lb_id, wanted)
 
+    def _put_network(self, known: Known, model: LoadBalancerModel, differs: Collection[str]) -> Known:
+        kind = model.attributes["ip_address_type"]
+        calls: list[tuple[str, dict[str, Any]]] = []
+        if "subnets" in differs:
+            calls.append(("SetSubnets", subnet_params(model)))
+        if "ip_address_type" in differs:
+            calls.append(("SetIpAddressType", {"IpAddressType": kind}))
+            if kind == "dualstack":
+                known = self._without_datagrams(known)
+        # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
+        for operation, params in calls if kind == "dualstack" else reversed(calls):
+            self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
+        return known
+
+    def _without_datagrams(self, known: Known) -> Known:
+        """AWS takes no IPv6 while a listener has UDP: those that a model with IPv6 can't have go first."""
+        for port, present in known.listeners.items():
+            if "UDP" in present.listener.protocol:
+                self._listeners.delete(present.arn)
+                known = known.with_listener(port, None)
+        return known
+
     def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
-        parts = [each.arn for each in (*known.listeners.values(), *known.groups.values())]
+        parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
         self._together([partial(self._tag, arn, tags) for arn in parts])
         # Last: by what it lacks it is seen that they may.
         self._tag(known.arn, tags)

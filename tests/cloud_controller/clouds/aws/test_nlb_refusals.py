@@ -218,3 +218,75 @@ def test_a_listener_that_ends_no_tls_any_more_has_no_certificates_to_take_off(
 
     (lb,) = load_balancers(account)
     assert listeners(account, lb)[443]["Protocol"] == "TCP"
+
+
+def with_ipv6(account: AwsAccount, *subnets: str) -> None:
+    """These subnets have IPv6 ranges."""
+    vpc = account.ec2.describe_vpcs(VpcIds=[account.vpc_id])["Vpcs"][0]
+    prefix = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].removesuffix("00::/56")
+    for number, subnet in enumerate(subnets):
+        account.ec2.associate_subnet_cidr_block(SubnetId=subnet, Ipv6CidrBlock=f"{prefix}{number:02x}::/64")
+
+
+@pytest.mark.parametrize("first", ["ipv4", "dualstack"])
+def test_subnets_without_ipv6_come_and_go_while_the_load_balancer_has_none(
+    account: AwsAccount, cluster: Cluster, first: str
+) -> None:
+    with_, also_with, without = account.public_subnets
+    with_ipv6(account, with_, also_with)
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        kind = params.get("IpAddressType")
+        subnets = params.get("Subnets")
+        if operation in ("SetSubnets", "SetIpAddressType"):
+            (lb,) = load_balancers(account)
+            kind = kind or lb["IpAddressType"]
+            subnets = subnets or [each["SubnetId"] for each in lb["AvailabilityZones"]]
+        if kind == "dualstack" and without in (subnets or ()):
+            return "InvalidSubnet", f"You must specify subnets with an associated IPv6 CIDR block: {without}"
+        return None
+
+    wanted = {
+        kind: {
+            CATALOGUE.by_argument["ip_address_type"].name: kind,
+            CATALOGUE.by_argument["subnets"].name: f"{with_},{without if kind == 'ipv4' else also_with}",
+        }
+        for kind in ("ipv4", "dualstack")
+    }
+    cluster.put(nlb(annotations=wanted.pop(first)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+    ((then, annotations),) = wanted.items()
+
+    cluster.service()["metadata"]["annotations"] |= annotations
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert lb["IpAddressType"] == then
+    assert (without in {each["SubnetId"] for each in lb["AvailabilityZones"]}) is (then == "ipv4")
+
+
+@pytest.mark.parametrize("stays", [[port(80, 30080)], [port(53, 30053)]], ids=["its port too", "its transport"])
+def test_ipv6_comes_when_udp_has_gone(account: AwsAccount, cluster: Cluster, stays: list[dict[str, Any]]) -> None:
+    with_ipv6(account, *account.public_subnets)
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation == "SetIpAddressType" and params["IpAddressType"] == "dualstack":
+            (lb,) = load_balancers(account)
+            if any("UDP" in each["Protocol"] for each in listeners(account, lb).values()):
+                return "InvalidConfigurationRequest", "dualstack is not supported with UDP listeners"
+        return None
+
+    families: dict[str, Any] = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}
+    cluster.put(nlb("web", *stays, port(53, 30053, "UDP"), **families))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+    assert [lb["IpAddressType"] for lb in load_balancers(account)] == ["ipv4"]
+
+    cluster.service()["spec"]["ports"] = stays
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert lb["IpAddressType"] == "dualstack"
+    assert {number: each["Protocol"] for number, each in listeners(account, lb).items()} == {stays[0]["port"]: "TCP"}
+    assert len(target_groups(account)) == 1
