@@ -207,7 +207,8 @@ class Lines:
     def _summary(self, event: Summary) -> list[str]:
         policies = policy_section(event, [e.finding for e in self._findings])
         sections = [policies]
-        if self._buried or policies:
+        # Packs that all passed bury nothing: they are a line each.
+        if self._buried or self._findings:
             sections.append(diagnostics_section(self._problems))
         if self._wanted.outputs:
             sections.append(outputs_section(event))

@@ -150,6 +150,12 @@ def test_one_problem_of_many_resources_is_one_problem() -> None:
     assert "  cloud:m:Thing (a):\n  cloud:m:Thing (b):\n  cloud:m:Thing (c):\n    error: no answer\n" in shown
 
 
+def test_a_warning_that_stands_right_above_the_summary_is_not_repeated_because_policies_passed() -> None:
+    shown = text(Diagnostic("warning", "simulated"), summary(policy_packs={"pack": "1.0"}))
+
+    assert shown.count("simulated") == 1
+
+
 def test_a_pack_of_a_run_that_failed_has_not_passed() -> None:
     shown = text(summary(policy_packs={"pack": "1.0"}, failed=True))
     assert "pack@v1.0: not evaluated to the end" in shown and "passed" not in shown
