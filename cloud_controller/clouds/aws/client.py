@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from cloud_controller import retries
-from cloud_controller.cloud import CallObserver, CloudError, NotFound, Throttled
+from cloud_controller.cloud import CallObserver, CloudError, Throttled
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import error_code, translated
 from cloud_controller.clouds.aws.pace import Pace
@@ -52,7 +51,6 @@ _REPEATABLE = re.compile(
     r"|ApplySecurityGroups|AttachLoadBalancer|DetachLoadBalancer|EnableAvailability|DisableAvailability).*"
 )
 """Operations that, done twice, come to what they come to when done once."""
-_REMOVAL = re.compile(r"(Delete|Deregister|Revoke).*")
 
 
 class Api:
@@ -77,7 +75,7 @@ class Api:
         self._session: boto3.Session | None = None
         self._session_since = 0.0
         self._clients: dict[str, Any] = {}
-        self._paces: defaultdict[tuple[str, str], Pace] = defaultdict(Pace)
+        self._paces: dict[tuple[str, str], Pace] = {}
 
     def __repr__(self) -> str:
         return f"Api(cluster_id={self.config.cluster_id!r}, region={self.config.region!r})"
@@ -91,25 +89,20 @@ class Api:
         """The answer of `operation` (`DescribeInstances`) of `service` (boto3's name: `ec2`, `elbv2`, …).
 
         `idempotent`: whether it may be repeated where the first try may have been done; None: as the operation's name
-        says. What a repeated deletion finds gone was deleted by the try before: the answer is empty.
+        says. So a deletion may find gone what it has deleted itself.
         """
         safe = bool(_REPEATABLE.fullmatch(operation)) if idempotent is None else idempotent
         method = getattr(self._client(service, operation), xform_name(operation))
-        pace = self._paces[service, operation]
+        pace = self._paces.setdefault((service, operation), Pace())
         end = time.monotonic() + self._policy.deadline
 
-        def attempt(number: int) -> dict[str, Any]:
+        def attempt(_: int) -> dict[str, Any]:
             wait = pace.turn(end - time.monotonic())
             if wait is None:
                 raise Throttled(f"AWS: {service} {operation} is throttled for longer than this call may wait", 5.0)
             if wait:
                 self._sleep(wait)
-            try:
-                return self._observed(service, operation, method, params, pace)
-            except NotFound:
-                if number > 0 and _REMOVAL.fullmatch(operation):
-                    return {}
-                raise
+            return self._observed(service, operation, method, params, pace)
 
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 

@@ -153,14 +153,9 @@ def test_a_creation_that_the_caller_knows_to_be_repeatable_is_made_again(aws: Sc
     assert answer["GroupId"] == "sg-1"
 
 
-def test_what_a_repeated_deletion_finds_gone_was_deleted_by_the_first_try(aws: ScriptedAws) -> None:
-    aws.answers = [Answer(0), ec2_error("InvalidGroup.NotFound")]
-
-    assert aws.api().call("ec2", "DeleteSecurityGroup", GroupId="sg-1") == {}
-
-
-def test_what_the_first_try_of_a_deletion_finds_gone_is_told(aws: ScriptedAws) -> None:
-    aws.answers = [ec2_error("InvalidGroup.NotFound")]
+@pytest.mark.parametrize("first", [[], [Answer(0)], [ec2_error("RequestLimitExceeded", 503)]])
+def test_what_a_deletion_finds_gone_is_told_whichever_try_it_is(aws: ScriptedAws, first: list[Answer]) -> None:
+    aws.answers = [*first, ec2_error("InvalidGroup.NotFound")]
 
     with pytest.raises(NotFound):
         aws.api().call("ec2", "DeleteSecurityGroup", GroupId="sg-1")
