@@ -82,9 +82,7 @@ class Rules:
     namespaced: tuple[PolicyRule, ...]
 
 
-def rules(
-    controllers: Collection[str], *, protected: bool = False, cloud: str = "", lease: str = LEASE_NAME
-) -> Rules:
+def rules(controllers: Collection[str], *, protected: bool = False, cloud: str = "", lease: str = LEASE_NAME) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
     `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `cloud`: its name, as far as

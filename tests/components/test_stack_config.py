@@ -340,6 +340,10 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         (on_aws(apiSources=["10.0.0.1/8"]), 'aws.apiSources[0] is "10.0.0.1/8": allowed: an IPv4 range'),
         (on_aws([PLANE]), 'nodePools[0].role is "control-plane": AWS runs the control plane; allowed: worker'),
         (on_aws(region="us-east-1"), 'zones[0] is "eu-central-1a": allowed: zones of region us-east-1'),
+        (
+            on_aws([{**PLANE, "role": "worker", "zones": ["eu-central-1-ham-1a"]}]),
+            'zones[0] is "eu-central-1-ham-1a": allowed: zones of region eu-central-1',
+        ),
         (on_aws([{**PLANE, "role": "worker"}]), "all in eu-central-1a, and EKS asks for subnets in two zones"),
         (on_aws(controlPlane="ec2", nodes="asg"), "allowed: at least one pool of role control-plane"),
         (on_aws([PLANE], controlPlane="ec2"), 'aws.nodes is "eks": managed node groups join EKS alone; allowed: asg'),

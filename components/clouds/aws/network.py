@@ -9,28 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
-from itertools import islice
 
 import pulumi
 import pulumi_aws as aws
 
 from ... import inputs
 from .. import NetworkParts
-from .settings import DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AwsClusterArgs, tags, with_what_it_needs
+from .settings import (
+    DEFAULT_SERVICE_CIDR,
+    DEFAULT_VPC_CIDR,
+    ZONE,
+    ZONE_LETTERS,
+    AwsClusterArgs,
+    tags,
+    with_what_it_needs,
+)
 
-MOST_ZONES = 7
 ANYWHERE = "0.0.0.0/0"
 
 
 def subnet_cidrs(vpc_cidr: str, zones: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The public and the private range of each zone.
+    """The public and the private range of each zone, by its letter: no other zone's coming or going changes them.
 
     A VPC is cut into eight; the first part holds the public subnets (load balancers, NAT gateways), each of the others
     is a zone's private one, where machines and, with AWS's own pod network, pods take their addresses from.
     """
-    first, *rest = IPv4Network(vpc_cidr).subnets(prefixlen_diff=3)
-    public = islice(first.subnets(prefixlen_diff=3), len(zones))
-    return {zone: (str(a), str(b)) for zone, a, b in zip(zones, public, rest, strict=False)}
+    first, *private = IPv4Network(vpc_cidr).subnets(prefixlen_diff=3)
+    public = list(first.subnets(prefixlen_diff=3))
+    places = {zone: ZONE_LETTERS.index(zone[-1]) for zone in zones}
+    return {zone: (str(public[place]), str(private[place])) for zone, place in places.items()}
 
 
 def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> NetworkParts:
@@ -78,8 +85,10 @@ def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi
 
 def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None:
     """Raise WrongInput for what no VPC can be made of."""
-    if len(zones) > MOST_ZONES:
-        raise inputs.WrongInput("zones", f"{len(zones)}; allowed: at most {MOST_ZONES}")
+    for index, zone in enumerate(zones):
+        inputs.check(
+            f"zones[{index}]", zone, "a zone of a region, such as eu-central-1a", lambda v: bool(ZONE.fullmatch(v))
+        )
     if settings["control_plane"] == "eks" and len(zones) < 2:
         raise inputs.WrongInput("zones", f"{', '.join(zones)}; allowed: at least two zones, which EKS asks for")
     inputs.check_cidr("settings.vpc_cidr", vpc_cidr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
@@ -13,6 +14,11 @@ CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
 OWNED = "owned"
 POD_CIDR_TAG = "cloud-controller/pod-cidr"
+
+ZONE_LETTERS = "abcdefg"
+"""How names of zones end. No region goes beyond `f`; a VPC is cut into parts for so many."""
+ZONE = re.compile(rf"[a-z]{{2}}(-[a-z]+)+-[0-9]+[{ZONE_LETTERS}]")
+"""The name of a zone of a region; local zones, with neither EKS nor NAT gateways, are called otherwise."""
 
 DEFAULT_VPC_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "100.64.0.0/16"

@@ -23,6 +23,7 @@ from ...config_values import (
     pattern_of,
     url,
 )
+from .settings import ZONE
 
 if TYPE_CHECKING:
     from ...stack_config import StackConfig
@@ -91,7 +92,7 @@ def check(config: StackConfig) -> None:
         raise ConfigError(line(f"executors.{Controller.VOLUME}", config.executor(Controller.VOLUME), why))
     for index, pool in enumerate(config.node_pools):
         for place, zone in enumerate(pool.zones):
-            if not zone.startswith(aws.region) or zone == aws.region:
+            if not ZONE.fullmatch(zone) or zone[:-1] != aws.region:
                 why = f"allowed: zones of region {aws.region}, such as {aws.region}a"
                 raise ConfigError(line(f"nodePools[{index}].zones[{place}]", zone, why))
         if pool.ingress:
