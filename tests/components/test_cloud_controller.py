@@ -277,7 +277,7 @@ def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan(
             "machines": [{"name": "a", "provider_id": WIRE_UNKNOWN}],
             "__provider": serialize_provider(CloudControllerProvider()),
         }
-        result = DynamicProvider(server, {}).check(urn, {}, news, preview=True)
+        result = DynamicProvider(server, {}).check(urn, {}, news)
     finally:
         server.close()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +24,15 @@ from local.engine.providers.plugin_process import PluginError, PluginProcess
 from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,
+    CreateRequest,
     CreateResult,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
     OutcomeUnknown,
     ProviderError,
     ReadResult,
-    Report,
+    UpdateRequest,
 )
 from local.engine.urn import name_of, type_of
 from local.engine.values import PropertyMap, Secret, Value, without_secrets
@@ -108,8 +111,7 @@ class DynamicProvider:
         del config
         return ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         request = provider_pb2.CheckRequest(
             urn=urn, olds=_plain(olds), news=_plain(news), name=name_of(urn), type=type_of(urn)
         )
@@ -118,42 +120,37 @@ class DynamicProvider:
         # The server returns plain values; what came in as a secret stays one.
         return CheckResult(_as_secret_as(from_struct(response.inputs), news), failures)
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        request = provider_pb2.DiffRequest(
-            id=id,
-            urn=urn,
-            olds=_plain(old_outputs),
-            news=_plain(news),
-            old_inputs=_plain(old_inputs),
-            ignoreChanges=list(ignore_changes),
-            name=name_of(urn),
-            type=type_of(urn),
+    def diff(self, request: DiffRequest) -> DiffResult:
+        message = provider_pb2.DiffRequest(
+            id=request.id,
+            urn=request.urn,
+            olds=_plain(request.old_outputs),
+            news=_plain(request.news),
+            old_inputs=_plain(request.old_inputs),
+            ignoreChanges=list(request.ignore_changes),
+            name=name_of(request.urn),
+            type=type_of(request.urn),
         )
-        response = self._call("Diff", request)
+        response = self._call("Diff", message)
         changed = {
             provider_pb2.DiffResponse.DIFF_NONE: False,
             provider_pb2.DiffResponse.DIFF_SOME: True,
         }.get(response.changes)
         return DiffResult(changed, tuple(response.replaces), delete_before_replace=response.deleteBeforeReplace)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        del preview, report
-        bounded = _bounded(inputs, timeout)
-        request = provider_pb2.CreateRequest(
-            urn=urn, properties=_plain(bounded), timeout=timeout, name=name_of(urn), type=type_of(urn)
+    def create(self, request: CreateRequest) -> CreateResult:
+        bounded = _bounded(request.inputs, request.timeout)
+        message = provider_pb2.CreateRequest(
+            urn=request.urn,
+            properties=_plain(bounded),
+            timeout=request.timeout,
+            name=name_of(request.urn),
+            type=type_of(request.urn),
         )
-        response = self._call("Create", request)
+        response = self._call("Create", message)
         if not response.id:
             raise ProviderError("its provider made it without an id: nobody could read, change or delete it")
-        return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, inputs))
+        return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         if _IMPLEMENTATION not in inputs and _IMPLEMENTATION not in outputs:
@@ -169,66 +166,50 @@ class DynamicProvider:
             read_inputs = _as_secret_as(read_inputs, inputs)
         return ReadResult(response.id, from_struct(response.properties), read_inputs)
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        del preview, report
-        bounded = _bounded(news, timeout)
-        request = provider_pb2.UpdateRequest(
-            id=id,
-            urn=urn,
-            olds=_plain(old_outputs),
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        bounded = _bounded(request.news, request.timeout)
+        message = provider_pb2.UpdateRequest(
+            id=request.id,
+            urn=request.urn,
+            olds=_plain(request.old_outputs),
             news=_plain(bounded),
-            old_inputs=_plain(old_inputs),
-            timeout=timeout,
-            ignoreChanges=list(ignore_changes),
-            name=name_of(urn),
-            type=type_of(urn),
+            old_inputs=_plain(request.old_inputs),
+            timeout=request.timeout,
+            ignoreChanges=list(request.ignore_changes),
+            name=name_of(request.urn),
+            type=type_of(request.urn),
         )
-        return _unbounded(from_struct(self._call("Update", request).properties), bounded, news)
+        return _unbounded(from_struct(self._call("Update", message).properties), bounded, request.news)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        del report
-        request = provider_pb2.DeleteRequest(
-            id=id,
-            urn=urn,
-            properties=_plain(_bounded(outputs, timeout)),
-            old_inputs=_plain(inputs),
-            timeout=timeout,
-            name=name_of(urn),
-            type=type_of(urn),
+    def delete(self, request: DeleteRequest) -> None:
+        message = provider_pb2.DeleteRequest(
+            id=request.id,
+            urn=request.urn,
+            properties=_plain(_bounded(request.outputs, request.timeout)),
+            old_inputs=_plain(request.inputs),
+            timeout=request.timeout,
+            name=name_of(request.urn),
+            type=type_of(request.urn),
         )
-        self._call("Delete", request)
+        self._call("Delete", message)
 
     def close(self) -> None:
         """Nothing: the server is the run's and is closed with it."""
 
-    def _call(self, method: str, request: Any) -> Any:
+    def _call(self, method: str, message: Any) -> Any:
         stub = self._server.stub()
         try:
             with self._lock:
                 if not self._configured:
                     self._configure(stub)
                     self._configured = True
-            return getattr(stub, method)(request)
+            return getattr(stub, method)(message)
         except grpc.RpcError as error:
-            message = told(error.details() or str(error.code()))
+            said = told(error.details() or str(error.code()))
             if error.code() is grpc.StatusCode.UNKNOWN:
                 # The server ran the provider's code, which raised.
-                raise ProviderError(message) from None
-            raise OutcomeUnknown(f"the dynamic provider's server was lost: {message}") from None
+                raise ProviderError(said) from None
+            raise OutcomeUnknown(f"the dynamic provider's server was lost: {said}") from None
 
     def _configure(self, stub: Any) -> None:
         variables = {f"{PACKAGE}:config:{k}": str(without_secrets(v)) for k, v in self._config.items()}

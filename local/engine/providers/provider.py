@@ -36,6 +36,50 @@ class OutcomeUnknown(ProviderError):
     """The provider was lost in the middle: nobody knows whether it happened. The operation stays pending."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffRequest:
+    """A resource as the state has it, and the inputs that it shall have. `ignore_changes` are property paths."""
+
+    urn: str
+    id: str
+    old_inputs: PropertyMap
+    old_outputs: PropertyMap
+    news: PropertyMap
+    ignore_changes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateRequest(DiffRequest):
+    """A difference to be carried out. Timeout in seconds, 0 for the provider's default."""
+
+    preview: bool
+    timeout: float
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRequest:
+    """A resource to be made. Timeout in seconds, 0 for the provider's default."""
+
+    urn: str
+    inputs: PropertyMap
+    preview: bool
+    timeout: float
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequest:
+    """A resource to be removed. Timeout in seconds, 0 for the provider's default."""
+
+    urn: str
+    id: str
+    inputs: PropertyMap
+    outputs: PropertyMap
+    timeout: float
+    report: Report
+
+
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
     """What is wrong with an input. `property` may be empty."""
@@ -139,45 +183,23 @@ class Provider(Protocol):
         """
         ...
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         """Complete and validate inputs. `olds` are the old inputs, {} on create."""
         ...
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult: ...
+    def diff(self, request: DiffRequest) -> DiffResult: ...
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        """Timeout in seconds, 0 for the provider's default. Raises ProviderError."""
+    def create(self, request: CreateRequest) -> CreateResult:
+        """Raises ProviderError."""
         ...
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult: ...
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        """The new outputs."""
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        """The new outputs. Raises ProviderError."""
         ...
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
+    def delete(self, request: DeleteRequest) -> None:
         """Gone already is a success. Raises ProviderError."""
         ...
 

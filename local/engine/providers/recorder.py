@@ -7,23 +7,26 @@ keeps the resource with simulated outputs (the rules: `recorder_values`), which 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
 from local.engine.providers import recorder_functions
 from local.engine.providers.provider import (
     CheckResult,
+    CreateRequest,
     CreateResult,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
     Provider,
     ReadResult,
-    Report,
+    UpdateRequest,
 )
 from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
 from local.engine.providers.secret_texts import hidden
 from local.engine.stack.resource import SIMULATED
-from local.engine.urn import name_of, type_of
+from local.engine.urn import type_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
 _DEFAULT_REGION: Final = "simulated-1"
@@ -46,19 +49,11 @@ class Recorder:
         del config
         return ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del urn, olds, preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
+        del urn, olds
         return CheckResult(news)
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
+    def diff(self, request: DiffRequest) -> DiffResult:
         """Of a type that the provider of `aws` here has, its word on what is replaced; else the engine compares inputs.
 
         What the real provider would replace is not known then: it is an update here.
@@ -67,13 +62,12 @@ class Recorder:
         from local.engine.providers.aws.comparison import compare
         from local.engine.providers.aws.kinds import KINDS
 
-        del id, old_outputs
-        kind = KINDS.get(type_of(urn))
-        return compare(kind, name_of(urn), old_inputs, news, ignore_changes) if kind else DiffResult(None)
+        kind = KINDS.get(type_of(request.urn))
+        return compare(kind, request) if kind else DiffResult(None)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        del timeout, report
-        if preview:
+    def create(self, request: CreateRequest) -> CreateResult:
+        urn, inputs = request.urn, request.inputs
+        if request.preview:
             return CreateResult("", _marked(previewed(urn, inputs)))
         made = id_of(urn, inputs)
         return CreateResult(made, self._simulated(urn, made, inputs))
@@ -84,27 +78,14 @@ class Recorder:
             return ReadResult(id, outputs)
         return ReadResult(id, self._simulated(urn, id, inputs))
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        del old_inputs, old_outputs, timeout, ignore_changes, report
-        return _marked(previewed(urn, news)) if preview else self._simulated(urn, id, news)
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        if request.preview:
+            return _marked(previewed(request.urn, request.news))
+        return self._simulated(request.urn, request.id, request.news)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
+    def delete(self, request: DeleteRequest) -> None:
         """Nothing is there."""
-        del urn, id, inputs, outputs, timeout, report
+        del request
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
         """A provider function's simulated answer. Raises ProviderError for one that has none."""
@@ -128,26 +109,17 @@ class StandIn(Recorder):
         self._provider = provider
         self._hidden = frozenset(hidden)
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        result = self._provider.check(urn, olds, self._hide(news), preview=preview)
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
+        result = self._provider.check(urn, olds, self._hide(news))
         kept = {k: v for k, v in news.items() if k in self._hidden}
         return replace(result, inputs={**result.inputs, **kept})
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
+    def diff(self, request: DiffRequest) -> DiffResult:
         """The provider's word on what has to be replaced; whether something differs, the inputs alone say.
 
         A provider that has something to do even where they do not would have to do it in every run.
         """
-        found = self._provider.diff(urn, id, old_inputs, old_outputs, news, ignore_changes)
-        return replace(found, changed=None)
+        return replace(self._provider.diff(request), changed=None)
 
     def _hide(self, values: PropertyMap) -> PropertyMap:
         return {k: UNKNOWN if k in self._hidden else v for k, v in values.items()}

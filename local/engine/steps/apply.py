@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from local.engine.program.hooks import carry_out
-from local.engine.providers.provider import OutcomeUnknown, PartialFailure, ProviderError
+from local.engine.providers.provider import (
+    CreateRequest,
+    OutcomeUnknown,
+    PartialFailure,
+    ProviderError,
+    UpdateRequest,
+)
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.planner import provider_changed
@@ -43,18 +49,22 @@ def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
 
 def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> ResourceState:
     provider = run.provider_of(goal)
-    report = run.reporter(goal.urn)
-    timeout = goal.timeouts.create
+    if run.dry_run and not provider.supports_preview:
+        return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
+    request = CreateRequest(
+        urn=goal.urn,
+        inputs=goal.inputs,
+        preview=run.dry_run,
+        timeout=goal.timeouts.create,
+        report=run.reporter(goal.urn),
+    )
     if run.dry_run:
-        if not provider.supports_preview:
-            return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
-        shown = provider.create(goal.urn, goal.inputs, preview=True, timeout=timeout, report=report)
-        return _finished(goal, provider.accepts_secrets, outputs=shown.outputs)
+        return _finished(goal, provider.accepts_secrets, outputs=provider.create(request).outputs)
     now = run.store.now()
     goal = replace(goal, created=now, modified=now)
     number = run.store.begin(Operation.CREATING, goal)
     try:
-        made = provider.create(goal.urn, goal.inputs, preview=False, timeout=timeout, report=report)
+        made = provider.create(request)
     except OutcomeUnknown:
         raise
     except PartialFailure as failure:
@@ -73,22 +83,23 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
 
 def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
     provider = run.provider_of(goal)
-    report = run.reporter(goal.urn)
     goal = replace(goal, id=old.id, created=old.created, modified=run.store.now())
     if run.dry_run and not provider.supports_preview:
         return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
     number = None if run.dry_run else run.store.begin(Operation.UPDATING, goal)
     try:
         outputs = provider.update(
-            goal.urn,
-            str(goal.id),
-            old.inputs,
-            old.outputs,
-            goal.inputs,
-            preview=run.dry_run,
-            timeout=goal.timeouts.update,
-            ignore_changes=goal.ignore_changes,
-            report=report,
+            UpdateRequest(
+                urn=goal.urn,
+                id=str(goal.id),
+                old_inputs=old.inputs,
+                old_outputs=old.outputs,
+                news=goal.inputs,
+                ignore_changes=goal.ignore_changes,
+                preview=run.dry_run,
+                timeout=goal.timeouts.update,
+                report=run.reporter(goal.urn),
+            )
         )
     except OutcomeUnknown:
         raise

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
 from local.engine.program.hooks import carry_out
-from local.engine.providers.provider import OutcomeUnknown, ProviderError
+from local.engine.providers.provider import DeleteRequest, OutcomeUnknown, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.parallel import Work, run_all
@@ -129,12 +129,14 @@ def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:
         number = run.store.begin(Operation.DELETING, resource)
         try:
             provider.delete(
-                resource.urn,
-                str(resource.id),
-                resource.inputs,
-                resource.outputs,
-                timeout=resource.timeouts.delete,
-                report=run.reporter(resource.urn),
+                DeleteRequest(
+                    urn=resource.urn,
+                    id=str(resource.id),
+                    inputs=resource.inputs,
+                    outputs=resource.outputs,
+                    timeout=resource.timeouts.delete,
+                    report=run.reporter(resource.urn),
+                )
             )
         except OutcomeUnknown:
             raise

@@ -10,7 +10,7 @@ from local.engine.paths import keep_old
 from local.engine.providers.provider import Provider
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply
-from local.engine.steps.planner import Decision, Op, decide
+from local.engine.steps.planner import Decision, Op, decide, diff_request
 from local.engine.steps.run import Run, StackError
 from local.engine.values import PropertyMap
 
@@ -44,7 +44,7 @@ def take_over(
         goal = with_secret_outputs(goal, from_inputs=not provider.accepts_secrets)
         there = replace(goal, inputs=found.inputs)
         goal = complete(replace(goal, inputs=keep_old(goal.inputs, there.inputs, goal.ignore_changes)), there.inputs)
-        diff = provider.diff(goal.urn, str(goal.id), there.inputs, there.outputs, goal.inputs, goal.ignore_changes)
+        diff = provider.diff(diff_request(there, goal))
         decision = decide(replace(there, protect=False), goal, diff)
         _compare(run, goal, decision)
         if not run.dry_run:

@@ -9,7 +9,7 @@ from typing import Final
 
 from local.engine import paths
 from local.engine.differences import differences, limited_to
-from local.engine.providers.provider import DiffResult, PropertyDiff
+from local.engine.providers.provider import DiffRequest, DiffResult, PropertyDiff
 from local.engine.stack.resource import ResourceState
 from local.engine.urn import is_provider, name_of
 from local.engine.values import Value, without_secrets
@@ -57,6 +57,18 @@ class Decision:
 
 class ProtectedError(Exception):
     """A protected resource would have to be deleted or replaced."""
+
+
+def diff_request(old: ResourceState, new: ResourceState) -> DiffRequest:
+    """What a provider is asked about a resource that exists and its new inputs."""
+    return DiffRequest(
+        urn=new.urn,
+        id=str(old.id),
+        old_inputs=old.inputs,
+        old_outputs=old.outputs,
+        news=new.inputs,
+        ignore_changes=new.ignore_changes,
+    )
 
 
 def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Sequence[str] = ()) -> Decision:

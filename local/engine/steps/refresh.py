@@ -11,7 +11,7 @@ from local.engine.events import StepInfo
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
 from local.engine.steps.parallel import Work, run_all
-from local.engine.steps.planner import Op, is_hidden
+from local.engine.steps.planner import Op, diff_request, is_hidden
 from local.engine.steps.run import Reported, Run, info_of
 from local.engine.urn import is_provider
 from local.engine.values import PropertyMap
@@ -111,11 +111,7 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
         return StepInfo(Op.UPDATE, old.urn, old.type, old, new)
     # What changes by itself (a resource version, a status) is no drift: the provider says whether it matters to what
     # the program asked for, as in the CLI's refresh.
-    diff = (
-        DiffResult(None)
-        if old.external
-        else provider.diff(old.urn, str(new.id), new.inputs, new.outputs, old.inputs, old.ignore_changes)
-    )
+    diff = DiffResult(None) if old.external else provider.diff(diff_request(new, old))
     detailed = differences(old.outputs, new.outputs)
     if diff.changed is False or (diff.changed is None and new.inputs == old.inputs and not detailed):
         return info_of(Op.SAME, old=old, new=new)

@@ -12,7 +12,7 @@ from local.engine.program.hooks import Operation
 from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import apply, importing, pending
-from local.engine.steps.planner import Decision, Op, ProtectedError, decide, is_hidden
+from local.engine.steps.planner import Decision, Op, ProtectedError, decide, diff_request, is_hidden
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Reported, Run, StackError, info_of
 from local.engine.steps.simulation import is_simulated
@@ -156,7 +156,7 @@ class Steps:
         return resource
 
     def _check(self, provider: Provider, goal: ResourceState, olds: PropertyMap, news: PropertyMap) -> PropertyMap:
-        result = provider.check(goal.urn, olds, news, preview=self._run.dry_run)
+        result = provider.check(goal.urn, olds, news)
         if result.failures:
             # Each is one line; the resource's own name stands before them.
             lines = [f"{f.property}: {f.reason}" if f.property else f.reason for f in result.failures]
@@ -178,7 +178,7 @@ class Steps:
             return self._run.registered.get(goal.provider.rpartition("::")[0]) if goal.provider else None
 
     def _decide(self, provider: Provider, old: ResourceState, goal: ResourceState) -> Decision:
-        diff = provider.diff(goal.urn, str(old.id), old.inputs, old.outputs, goal.inputs, goal.ignore_changes)
+        diff = provider.diff(diff_request(old, goal))
         forced = []
         if self._run.replaces is not None and self._run.replaces.names(goal.urn):
             forced.append("id")

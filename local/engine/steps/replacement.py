@@ -9,7 +9,7 @@ from functools import partial
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, unasked_deletion
-from local.engine.steps.planner import Op, ProtectedError, decide, dependents
+from local.engine.steps.planner import Op, ProtectedError, decide, dependents, diff_request
 from local.engine.steps.run import Reported, Run, StackError
 from local.engine.urn import is_provider
 from local.engine.values import UNKNOWN, PropertyMap
@@ -103,5 +103,5 @@ class Replacement:
     def _difference(self, resource: ResourceState, inputs: PropertyMap) -> DiffResult:
         if is_provider(resource.type):
             return DiffResult(None, replaces=self._run.providers.get(resource).replaced_by(inputs))
-        provider = self._run.provider_of(resource)
-        return provider.diff(resource.urn, str(resource.id), resource.inputs, resource.outputs, inputs, ())
+        goal = replace(resource, inputs=inputs, ignore_changes=())
+        return self._run.provider_of(resource).diff(diff_request(resource, goal))

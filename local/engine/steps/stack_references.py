@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
 from local.engine import urn as urns
-from local.engine.providers.provider import CheckResult, CreateResult, DiffResult, ProviderError, ReadResult, Report
+from local.engine.providers.provider import (
+    CheckResult,
+    CreateRequest,
+    CreateResult,
+    DeleteRequest,
+    DiffRequest,
+    DiffResult,
+    ProviderError,
+    ReadResult,
+    UpdateRequest,
+)
 from local.engine.stack.secrets import Crypter, SecretsError, open_crypter
 from local.engine.stack.session import PASSPHRASE_FILE, PlaceholderCrypter, passphrase_of, salt_of
 from local.engine.stack.state import STATE_FILE, StateError, Store
@@ -67,52 +77,26 @@ class StackReferences:
             raise ProviderError(f"unknown stack {name!r}: that stack is of project {urns.project_of(root.urn)!r}")
         return root.outputs if root is not None else {}
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        del urn, id, old_outputs, ignore_changes
-        return DiffResult(old_inputs != news)
+    def diff(self, request: DiffRequest) -> DiffResult:
+        return DiffResult(request.old_inputs != request.news)
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
         """Nothing: it manages nothing."""
         del config
         return ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del olds, news, preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
+        del olds, news
         _refuse(urn)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        del inputs, preview, timeout, report
-        _refuse(urn)
+    def create(self, request: CreateRequest) -> CreateResult:
+        _refuse(request.urn)
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        del id, old_inputs, old_outputs, news, preview, timeout, ignore_changes, report
-        _refuse(urn)
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        _refuse(request.urn)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        del id, inputs, outputs, timeout, report
-        _refuse(urn)
+    def delete(self, request: DeleteRequest) -> None:
+        _refuse(request.urn)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,15 +21,16 @@ from local.engine.program.runner import run_in_process
 from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,
+    CreateRequest,
     CreateResult,
-    DiffKind,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
     PartialFailure,
-    PropertyDiff,
     Provider,
     ProviderError,
     ReadResult,
-    Report,
+    UpdateRequest,
 )
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.session import Request, Session, open_session
@@ -39,6 +40,7 @@ from local.engine.urn import name_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 from tests.local.engine.recordings import PASSPHRASE, SALT
 from tests.local.engine.sample_program import Ran, Sample, replay
+from tests.local.engine.things import diff_of_things
 
 
 class Thing(pulumi.CustomResource):
@@ -112,39 +114,24 @@ class MemoryProvider:
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
         return ("place",) if config.get("place") != self.config.get("place") else ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del olds, preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
+        del olds
         self.cloud.note("check", urn)
         if news.get("size") == -1:
             return CheckResult(news, (CheckFailure("size", "must be positive"),))
         return CheckResult(news)
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        del id, ignore_changes, old_outputs
-        self.cloud.note("diff", urn)
-        if not self.cloud.compares:
-            return DiffResult(None)
-        olds, plain = without_secrets(old_inputs), without_secrets(news)
-        changed = [k for k in {*olds, *plain} if olds.get(k) != plain.get(k)]
-        replaces = tuple(k for k in changed if k == "kind")
-        kinds = {k: DiffKind.UPDATE_REPLACE if k in replaces else DiffKind.UPDATE for k in changed}
-        return DiffResult(bool(changed), replaces, detailed={k: PropertyDiff(kind) for k, kind in kinds.items()})
+    def diff(self, request: DiffRequest) -> DiffResult:
+        self.cloud.note("diff", request.urn)
+        return diff_of_things(request) if self.cloud.compares else DiffResult(None)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        assert not preview
-        del report
-        self.cloud.note("create", urn, timeout)
+    def create(self, request: CreateRequest) -> CreateResult:
+        assert not request.preview
+        urn = request.urn
+        self.cloud.note("create", urn, request.timeout)
         if self.cloud.barrier is not None:
             self.cloud.barrier.wait(20)
-        plain = without_secrets(inputs)
+        plain = without_secrets(request.inputs)
         made = f"{name_of(urn)}-{plain.get('kind', 'a')}"
         self.cloud.objects[self._place + made] = plain
         with self.cloud.made:
@@ -163,38 +150,23 @@ class MemoryProvider:
             return ReadResult(None, {})
         return ReadResult(id, {**found, "address": f"address of {id}"}, dict(found))
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        assert not preview
-        del old_inputs, old_outputs, ignore_changes, report
-        self.cloud.note("update", urn, timeout)
-        self.cloud.objects[self._place + id] = without_secrets(news)
-        self.cloud.done("update", urn)
-        return {**without_secrets(news), "address": f"address of {id}"}
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        assert not request.preview
+        self.cloud.note("update", request.urn, request.timeout)
+        plain = without_secrets(request.news)
+        self.cloud.objects[self._place + request.id] = plain
+        self.cloud.done("update", request.urn)
+        return {**plain, "address": f"address of {request.id}"}
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        del inputs, outputs, report
-        self.cloud.note("delete", urn, timeout)
+    def delete(self, request: DeleteRequest) -> None:
+        self.cloud.note("delete", request.urn, request.timeout)
         with self.cloud.made:
-            awaited = self.cloud.outlives.get(name_of(urn))
+            awaited = self.cloud.outlives.get(name_of(request.urn))
             if awaited and not self.cloud.made.wait_for(lambda: awaited not in self.cloud.objects, timeout=20):
                 raise ProviderError(f"{awaited} did not go")
-            self.cloud.objects.pop(self._place + id, None)
+            self.cloud.objects.pop(self._place + request.id, None)
             self.cloud.made.notify_all()
-        self.cloud.done("delete", urn)
+        self.cloud.done("delete", request.urn)
 
     def close(self) -> None:
         pass

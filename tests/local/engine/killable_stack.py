@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,13 +28,14 @@ from local.engine.operations import Options, destroy, preview, refresh, up
 from local.engine.program.runner import run_in_process
 from local.engine.providers.provider import (
     CheckResult,
+    CreateRequest,
     CreateResult,
-    DiffKind,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
-    PropertyDiff,
     Provider,
     ReadResult,
-    Report,
+    UpdateRequest,
 )
 from local.engine.stack.journal import Journal
 from local.engine.stack.resource import ResourceState, hidden_like
@@ -44,6 +45,7 @@ from local.engine.urn import name_of
 from local.engine.values import PropertyMap, without_secrets
 from tests.local.engine.random_programs import Program, declare
 from tests.local.engine.recordings import SALT
+from tests.local.engine.things import diff_of_things
 
 DISPLAYS = [choice_of(parse(["up", "-s", "dev", *options]), Path()) for options in (["--diff"], [], ["--json"])]
 
@@ -86,33 +88,18 @@ class RandomProvider:
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
         return ("place",) if str(config.get("place", "default")) != self._place else ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         drawn = olds.get("name") or f"{name_of(urn).replace('renamed', 'thing')}~{next(self._cloud.drawn)}"
         return CheckResult({**news, "name": drawn})
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        del urn, id, ignore_changes, old_outputs
-        olds, plain = without_secrets(old_inputs), without_secrets(news)
-        changed = [k for k in sorted({*olds, *plain}) if olds.get(k) != plain.get(k)]
-        replaces = tuple(k for k in changed if k == "kind")
-        kinds = {k: DiffKind.UPDATE_REPLACE if k in replaces else DiffKind.UPDATE for k in changed}
-        return DiffResult(bool(changed), replaces, detailed={k: PropertyDiff(kind) for k, kind in kinds.items()})
+    def diff(self, request: DiffRequest) -> DiffResult:
+        return diff_of_things(request)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        assert not preview
-        del urn, timeout, report
-        name = str(inputs["name"])
-        self._cloud.change("create", f"{self._place}/{name}", inputs)
-        return CreateResult(name, self._outputs(name, inputs))
+    def create(self, request: CreateRequest) -> CreateResult:
+        assert not request.preview
+        name = str(request.inputs["name"])
+        self._cloud.change("create", f"{self._place}/{name}", request.inputs)
+        return CreateResult(name, self._outputs(name, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         del urn, outputs
@@ -123,29 +110,13 @@ class RandomProvider:
             found = {k: hidden_like(v, inputs.get(k)) for k, v in found.items()}
         return ReadResult(id, self._outputs(id, found), dict(found))
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        assert not preview
-        del urn, old_inputs, old_outputs, timeout, ignore_changes, report
-        self._cloud.change("update", f"{self._place}/{id}", news)
-        return self._outputs(id, news)
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        assert not request.preview
+        self._cloud.change("update", f"{self._place}/{request.id}", request.news)
+        return self._outputs(request.id, request.news)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        del urn, inputs, outputs, timeout, report
-        self._cloud.change("delete", f"{self._place}/{id}", None)
+    def delete(self, request: DeleteRequest) -> None:
+        self._cloud.change("delete", f"{self._place}/{request.id}", None)
 
     def close(self) -> None:
         pass

@@ -11,13 +11,16 @@ from typing import Any
 
 from local.engine.providers.provider import (
     CheckResult,
+    CreateRequest,
     CreateResult,
+    DeleteRequest,
     DiffKind,
+    DiffRequest,
     DiffResult,
     PropertyDiff,
     ProviderError,
     ReadResult,
-    Report,
+    UpdateRequest,
 )
 from local.engine.stack.resource import decode, encode
 from local.engine.values import PropertyMap
@@ -154,22 +157,12 @@ class RecordedKubernetes:
         del config
         return ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         return CheckResult(values_of(self._ask("Check", urn, olds=rewrap(olds), news=rewrap(news))["inputs"]))
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        del ignore_changes
-        olds = {"oldInputs": rewrap(old_inputs), "olds": rewrap(old_outputs)}
-        answer = self._ask("Diff", urn, id=id, **olds, news=rewrap(news))
+    def diff(self, request: DiffRequest) -> DiffResult:
+        olds = {"oldInputs": rewrap(request.old_inputs), "olds": rewrap(request.old_outputs)}
+        answer = self._ask("Diff", request.urn, id=request.id, **olds, news=rewrap(request.news))
         detailed = {
             path: PropertyDiff(DiffKind(str(d.get("kind", "ADD")).lower().replace("_", "-")), bool(d.get("inputDiff")))
             for path, d in (answer.get("detailedDiff") or {}).items()
@@ -182,23 +175,20 @@ class RecordedKubernetes:
             bool(answer.get("deleteBeforeReplace")),
         )
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        del timeout, report
-        answer = self._ask("Create", urn, properties=rewrap(inputs), preview=preview)
+    def create(self, request: CreateRequest) -> CreateResult:
+        answer = self._ask("Create", request.urn, properties=rewrap(request.inputs), preview=request.preview)
         return CreateResult(answer.get("id", ""), values_of(answer["properties"]))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         answer = self._ask("Read", urn, id=id, inputs=rewrap(inputs), properties=rewrap(outputs))
         return ReadResult(answer["id"], values_of(answer["properties"]), values_of(answer["inputs"]))
 
-    def update(self, urn: str, *_: Any, **__: Any) -> PropertyMap:
-        raise AssertionError(f"the CLI updated nothing of Kubernetes, here {urn}")
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        raise AssertionError(f"the CLI updated nothing of Kubernetes, here {request.urn}")
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        del timeout, report
-        self._ask("Delete", urn, id=id, oldInputs=rewrap(inputs), properties=rewrap(outputs))
+    def delete(self, request: DeleteRequest) -> None:
+        olds = {"oldInputs": rewrap(request.inputs), "properties": rewrap(request.outputs)}
+        self._ask("Delete", request.urn, id=request.id, **olds)
 
     def close(self) -> None:
         pass

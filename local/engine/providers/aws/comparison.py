@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from local.engine import paths
 from local.engine.differences import differences
 from local.engine.providers.aws.kind import Kind
-from local.engine.providers.provider import DiffResult
+from local.engine.providers.provider import DiffRequest, DiffResult
+from local.engine.urn import name_of
 from local.engine.values import PropertyMap, Value, has_unknowns, without_secrets
 
 
-def compare(
-    kind: Kind, resource: str, old_inputs: PropertyMap, news: PropertyMap, ignore_changes: Sequence[str]
-) -> DiffResult:
-    """The difference between old and new inputs of the resource of that name."""
-    olds, plain = without_secrets(old_inputs), without_secrets(news)
+def compare(kind: Kind, request: DiffRequest) -> DiffResult:
+    """The difference between old and new inputs."""
+    olds, plain = without_secrets(request.old_inputs), without_secrets(request.news)
     same = {key for key in olds.keys() & plain.keys() if _means_the_same(kind, key, olds[key], plain[key])}
-    ignored = [paths.parse(path) for path in ignore_changes]
+    ignored = [paths.parse(path) for path in request.ignore_changes]
     detailed = {
         path: difference
-        for path, difference in differences(old_inputs, news).items()
+        for path, difference in differences(request.old_inputs, request.news).items()
         if _key(path) not in same and not any(paths.holds(each, paths.parse(path)) for each in ignored)
     }
     replaces = kind.replaced_by(olds, plain)
     replacing = tuple(path for path in detailed if _key(path) in replaces)
     detailed |= {path: replace(detailed[path], kind=detailed[path].kind.replacing) for path in replacing}
     # A name that the program gives is still the old one's when the new one is made.
-    taken = kind.autonamed and not _is_drawn(resource, plain) and plain.get("name") == olds.get("name")
+    taken = kind.autonamed and not _is_drawn(name_of(request.urn), plain) and plain.get("name") == olds.get("name")
     return DiffResult(bool(detailed), replacing, detailed=detailed, delete_before_replace=kind.delete_first or taken)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from local.engine.providers.aws import functions
@@ -17,13 +17,17 @@ from local.engine.providers.aws.kinds import KINDS, RECORDED
 from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,
+    CreateRequest,
     CreateResult,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
     OutcomeUnknown,
     PartialFailure,
     ProviderError,
     ReadResult,
     Report,
+    UpdateRequest,
 )
 from local.engine.providers.recorder import Recorder, default_tags_of
 from local.engine.providers.secret_texts import hidden, masked
@@ -51,8 +55,7 @@ class AwsProvider:
         region = without_secrets(config).get("region")
         return ("region",) if region != self._api.region else ()
 
-    def check(self, urn: str, olds: PropertyMap, news: PropertyMap, *, preview: bool) -> CheckResult:
-        del preview
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         kind = KINDS.get(type_of(urn))
         if kind is None:
             known = ", ".join(sorted(KINDS))
@@ -67,23 +70,15 @@ class AwsProvider:
             inputs["tags"] = {**self._default_tags, **inputs.get("tags", {})}
         return CheckResult(inputs, tuple(failures))
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
-        del id, old_outputs
-        return compare(_kind(urn), name_of(urn), old_inputs, news, ignore_changes)
+    def diff(self, request: DiffRequest) -> DiffResult:
+        return compare(_kind(request.urn), request)
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        kind, plain = _kind(urn), without_secrets(inputs)
-        if preview:
+    def create(self, request: CreateRequest) -> CreateResult:
+        kind, plain = _kind(request.urn), without_secrets(request.inputs)
+        if request.preview:
             return CreateResult("", _shown(kind, plain, {}))
-        creation = Creation(plain, _token(urn, inputs), _deadline(kind, timeout, report))
+        deadline = _deadline(kind, request.timeout, request.report)
+        creation = Creation(plain, _token(request.urn, request.inputs), deadline)
         outputs: list[PropertyMap] = []
 
         def seen() -> bool:
@@ -91,12 +86,12 @@ class AwsProvider:
             outputs.extend([found] if found is not None else [])
             return found is not None
 
-        with _told(inputs):
+        with _told(request.inputs):
             made = kind.make(self._api, creation)
             with completing(made):
                 # AWS may not know at once what it has made.
-                creation.deadline.until(f"{made} to be seen", seen)
-        return CreateResult(made, hidden({**plain, **outputs[0]}, inputs))
+                deadline.until(f"{made} to be seen", seen)
+        return CreateResult(made, hidden({**plain, **outputs[0]}, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         kind, plain = _kind(urn), without_secrets(inputs)
@@ -108,32 +103,20 @@ class AwsProvider:
             return ReadResult(id, found, imported_inputs(kind, found))
         return ReadResult(id, hidden({**plain, **found}, inputs), read_inputs(kind, plain, found))
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        kind, plain = _kind(urn), without_secrets(news)
-        olds = without_secrets(old_inputs)
-        if preview:
-            return hidden(_previewed(kind, olds, without_secrets(old_outputs), plain), news)
-        with _told(news):
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        kind, plain = _kind(request.urn), without_secrets(request.news)
+        olds = without_secrets(request.old_inputs)
+        if request.preview:
+            return hidden(_previewed(kind, olds, without_secrets(request.old_outputs), plain), request.news)
+        with _told(request.news):
             # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
-            now = self._inputs_now(kind, id, said_by_either(olds, plain))
-            changed = _differing(now, plain) - {*ignore_changes}
-            deadline = _deadline(kind, timeout, report)
-            with completing(id):
-                kind.change(self._api, id, Change(now, plain, frozenset(changed), deadline))
-            found = kind.read(self._api, id, plain)
-        return hidden({**plain, **(found or {})}, news)
+            now = self._inputs_now(kind, request.id, said_by_either(olds, plain))
+            changed = _differing(now, plain) - {*request.ignore_changes}
+            deadline = _deadline(kind, request.timeout, request.report)
+            with completing(request.id):
+                kind.change(self._api, request.id, Change(now, plain, frozenset(changed), deadline))
+            found = kind.read(self._api, request.id, plain)
+        return hidden({**plain, **(found or {})}, request.news)
 
     def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
         found = kind.read(self._api, id, inputs)
@@ -141,13 +124,12 @@ class AwsProvider:
             raise ProviderError(f"{id} is gone: run `refresh`, then `up` makes it anew")
         return read_inputs(kind, inputs, found)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        kind = _kind(urn)
-        with _told(inputs):
+    def delete(self, request: DeleteRequest) -> None:
+        kind = _kind(request.urn)
+        deadline = _deadline(kind, request.timeout, request.report)
+        with _told(request.inputs):
             try:
-                kind.remove(self._api, id, without_secrets(outputs), _deadline(kind, timeout, report))
+                kind.remove(self._api, request.id, without_secrets(request.outputs), deadline)
             except AwsError as error:
                 if not error.missing:
                     raise

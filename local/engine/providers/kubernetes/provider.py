@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,12 +50,16 @@ from local.engine.providers.kubernetes.wait_for import parse_wait_for
 from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,
+    CreateRequest,
     CreateResult,
+    DeleteRequest,
+    DiffRequest,
     DiffResult,
     PartialFailure,
     ProviderError,
     ReadResult,
     Report,
+    UpdateRequest,
 )
 from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap, Secret, has_unknowns, without_secrets
@@ -90,14 +94,7 @@ class KubernetesProvider:
         """`kubeconfig`, if that is of another cluster. Raises ProviderError for options that are malformed."""
         return ("kubeconfig",) if is_other_cluster(self._settings, parse_settings(config)) else ()
 
-    def check(
-        self,
-        urn: str,
-        olds: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,  # noqa: ARG002 (the protocol's)
-    ) -> CheckResult:
+    def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         try:
             api = type_of_urn(urn)
         except UnsupportedTypeError as error:
@@ -105,41 +102,32 @@ class KubernetesProvider:
         namespaced = self._is_namespaced(api)
         return check_inputs(urn, api, olds, news, namespaced=namespaced, default_namespace=self._settings.namespace)
 
-    def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        ignore_changes: Sequence[str],
-    ) -> DiffResult:
+    def diff(self, request: DiffRequest) -> DiffResult:
+        api, news = type_of_urn(request.urn), request.news
         # Drift is in the old inputs already: `read` puts it there.
-        del old_outputs
-        api = type_of_urn(urn)
-        old_inputs = live_objects.with_namespace(old_inputs, live_objects.split_id(id)[0])
+        old_inputs = live_objects.with_namespace(request.old_inputs, live_objects.split_id(request.id)[0])
         mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
         result = diff_inputs(
-            api, old_inputs, news, ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
+            api, old_inputs, news, request.ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
         )
         # A state may be older than the end of a Job: what completed since must not run again.
-        live = self._live(api, id) if asks_for_replacement(api, news) else None
+        live = self._live(api, request.id) if asks_for_replacement(api, news) else None
         return replaced_if_unready(api, result, live, news) if live is not None else result
 
-    def create(self, urn: str, inputs: PropertyMap, *, preview: bool, timeout: float, report: Report) -> CreateResult:
-        api, manager = type_of_urn(urn), field_manager_of(urn)
-        if preview and (self._kube is None or has_unknowns(inputs)):
+    def create(self, request: CreateRequest) -> CreateResult:
+        api, manager, inputs = type_of_urn(request.urn), field_manager_of(request.urn), request.inputs
+        if request.preview and (self._kube is None or has_unknowns(inputs)):
             return CreateResult("", inputs)
         obj = live_objects.to_api(inputs)
-        deadline = self._deadline(inputs, timeout)
-        if preview:
+        deadline = self._deadline(inputs, request.timeout)
+        if request.preview:
             return CreateResult("", self._preview_creation(api, obj, inputs, manager))
         with self._errors(api, obj, inputs):
             resource = self._resource(api)
             obj = self._placed(resource, obj)
-            live = self._stored(resource, obj, inputs, manager, deadline, report)
+            live = self._stored(resource, obj, inputs, manager, deadline, request.report)
         return CreateResult(
-            live_objects.object_id(live), self._await(api, resource, live, inputs, manager, deadline, report)
+            live_objects.object_id(live), self._await(api, resource, live, inputs, manager, deadline, request.report)
         )
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
@@ -167,44 +155,31 @@ class KubernetesProvider:
             live_objects.object_id(live), live_objects.outputs_of(api, live, read_inputs, manager), read_inputs
         )
 
-    def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: PropertyMap,  # noqa: ARG002 (the API server knows what this manager applied before)
-        old_outputs: PropertyMap,
-        news: PropertyMap,
-        *,
-        preview: bool,
-        timeout: float,
-        ignore_changes: Sequence[str],
-        report: Report,
-    ) -> PropertyMap:
-        api = type_of_urn(urn)
+    def update(self, request: UpdateRequest) -> PropertyMap:
+        # The old inputs do not matter: the API server knows what this manager applied before.
+        api, news, preview = type_of_urn(request.urn), request.news, request.preview
         if preview and (self._kube is None or has_unknowns(news)):
             return news
-        manager = str(old_outputs.get(live_objects.FIELD_MANAGER) or field_manager_of(urn))
+        manager = str(request.old_outputs.get(live_objects.FIELD_MANAGER) or field_manager_of(request.urn))
         obj = live_objects.to_api(news)
-        deadline = self._deadline(news, timeout)
-        namespace, name = live_objects.split_id(id)
+        deadline = self._deadline(news, request.timeout)
+        namespace, name = live_objects.split_id(request.id)
         with self._errors(api, obj, news, preview=preview):
             kube, resource = self._connected(), self._resource(api)
             obj = self._placed(resource, obj)
-            if ignore_changes:
-                obj = with_live_values(obj, kube.get(resource, name, namespace), ignore_changes)
+            if request.ignore_changes:
+                obj = with_live_values(obj, kube.get(resource, name, namespace), request.ignore_changes)
             live = apply(kube, resource, obj, manager, force=self._forces(news), dry_run=preview)
         if preview:
             return live_objects.outputs_of(api, live, news, manager)
-        return self._await(api, resource, live, news, manager, deadline, report)
+        return self._await(api, resource, live, news, manager, deadline, request.report)
 
-    def delete(
-        self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap, *, timeout: float, report: Report
-    ) -> None:
-        api = type_of_urn(urn)
-        namespace, name = live_objects.split_id(id)
+    def delete(self, request: DeleteRequest) -> None:
+        api, inputs, report = type_of_urn(request.urn), request.inputs, request.report
+        namespace, name = live_objects.split_id(request.id)
         subject = {"metadata": {"namespace": namespace, "name": name}}
-        uid = (without_secrets(outputs.get("metadata")) or {}).get("uid")
-        deadline = self._deadline(inputs, timeout)
+        uid = (without_secrets(request.outputs.get("metadata")) or {}).get("uid")
+        deadline = self._deadline(inputs, request.timeout)
         try:
             with self._errors(api, subject, inputs, gone_passes=True):
                 kube, resource = self._connected(), self._resource(api)
@@ -219,7 +194,7 @@ class KubernetesProvider:
         except NotFoundError:
             return
         except NotReadyError as error:
-            raise ProviderError(f"{api.kind} {id} was not deleted in time: {error}") from None
+            raise ProviderError(f"{api.kind} {request.id} was not deleted in time: {error}") from None
         except UnreachableClusterError:
             if not self._settings.delete_unreachable:
                 raise

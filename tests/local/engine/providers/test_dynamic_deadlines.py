@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from local.engine.providers.provider import CreateRequest, UpdateRequest
 
 PROVIDER = """
 from pulumi.dynamic import CreateResult, Resource, ResourceProvider, UpdateResult
@@ -47,9 +48,21 @@ def test_the_shorter_one_counts_and_the_state_keeps_what_the_program_said(
 ) -> None:
     given = inputs(deadline=deadline)
 
-    made = provider.create(URN, given, preview=False, timeout=timeout, report=lambda _: None).outputs
+    made = provider.create(
+        CreateRequest(urn=URN, inputs=given, preview=False, timeout=timeout, report=lambda _: None)
+    ).outputs
     updated = provider.update(
-        URN, "w", given, made, given, preview=False, timeout=timeout, ignore_changes=(), report=lambda _: None
+        UpdateRequest(
+            urn=URN,
+            id="w",
+            old_inputs=given,
+            old_outputs=made,
+            news=given,
+            ignore_changes=(),
+            preview=False,
+            timeout=timeout,
+            report=lambda _: None,
+        )
     )
 
     for outputs in (made, updated):

@@ -12,7 +12,7 @@ from local.engine.providers.aws.api import Api
 from local.engine.providers.aws.comparison import compare
 from local.engine.providers.aws.iam import InstanceProfile
 from local.engine.providers.aws.kinds import KINDS
-from local.engine.providers.provider import ProviderError
+from local.engine.providers.provider import DiffRequest, ProviderError
 from tests.local.engine.providers.aws.aws_program import TRUST, USER_DATA, network
 
 pytestmark = pytest.mark.engine
@@ -211,4 +211,13 @@ def test_an_unknown_field_is_named_and_values_are_not(led: Any) -> None:
 def test_what_is_replaced_may_depend_on_values(
     type: str, before: dict[str, Any], after: dict[str, Any], replaced: list[str]
 ) -> None:
-    assert list(compare(KINDS[type], "x", before, after, ()).replaces) == replaced
+    request = DiffRequest(
+        urn=f"urn:pulumi:dev::test::{type}::x",
+        id="x",
+        old_inputs=before,
+        old_outputs={},
+        news=after,
+        ignore_changes=(),
+    )
+
+    assert list(compare(KINDS[type], request).replaces) == replaced

@@ -35,7 +35,16 @@ from cloud_controller.kube import (
 )
 from local.control_plane.control_plane import ControlPlane
 from local.engine.providers.kubernetes import KubernetesProvider
-from local.engine.providers.provider import DiffResult, PartialFailure, ProviderError
+from local.engine.providers.provider import (
+    CreateRequest,
+    CreateResult,
+    DeleteRequest,
+    DiffRequest,
+    DiffResult,
+    PartialFailure,
+    ProviderError,
+    UpdateRequest,
+)
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 from local.engine.wire import from_struct
 from tests.control_planes import running_control_plane
@@ -86,32 +95,48 @@ class Cluster:
 
     def create(self, type: str, name: str, news: PropertyMap, timeout: float = 60) -> Managed:
         urn = f"urn:pulumi:dev::sample::kubernetes:{type}::{name}"
-        checked = self.provider.check(urn, {}, news, preview=False)
+        checked = self.provider.check(urn, {}, news)
         assert checked.failures == ()
-        made = self.provider.create(urn, checked.inputs, preview=False, timeout=timeout, report=self.lines.append)
+        made = self.make(urn, checked.inputs, timeout=timeout)
         return Managed(urn, made.id, checked.inputs, made.outputs)
 
     def preview(self, type: str, name: str, news: PropertyMap) -> PropertyMap:
         urn = f"urn:pulumi:dev::sample::kubernetes:{type}::{name}"
-        checked = self.provider.check(urn, {}, news, preview=True)
-        return self.provider.create(urn, checked.inputs, preview=True, timeout=0, report=self.lines.append).outputs
+        return self.make(urn, self.provider.check(urn, {}, news).inputs, preview=True).outputs
+
+    def make(self, urn: str, inputs: PropertyMap, *, preview: bool = False, timeout: float = 60) -> CreateResult:
+        """The bare creation, of checked inputs."""
+        return self.provider.create(
+            CreateRequest(urn=urn, inputs=inputs, preview=preview, timeout=timeout, report=self.lines.append)
+        )
 
     def diff(self, managed: Managed, news: PropertyMap) -> DiffResult:
-        checked = self.provider.check(managed.urn, managed.inputs, news, preview=False)
-        return self.provider.diff(managed.urn, managed.id, managed.inputs, managed.outputs, checked.inputs, [])
+        checked = self.provider.check(managed.urn, managed.inputs, news)
+        return self.provider.diff(
+            DiffRequest(
+                urn=managed.urn,
+                id=managed.id,
+                old_inputs=managed.inputs,
+                old_outputs=managed.outputs,
+                news=checked.inputs,
+                ignore_changes=[],
+            )
+        )
 
     def update(self, managed: Managed, news: PropertyMap, preview: bool = False, ignore: tuple[str, ...] = ()) -> Any:
-        checked = self.provider.check(managed.urn, managed.inputs, news, preview=preview)
+        checked = self.provider.check(managed.urn, managed.inputs, news)
         outputs = self.provider.update(
-            managed.urn,
-            managed.id,
-            managed.inputs,
-            managed.outputs,
-            checked.inputs,
-            preview=preview,
-            timeout=60,
-            ignore_changes=ignore,
-            report=self.lines.append,
+            UpdateRequest(
+                urn=managed.urn,
+                id=managed.id,
+                old_inputs=managed.inputs,
+                old_outputs=managed.outputs,
+                news=checked.inputs,
+                ignore_changes=ignore,
+                preview=preview,
+                timeout=60,
+                report=self.lines.append,
+            )
         )
         return Managed(managed.urn, managed.id, checked.inputs, outputs)
 
@@ -124,7 +149,14 @@ class Cluster:
 
     def delete(self, managed: Managed, timeout: float = 60) -> None:
         self.provider.delete(
-            managed.urn, managed.id, managed.inputs, managed.outputs, timeout=timeout, report=self.lines.append
+            DeleteRequest(
+                urn=managed.urn,
+                id=managed.id,
+                inputs=managed.inputs,
+                outputs=managed.outputs,
+                timeout=timeout,
+                report=self.lines.append,
+            )
         )
 
 
@@ -256,7 +288,7 @@ def test_outputs_are_those_of_the_clis_provider(cluster: Cluster) -> None:
     for call in creations:
         request, response = call["request"], call["response"]
         inputs = from_struct(ParseDict(request["properties"], Struct()))
-        made = cluster.provider.create(request["urn"], inputs, preview=False, timeout=60, report=cluster.lines.append)
+        made = cluster.make(request["urn"], inputs)
         expected = from_struct(ParseDict(response["properties"], Struct()))
         assert made.id == response["id"]
         assert made.outputs.keys() == expected.keys()
@@ -662,10 +694,9 @@ def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_some
     old = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, finalizers=["example.com/hold"]))
     name = old.inputs["metadata"]["name"]
     cluster.kube.delete(CONFIG_MAPS, name, namespace)
-    report = cluster.lines.append
 
     # Resumed: with the very inputs, and so with the name, that it was begun with.
-    creation = start(lambda: cluster.provider.create(old.urn, old.inputs, preview=False, timeout=60, report=report))
+    creation = start(lambda: cluster.make(old.urn, old.inputs))
     cluster.lines.await_line("being deleted; waiting for its end")
     cluster.kube.patch(CONFIG_MAPS, name, {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 

@@ -12,7 +12,7 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct
 
 from local.engine.providers.kubernetes import KubernetesProvider
-from local.engine.providers.provider import DiffKind
+from local.engine.providers.provider import DiffKind, DiffRequest
 from local.engine.values import UNKNOWN, PropertyMap
 from local.engine.wire import from_struct
 
@@ -51,7 +51,7 @@ def test_inputs_are_completed_as_the_clis_provider_does(
 ) -> None:
     olds = values(request_.get("olds"))
 
-    result = provider.check(request_["urn"], olds, values(request_["news"]), preview=False)
+    result = provider.check(request_["urn"], olds, values(request_["news"]))
 
     expected = values(response["inputs"])
     assert result.failures == ()
@@ -65,12 +65,14 @@ def test_changes_are_judged_as_the_clis_provider_does(
     provider: KubernetesProvider, request_: dict[str, Any], response: dict[str, Any]
 ) -> None:
     found = provider.diff(
-        request_["urn"],
-        request_["id"],
-        values(request_["oldInputs"]),
-        values(request_["olds"]),
-        values(request_["news"]),
-        [],
+        DiffRequest(
+            urn=request_["urn"],
+            id=request_["id"],
+            old_inputs=values(request_["oldInputs"]),
+            old_outputs=values(request_["olds"]),
+            news=values(request_["news"]),
+            ignore_changes=[],
+        )
     )
 
     # In protobuf's JSON form a field with the first value of its enumeration (ADD) is left out.

@@ -9,7 +9,7 @@ import pytest
 
 from local.engine.providers.kubernetes import KubernetesProvider
 from local.engine.providers.kubernetes.settings import parse_settings
-from local.engine.providers.provider import ProviderError
+from local.engine.providers.provider import CreateRequest, DeleteRequest, ProviderError, UpdateRequest
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value
 
 # Nothing listens there: the discard port of an address that no site uses.
@@ -29,6 +29,10 @@ INPUTS: PropertyMap = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"na
 
 def silent(_line: str) -> None:
     pass
+
+
+def creation(*, preview: bool) -> CreateRequest:
+    return CreateRequest(urn=URN, inputs=INPUTS, preview=preview, timeout=0, report=silent)
 
 
 def test_options_come_as_text_or_as_values() -> None:
@@ -84,14 +88,24 @@ def test_options_that_do_not_fit_are_refused_by_name(config: PropertyMap, said: 
 def test_a_cluster_that_is_not_there_yet_is_previewed_from_the_inputs() -> None:
     provider = KubernetesProvider({"kubeconfig": UNKNOWN})
 
-    made = provider.create(URN, INPUTS, preview=True, timeout=0, report=silent)
+    made = provider.create(creation(preview=True))
     changed = provider.update(
-        URN, "default/a", INPUTS, INPUTS, INPUTS, preview=True, timeout=0, ignore_changes=[], report=silent
+        UpdateRequest(
+            urn=URN,
+            id="default/a",
+            old_inputs=INPUTS,
+            old_outputs=INPUTS,
+            news=INPUTS,
+            ignore_changes=[],
+            preview=True,
+            timeout=0,
+            report=silent,
+        )
     )
 
     assert (made.id, made.outputs, changed) == ("", INPUTS, INPUTS)
     with pytest.raises(ProviderError, match="not known yet"):
-        provider.create(URN, INPUTS, preview=False, timeout=0, report=silent)
+        provider.create(creation(preview=False))
 
 
 def test_an_unreachable_api_server_is_one_clear_error_in_a_preview() -> None:
@@ -100,7 +114,7 @@ def test_an_unreachable_api_server_is_one_clear_error_in_a_preview() -> None:
     said = []
     for _ in range(2):
         with pytest.raises(ProviderError, match=r"API server is unreachable.*127\.15\.255\.254") as caught:
-            provider.create(URN, INPUTS, preview=True, timeout=0, report=silent)
+            provider.create(creation(preview=True))
         said.append(str(caught.value))
 
     assert said[0] == said[1]
@@ -117,7 +131,7 @@ def test_objects_of_an_unreachable_cluster_are_not_forgotten() -> None:
 def test_objects_of_an_unreachable_cluster_count_as_gone_where_the_program_says_so() -> None:
     provider = KubernetesProvider({"kubeconfig": DEAD, "deleteUnreachable": "true"})
 
-    provider.delete(URN, "default/a", INPUTS, INPUTS, timeout=1, report=silent)
+    provider.delete(DeleteRequest(urn=URN, id="default/a", inputs=INPUTS, outputs=INPUTS, timeout=1, report=silent))
     assert provider.read(URN, "default/a", INPUTS, INPUTS).id is None
 
 
