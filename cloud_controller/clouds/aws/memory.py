@@ -92,12 +92,16 @@ class Memory(Remembered[Known]):
         with self._lock:
             return self._views.get(id)
 
-    def see(self, id: str, view: View | None) -> None:
-        """A list shows this; None: it is not like that any more."""
+    def see(self, id: str, view: View, since: int) -> None:
+        """A list that began at `since` showed this, which is believed unless it was changed meanwhile."""
+        with self._lock:
+            if not self._has_changed(id, since):
+                self._views[id] = view
+
+    def forget_view(self, id: str) -> None:
+        """It is not any more what a list showed last."""
         with self._lock:
             self._views.pop(id, None)
-            if view is not None:
-                self._views[id] = view
 
     # -------------------------------------------------------------------------------------------------------- tags
 
@@ -138,9 +142,9 @@ class Memory(Remembered[Known]):
         with self._lock:
             if self._moment == since and not self._changing.total():
                 self._tags = {arn: tags for arn, tags in self._tags.items() if arn in arns}
-                for each in (self._known, self._past):
-                    for gone in each.keys() - {*ids}:
-                        del each[gone]
+                for gone in {*self._known, *self._past, *self._views} - {*ids}:
+                    self.forget(gone)
+                    self._past.pop(gone, None)
 
     def all(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
         """All load balancers by id, and all tags by ARN."""

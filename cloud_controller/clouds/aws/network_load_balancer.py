@@ -120,7 +120,7 @@ class NetworkLoadBalancers:
         differs = {key for key, value in model.attributes.items() if actual.get(key) != value}
         changed = {key: value for key, value in settable(model).items() if key in differs}
         with self.memory.changing(lb_id):
-            self.memory.see(lb_id, None)
+            self.memory.forget_view(lb_id)
             if lacking or differs & {"ingress_rules", "security_groups"}:
                 self._put_security_groups(lb_id, view, model)
             known = self._put_network(known, model, differs)

@@ -81,7 +81,7 @@ class NetworkReads:
             vpc_id = str(next(iter(lacking.values()))["VpcId"])
             self._learn(Listed(lacking, self.target_groups(vpc_id)), since)
         for lb_id, view in views.items():
-            self._memory.see(lb_id, view)
+            self._memory.see(lb_id, view, since)
         return views
 
     def target_groups(self, vpc_id: str) -> dict[str, View]:
@@ -95,9 +95,15 @@ class NetworkReads:
         return of_many(arns, self._tags_of, self._together)
 
     def require_ownership(self, lb_id: str, arn: str, wanted: Mapping[str, str]) -> None:
-        """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have."""
-        owner, tags = Owner.of_tags(wanted), self.tags([arn]).get(arn, {})
+        """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have.
+
+        NotFound where it is gone.
+        """
+        tags = self.tags([arn]).get(arn)
+        if tags is None:
+            raise NotFound(f"load balancer {lb_id} does not exist any more")
         self._memory.put_tags(arn, tags)
+        owner = Owner.of_tags(wanted)
         if owner is None or not owner.owns(tags):
             raise Conflict(f"load balancer {lb_id} exists, but does not carry the tags of {owner}")
 
@@ -143,7 +149,7 @@ class NetworkReads:
                 groups[of][pool] = each
         lacking = []
         for lb_id, view in listed.load_balancers.items():
-            self._memory.see(lb_id, view)
+            self._memory.see(lb_id, view, since)
             known = self._known(view)
             shown = None if known is None or self._memory.is_due(lb_id) else _brought_up_to_date(known, groups[lb_id])
             if shown is None:

@@ -54,7 +54,7 @@ class Remembered(Generic[T]):
         `anew`: all of it was read, so that it is believed from now on.
         """
         with self._lock:
-            if self._changing[id] or self._changed.get(id, 0) > since:
+            if self._has_changed(id, since):
                 return self._known.get(id, known)
             self._known[id] = known
             if anew:
@@ -88,3 +88,6 @@ class Remembered(Generic[T]):
         with self._lock:
             self._known.pop(id, None)
             self._due.pop(id, None)
+
+    def _has_changed(self, id: str, since: int) -> bool:
+        return self._changing[id] > 0 or self._changed.get(id, 0) > since

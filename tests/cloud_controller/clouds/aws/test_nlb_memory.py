@@ -106,12 +106,27 @@ def test_parts_are_found_by_their_load_balancer() -> None:
 def test_what_a_list_does_not_show_is_forgotten() -> None:
     memory = Memory()
     memory.put(WEB, known())
+    memory.see(WEB, {}, memory.moment())
     memory.put_tags(LB, {})
 
     memory.keep_only((), (), memory.moment())
 
     assert memory.last(WEB) is None
+    assert memory.view(WEB) is None
     assert memory.tags(LB) is None
+
+
+def test_what_a_list_showed_before_a_change_is_not_believed_after_it() -> None:
+    memory = Memory()
+    began = memory.moment()
+    with memory.changing(WEB):
+        memory.forget_view(WEB)
+
+    memory.see(WEB, {"SecurityGroups": ["before"]}, began)
+    assert memory.view(WEB) is None
+
+    memory.see(WEB, {"SecurityGroups": ["after"]}, memory.moment())
+    assert memory.view(WEB) == {"SecurityGroups": ["after"]}
 
 
 def test_but_not_what_was_made_while_the_list_was_read() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud_controller.cloud import AccessDenied, InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
+from cloud_controller.load_balancer_operations import UpdateLoadBalancer
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
@@ -290,3 +291,16 @@ def test_ipv6_comes_when_udp_has_gone(account: AwsAccount, cluster: Cluster, sta
     assert lb["IpAddressType"] == "dualstack"
     assert {number: each["Protocol"] for number, each in listeners(account, lb).items()} == {stays[0]["port"]: "TCP"}
     assert len(target_groups(account)) == 1
+
+
+def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAccount, cluster: Cluster) -> None:
+    cluster.put(nlb("web", port(80, 30080)))
+    running = Running(account, cluster)
+    running.settle()
+    (present,) = running.cloud.load_balancers.read({"uid-web"})
+    Refusing(lambda operation, _: ("LoadBalancerNotFound", "not found") if operation == "DescribeTags" else None)(
+        running.cloud
+    )
+
+    with pytest.raises(NotFound, match="does not exist any more"):
+        running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
