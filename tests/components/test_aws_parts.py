@@ -98,6 +98,7 @@ def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
         (lambda: cluster(["us-west-2a", "us-west-2-lax-1a"]), "zones[1]", "a zone of a region"),
         (lambda: cluster(vpc_cidr="10.0.0.0/24"), "settings.vpc_cidr", "/16 to /20"),
         (lambda: cluster(pod_cidr="10.0.64.0/18"), "settings.pod_cidr", "outside"),
+        (lambda: cluster(service_cidr="192.168.0.0/25"), "settings.service_cidr", "from /12 to /24"),
         (lambda: cluster(service_cidr="10.0.0.0/20"), "settings.service_cidr", "overlaps the range of the VPC"),
         (lambda: cluster(pod_cidr="172.20.0.0/16"), "settings.service_cidr", "overlaps the range of the pods"),
         (lambda: Cluster("c", {"cloud": "aws", "zones": ["us-west-2a"]}), "settings", "is missing"),

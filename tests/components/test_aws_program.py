@@ -152,6 +152,8 @@ def test_where_routes_are_written_all_nodes_share_the_one_table_that_carries_the
     assert tagged == ["aws-staging-private"]
     assert of_private == {"aws-staging-private-id"}
     assert len(every(recording, NAT)) == 1
+    # It moves when a zone before its own is added, with its address.
+    assert recording.one(NAT, "aws-staging-nat").request.deleteBeforeReplace
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])

@@ -14,7 +14,7 @@ from cloud_controller.clouds.aws.config import render
 from cloud_controller.clouds.aws.versions import Verdict, judge
 
 from ... import inputs
-from ...config_values import Controller, Executor
+from ...config_values import Executor
 from .. import (
     ClusterParts,
     ClusterSettings,
@@ -28,7 +28,8 @@ from .. import (
 from . import control_plane, eks, iam, network, nodes, vendor_manager
 from .access import overrides
 from .load_balancer import AwsLoadBalancerArgs
-from .settings import DEFAULT_POD_CIDR, AwsClusterArgs, checked_settings
+from .settings import AwsClusterArgs, checked_settings
+from .stack_section import pod_range
 
 if TYPE_CHECKING:
     from ...load_balancer_service import LoadBalancerServiceArgs
@@ -71,13 +72,12 @@ class AwsAdapter:
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
         settings = _section(config)
-        routed = config.executor(Controller.ROUTE) is not Executor.VENDOR
         given: dict[str, Any] = {
             "control_plane": settings.control_plane,
             "nodes": settings.nodes,
             "kubernetes_version": settings.kubernetes_version,
             "vpc_cidr": settings.vpc_cidr,
-            "pod_cidr": (settings.pod_cidr or DEFAULT_POD_CIDR) if routed else None,
+            "pod_cidr": pod_range(config, settings),
             "service_cidr": settings.service_cidr,
             "node_subnets": settings.node_subnets,
             "api_sources": settings.api_sources,

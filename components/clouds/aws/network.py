@@ -21,6 +21,7 @@ from .settings import (
     ZONE,
     ZONE_LETTERS,
     AwsClusterArgs,
+    range_problem,
     tags,
     with_what_it_needs,
 )
@@ -91,21 +92,13 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None
         )
     if settings["control_plane"] == "eks" and len(zones) < 2:
         raise inputs.WrongInput("zones", f"{', '.join(zones)}; allowed: at least two zones, which EKS asks for")
-    inputs.check_cidr("settings.vpc_cidr", vpc_cidr)
-    sizes = "an IPv4 range from /16 to /20"
-    inputs.check("settings.vpc_cidr", vpc_cidr, sizes, lambda cidr: 16 <= IPv4Network(cidr).prefixlen <= 20)
-    if "pod_cidr" in settings:
-        pods = settings["pod_cidr"]
-        inputs.check_cidr("settings.pod_cidr", pods)
-        if IPv4Network(pods).overlaps(IPv4Network(vpc_cidr)):
-            why = f"{pods!r} overlaps the VPC's {vpc_cidr}; allowed: a range outside of it, as pods' routes need"
-            raise inputs.WrongInput("settings.pod_cidr", why)
-    services = settings.get("service_cidr", DEFAULT_SERVICE_CIDR)
-    inputs.check_cidr("settings.service_cidr", services)
-    for whose, taken in (("VPC", vpc_cidr), ("pods", settings.get("pod_cidr"))):
-        if taken is not None and IPv4Network(services).overlaps(IPv4Network(taken)):
-            why = f"{services!r} overlaps the range of the {whose}, {taken}; allowed: one that nothing else has"
-            raise inputs.WrongInput("settings.service_cidr", why)
+    pods, services = settings.get("pod_cidr"), settings.get("service_cidr", DEFAULT_SERVICE_CIDR)
+    for key, cidr in (("vpc_cidr", vpc_cidr), ("pod_cidr", pods), ("service_cidr", services)):
+        if cidr is not None:
+            inputs.check_cidr(f"settings.{key}", cidr)
+    if problem := range_problem(vpc_cidr, pods, services):
+        setting, found, why = problem
+        raise inputs.WrongInput(f"settings.{setting}", f"{found!r}; {why}")
 
 
 def _subnet(
@@ -152,7 +145,10 @@ def _with_ways_out(
             allocation_id=address.id,
             subnet_id=public_ids[zone],
             tags=tags(full),
-            opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[gateway])),
+            # The address is this gateway's until it is gone.
+            opts=pulumi.ResourceOptions.merge(
+                opts, pulumi.ResourceOptions(depends_on=[gateway], delete_before_replace=True)
+            ),
         )
         label = f"{name}-private" if routed else f"{name}-private-{zone}"
         table = _table(label, vpc, name if routed else None, opts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
 import pulumi
@@ -24,6 +25,8 @@ DEFAULT_VPC_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "100.64.0.0/16"
 """Outside of every VPC: a route table has no routes of parts of its own VPC (002 §2.3.2)."""
 DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""Of these alone EKS takes a range of Services."""
 
 
 class AwsClusterArgs(TypedDict):
@@ -54,6 +57,23 @@ class AwsClusterArgs(TypedDict):
 def checked_settings(settings: Mapping[str, Any]) -> AwsClusterArgs:
     """The settings as `ClusterArgs` has checked them already."""
     return cast("AwsClusterArgs", settings)
+
+
+def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, str] | None:
+    """Of IPv4 ranges the first that does not fit: its setting's name, the range, and why; None if all do."""
+    of_vpc, of_services = IPv4Network(vpc), IPv4Network(services)
+    if not 16 <= of_vpc.prefixlen <= 20:
+        return "vpc_cidr", vpc, "allowed: an IPv4 range from /16 to /20"
+    if pods is not None and IPv4Network(pods).overlaps(of_vpc):
+        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as pods' routes need"
+    if not (12 <= of_services.prefixlen <= 24 and any(of_services.subnet_of(block) for block in _PRIVATE)):
+        blocks = ", ".join(map(str, _PRIVATE))
+        return "service_cidr", services, f"allowed: a range from /12 to /24 of one of {blocks}"
+    for whose, taken in (("VPC", vpc), ("pods", pods)):
+        if taken is not None and of_services.overlaps(IPv4Network(taken)):
+            why = f"overlaps the range of the {whose}, {taken}; allowed: one that nothing else has"
+            return "service_cidr", services, why
+    return None
 
 
 def with_what_it_needs(value: pulumi.Output[T], needed: Iterable[pulumi.Resource]) -> pulumi.Output[T]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
+from pydantic.alias_generators import to_camel
 
 from ...config_values import (
     NAMESPACE,
@@ -23,7 +24,13 @@ from ...config_values import (
     pattern_of,
     url,
 )
-from .settings import ZONE
+from .settings import (
+    DEFAULT_POD_CIDR,
+    DEFAULT_SERVICE_CIDR,
+    DEFAULT_VPC_CIDR,
+    ZONE,
+    range_problem,
+)
 
 if TYPE_CHECKING:
     from ...stack_config import StackConfig
@@ -107,6 +114,10 @@ def check(config: StackConfig) -> None:
     if len(config.cluster_name) > longest:
         why = f"too long; allowed with controlPlane {aws.control_plane}: at most {longest} letters"
         raise ConfigError(line("clusterName", config.cluster_name, why))
+    services = aws.service_cidr or DEFAULT_SERVICE_CIDR
+    if problem := range_problem(aws.vpc_cidr or DEFAULT_VPC_CIDR, pod_range(config, aws), services):
+        setting, found, why = problem
+        raise ConfigError(line(f"aws.{to_camel(setting)}", found, why))
     if aws.control_plane == "eks":
         _check_eks(config)
     else:
@@ -116,6 +127,13 @@ def check(config: StackConfig) -> None:
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
         why = "no machine of AWS has our daemon's image; allowed: where you have pushed it (`make image`)"
         raise ConfigError(line("aws.ccmImage", aws.ccm_image, why))
+
+
+def pod_range(config: StackConfig, aws: AwsConfig) -> str | None:
+    """The pods' range, where a route controller leads to it; None: they have addresses of the VPC."""
+    if config.executor(Controller.ROUTE) is Executor.VENDOR:
+        return None
+    return aws.pod_cidr or DEFAULT_POD_CIDR
 
 
 def _check_eks(config: StackConfig) -> None:
