@@ -163,6 +163,15 @@ def test_the_nodes_security_group_alone_carries_the_clusters_tag(stack: str, run
     assert [name for name, g in groups.items() if f"{CLUSTER_TAG}{stack}" in g["tags"]] == [f"{stack}-nodes"]
 
 
+@pytest.mark.parametrize(("stack", "port"), [("aws-prod", 443), ("aws-staging", 6443)])
+def test_nodes_reach_of_the_control_plane_its_api_server_alone(stack: str, port: int, run_stack: RunStack) -> None:
+    rules = every(run_stack(stack), INGRESS_RULE).values()
+
+    plane = [rule for rule in rules if rule["securityGroupId"] == f"{stack}-control-plane-id"]
+    of_others = [rule for rule in plane if rule.get("referencedSecurityGroupId") != f"{stack}-control-plane-id"]
+    assert {(rule["ipProtocol"], rule["fromPort"], rule["toPort"]) for rule in of_others} == {("tcp", port, port)}
+
+
 def test_no_rule_lets_the_internet_in(run_stack: RunStack) -> None:
     for stack in ("aws-prod", "aws-staging"):
         rules = every(run_stack(stack), INGRESS_RULE).values()

@@ -108,7 +108,7 @@ def _way_in(
         # A machine that asks the API by this way may be sent to itself; with its own address that would break.
         preserve_client_ip="false",
         deregistration_delay=30,
-        health_check={"protocol": "HTTPS", "path": "/readyz", "interval": 10, "healthy_threshold": 2},
+        health_check={"protocol": "HTTPS", "path": "/readyz", "interval": 10, "timeout": 5, "healthy_threshold": 2},
         tags=tags(full),
         opts=opts,
     )

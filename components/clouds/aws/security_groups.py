@@ -14,8 +14,6 @@ import pulumi_aws as aws
 from .network import ANYWHERE
 from .settings import tags, with_what_it_needs
 
-KUBELET = 10250
-
 
 @dataclass(frozen=True)
 class SecurityGroups:
@@ -45,10 +43,13 @@ def make(
 ) -> SecurityGroups:
     """Nodes talk among each other, the control plane to nodes, nodes and `api_sources` to the API server.
 
+    Machines of a control plane are in both groups; what else their group lets in is for the API servers alone.
     `pod_cidr`: the pods' range, where packets carry their addresses beyond their node.
     """
-    nodes, out_of_nodes = _group(f"{name}-nodes", vpc_id, "Nodes", tags(f"{name}-nodes", name), opts)
-    plane, out_of_plane = _group(f"{name}-control-plane", vpc_id, "Control plane", tags(f"{name}-control-plane"), opts)
+    nodes, out_of_nodes = _group(f"{name}-nodes", vpc_id, f"Nodes of {name}", tags(f"{name}-nodes", name), opts)
+    plane, out_of_plane = _group(
+        f"{name}-control-plane", vpc_id, f"Control plane of {name}", tags(f"{name}-control-plane"), opts
+    )
     of_nodes, of_plane = _Peer("nodes", group=nodes.id), _Peer("control-plane", group=plane.id)
     into_nodes: list[pulumi.Resource] = [
         _allow(nodes, f"{name}-nodes", of_nodes, None, opts),
@@ -56,7 +57,6 @@ def make(
     ]
     into_plane: list[pulumi.Resource] = [
         _allow(plane, f"{name}-control-plane", of_nodes, api_port, opts),
-        _allow(plane, f"{name}-control-plane", of_nodes, KUBELET, opts),
         _allow(plane, f"{name}-control-plane", of_plane, None, opts),
     ]
     for source in api_sources:
@@ -65,7 +65,7 @@ def make(
     if pod_cidr is not None:
         peer = _Peer("pods", cidr=pod_cidr)
         into_nodes.append(_allow(nodes, f"{name}-nodes", peer, None, opts))
-        into_plane.append(_allow(plane, f"{name}-control-plane", peer, None, opts))
+        into_plane.append(_allow(plane, f"{name}-control-plane", peer, api_port, opts))
     return SecurityGroups(
         with_what_it_needs(nodes.id, [out_of_nodes, *into_nodes]),
         with_what_it_needs(plane.id, [out_of_plane, *into_plane]),
@@ -73,11 +73,11 @@ def make(
 
 
 def _group(
-    name: str, vpc_id: pulumi.Input[str], what: str, marks: dict[str, str], opts: pulumi.ResourceOptions
+    name: str, vpc_id: pulumi.Input[str], description: str, marks: dict[str, str], opts: pulumi.ResourceOptions
 ) -> tuple[aws.ec2.SecurityGroup, pulumi.Resource]:
     """The group, which lets everything out, and the rule that says so."""
     # Rules are resources of their own: a list here would undo those that the CCM writes.
-    group = aws.ec2.SecurityGroup(name, description=f"{what} of {name}", vpc_id=vpc_id, tags=marks, opts=opts)
+    group = aws.ec2.SecurityGroup(name, description=description, vpc_id=vpc_id, tags=marks, opts=opts)
     out = aws.vpc.SecurityGroupEgressRule(
         name,
         security_group_id=group.id,
