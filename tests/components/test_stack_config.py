@@ -361,7 +361,11 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
             'kubernetesVersion is "1.30": allowed with controlPlane ec2: 1.31 or newer',
         ),
         (on_aws(executors={"volume": "daemon"}), 'executors.volume is "daemon": AWS\'s volumes are those of its own'),
-        (on_aws(ccm="vendor"), "aws.ccmVersion is null: goes with ccm: vendor, and with it alone"),
+        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS runs AWS\'s own itself'),
+        (
+            on_aws([PLANE], controlPlane="ec2", nodes="asg", ccm="vendor"),
+            "aws.ccmVersion is null: goes with ccm: vendor, and with it alone",
+        ),
         (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
         (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
         (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),

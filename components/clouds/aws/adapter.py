@@ -150,7 +150,7 @@ class AwsAdapter:
 
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         settings = _section(config)
-        if settings.ccm == "ours" and settings.control_plane == "eks":
+        if settings.control_plane == "eks":
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}
 

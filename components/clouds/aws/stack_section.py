@@ -122,6 +122,9 @@ def check(config: StackConfig) -> None:
         _check_eks(config)
     else:
         _check_ec2(config, aws)
+    if aws.ccm == "vendor" and aws.control_plane == "eks":
+        why = "EKS runs AWS's own itself, and a second one would only wait for its Lease; allowed: ours"
+        raise ConfigError(line("aws.ccm", aws.ccm, why))
     if (aws.ccm == "vendor") != (aws.ccm_version is not None):
         raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "goes with ccm: vendor, and with it alone"))
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
