@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, NotFound, Route, RouteFailure
+from cloud_controller.cloud import (
+    AccessDenied,
+    CloudError,
+    InvalidConfiguration,
+    NotFound,
+    Route,
+    RouteFailure,
+    Unavailable,
+)
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.together import Together
 
-QUOTA = 50
-"""Routes in a table where the account's own quota is not told: the least that AWS ever gave."""
 _QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
 """Under which the account's quota of routes in a table is found."""
 
@@ -50,14 +56,18 @@ class AwsRoutes:
         return [_route(route) for route in table.get("Routes") or ()]
 
     def quota(self) -> int | None:
-        """How many routes the table may hold: the account's quota, or AWS's least where it may not be asked for."""
+        """How many routes the table may hold by the account's quota; None where it is not told.
+
+        AWS refuses what does not fit; a guess would keep routes out that do.
+        """
         try:
             answer = self._api.call(
                 "service-quotas", "GetServiceQuota", ServiceCode=_QUOTA_SERVICE, QuotaCode=_QUOTA_CODE
             )
-        except (NotFound, AccessDenied) as error:
-            _log.warning("quota of routes not told assumed=%d error=%r", QUOTA, str(error))
-            return QUOTA
+        except (NotFound, AccessDenied, Unavailable) as error:
+            # Without the right, or in a network without a way to this service.
+            _log.warning("quota of routes not told error=%r", str(error))
+            return None
         return int(answer["Quota"]["Value"])
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:

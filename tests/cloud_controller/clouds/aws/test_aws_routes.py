@@ -20,6 +20,7 @@ from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.routes import AwsRoutes
 from cloud_controller.clouds.aws.together import Together
+from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
 if TYPE_CHECKING:
@@ -272,11 +273,12 @@ def test_the_quota_is_the_accounts_own(account: AwsAccount, calls: Calls) -> Non
     assert calls.made == ["service-quotas GetServiceQuota"]
 
 
-def test_without_the_right_to_ask_the_least_quota_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [AccessDenied("no"), NeverReached("no way"), NotFound("not there")])
+def test_a_quota_that_is_not_told_keeps_no_route_out(monkeypatch: pytest.MonkeyPatch, error: CloudError) -> None:
     def refused(*_args: object, **_params: object) -> dict[str, Any]:
-        raise AccessDenied("no")
+        raise error
 
     api = Api(Config("c"))
     monkeypatch.setattr(api, "call", refused)
 
-    assert routes(api).quota() == 50
+    assert routes(api).quota() is None
