@@ -35,7 +35,10 @@ class ExecToken:
         if not isinstance(command, str) or not command:
             raise ValueError("command is missing")
         self._command = [command, *map(str, settings.get("args") or [])]
-        self._environment = {str(each["name"]): str(each["value"]) for each in settings.get("env") or []}
+        try:
+            self._environment = {str(each["name"]): str(each["value"]) for each in settings.get("env") or []}
+        except (KeyError, TypeError):
+            raise ValueError("env is no list of names and values") from None
         self._hint = settings.get("installHint")
         self._now = now
         self._lock = threading.Lock()
@@ -72,7 +75,11 @@ class ExecToken:
         try:
             status = json.loads(done.stdout)["status"]
             token, until = str(status["token"]), status.get("expirationTimestamp")
-            return token, datetime.fromisoformat(until) if until else None
+            # Python reads a time without a zone as local; RFC 3339 has no such.
+            ends = datetime.fromisoformat(until) if until else None
+            if ends is not None and ends.tzinfo is None:
+                raise ValueError(f"{until} has no zone")
+            return token, ends
         except (ValueError, KeyError, TypeError):
             # Without what it printed, which may hold a token.
             raise self._failure("what it printed is no ExecCredential with a token") from None

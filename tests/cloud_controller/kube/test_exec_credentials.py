@@ -80,6 +80,7 @@ def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for
         ("echo secret-token", "no ExecCredential with a token"),
         ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "no ExecCredential with a token"),
         (credential(token="secret-token", expirationTimestamp="soon"), "no ExecCredential with a token"),
+        (credential(token="secret-token", expirationTimestamp="2999-01-01T00:00:00"), "no ExecCredential with a token"),
     ],
 )
 def test_what_gives_no_token_is_an_error_that_quotes_no_secret(tmp_path: Path, script: str, why: str) -> None:

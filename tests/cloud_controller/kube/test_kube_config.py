@@ -26,6 +26,7 @@ DOCUMENT: dict[str, Any] = {
     "clusters": [{"name": "c", "cluster": {"server": "https://127.16.0.1:6443"}}],
     "users": [{"name": "u", "user": {"token": "secret-token"}}],
 }
+EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}
 
 
 def load(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **more: Any) -> Connection:
@@ -125,6 +126,7 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
         ({"certificate-authority-data": "eA=="}, None, "holds no valid PEM"),
         ({"certificate-authority": "/nowhere"}, None, "certificate-authority can't be read"),
         (None, {"exec": {"command": "aws"}}, "user.exec.apiVersion is None; allowed: client.authentication"),
+        (None, {"exec": {**EXEC, "env": ["A=b"]}}, "user.exec.env is no list of names and values"),
         (None, {"client-certificate-data": "eA=="}, "client-key go together"),
         (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "no valid PEM pair"),
     ],
