@@ -5,17 +5,19 @@ moto is not made for several threads, and believes whatever key a request names.
 
 from __future__ import annotations
 
+import hmac
 import io
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
 
+from moto.core.utils import utcnow
 from moto.iam.models import get_account_id_from
-from moto.sts.models import sts_backends
+from moto.sts.models import AssumedRole, sts_backends
 
+from local.aws.calls import Call, call_of
 from local.aws.rights import permits
 from local.aws.signatures import Refused, Request, Signature, signature_of, verify
 from local.aws.simulator import Simulator
@@ -26,10 +28,11 @@ StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 HEALTH = "/healthz"
+_NOT_AWS = ("/moto-api", "/latest/")
+"""Paths of moto's own: its control, and a metadata service of one machine."""
+
 _UNSIGNED = "AssumeRoleWithWebIdentity"
 """In AWS, too: its caller has a token of an identity provider, and no key yet."""
-
-_READS = re.compile(r"(Describe|Get|List|Lookup|Simulate|Decode)")
 
 _log = logging.getLogger(__name__)
 
@@ -59,44 +62,45 @@ class Gate:
             health = self._health()
             return _answer(start_response, "200 OK" if health else "503 Service Unavailable", health)
         request = _request(environ)
-        action = _action(request)
+        signature, call = None, None
         try:
-            signature = self._signer(request, action)
+            if environ["PATH_INFO"].startswith(_NOT_AWS):
+                raise Refused("AccessDenied", "moto's own API would change what calls of AWS's API alone may change")
+            signature = signature_of(request)
+            call = call_of(request, signature.service if signature else "")
+            self._check(request, signature, call)
         except Refused as refusal:
-            _log.info("%s refused: %s", action or request.path, refusal.code)
-            return _refusal(start_response, request, refusal)
+            _log.info("%s refused: %s", (call and call.action) or request.path, refusal.code)
+            return _refusal(start_response, refusal, as_json=call is None or call.speaks_json)
         if signature is not None:
             environ["HTTP_AUTHORIZATION"] = signature.as_header()  # of a presigned request moto knows too little
         with self._simulator.lock:
             body = b"".join(self._moto(environ, start_response))
-            if not _only_reads(request, action):
+            if not call.only_reads:
                 if signature is not None:
                     self._note_creator(signature)
                 self._simulator.save()
                 self._changed()
         return [body]
 
-    def _signer(self, request: Request, action: str) -> Signature | None:
-        if request.path.startswith("/moto-api"):
-            raise Refused("AccessDenied", "moto's own API would change what calls of AWS's API alone may change")
-        signature = signature_of(request)
+    def _check(self, request: Request, signature: Signature | None, call: Call) -> None:
+        """Whether the caller is who he says, and may call this. Raises Refused."""
         if signature is not None:
             verify(request, signature, self._simulator.secret_of)
-            self._check_rights(signature, action)
-        elif action == _UNSIGNED:
-            form = parse_qs(request.body.decode(errors="replace") or request.query)
-            self._check_identity(form.get("RoleArn", [""])[0], form.get("WebIdentityToken", [""])[0])
+            session = self._simulator.session_of(signature.access_key)
+            if session is not None:
+                _check_session(session, request.headers.get("x-amz-security-token", ""), call)
+                self._check_rights(session, call)
+        elif call.action == _UNSIGNED:
+            self._check_identity(call.parameters.get("RoleArn", ""), call.parameters.get("WebIdentityToken", ""))
         else:
             raise Refused("MissingAuthenticationToken", "Request is missing Authentication Token")
-        return signature
 
-    def _check_rights(self, signature: Signature, action: str) -> None:
+    def _check_rights(self, session: AssumedRole, call: Call) -> None:
         """A role's session calls what its policies name; users call anything, and all call EKS: it names no action."""
-        policies = self._simulator.policies_of_session(signature.access_key)
-        called = f"{signature.scope.split('/')[2]}:{action}"
-        if action and policies is not None and not permits(policies, called):
-            code = "UnauthorizedOperation" if called.startswith("ec2:") else "AccessDenied"
-            raise Refused(code, f"{caller(signature)} is not authorized to perform: {called}")
+        if call.action and not permits(self._simulator.policies_of(session), str(call)):
+            code = "UnauthorizedOperation" if call.service == "ec2" else "AccessDenied"
+            raise Refused(code, f"{session.arn} is not authorized to perform: {call}")
 
     def _check_identity(self, role: str, token: str) -> None:
         """Whether the bearer of a ServiceAccount's token may have the role: moto believes any."""
@@ -117,6 +121,15 @@ class Gate:
                 cluster.creator = caller(signature)
 
 
+def _check_session(session: AssumedRole, token: str, call: Call) -> None:
+    """Raise Refused unless the request has the session's token, in its header or presigned, and in time."""
+    given = token or call.parameters.get("X-Amz-Security-Token", "")
+    if not hmac.compare_digest(given.encode(), session.session_token.encode()):
+        raise Refused("InvalidClientTokenId", "The security token included in the request is invalid.")
+    if utcnow() > session.expiration:
+        raise Refused("ExpiredToken", "The security token included in the request is expired")
+
+
 def caller(signature: Signature) -> str:
     """The ARN that STS would tell the signer."""
     account = get_account_id_from(signature.access_key)
@@ -133,27 +146,16 @@ def _request(environ: Environ) -> Request:
     return Request(environ["REQUEST_METHOD"], path, query, headers, body)
 
 
-def _action(request: Request) -> str:
-    """What is called, where the protocol names it: in the target's header, the form or the query."""
-    if target := request.headers.get("x-amz-target"):
-        return target.rpartition(".")[2]
-    form = request.body.decode(errors="replace") if "x-www-form-urlencoded" in request.headers["content-type"] else ""
-    return next(iter(parse_qs(form or request.query).get("Action", [])), "")
-
-
-def _only_reads(request: Request, action: str) -> bool:
-    return bool(_READS.match(action)) if action else request.method == "GET"
-
-
-def _refusal(start_response: StartResponse, request: Request, refusal: Refused) -> list[bytes]:
-    """In the form of the protocol that the caller speaks: JSON for EKS, XML for those that have an action."""
-    if not _action(request):
+def _refusal(start_response: StartResponse, refusal: Refused, *, as_json: bool) -> list[bytes]:
+    """In the form of the protocol that the caller speaks."""
+    if as_json:
         answer = {"__type": refusal.code, "message": str(refusal)}
         return _answer(start_response, "403 Forbidden", answer, ("x-amzn-ErrorType", refusal.code))
     # EC2 alone has its own envelope; its clients read this one, too.
-    text = f"<ErrorResponse><Error><Code>{refusal.code}</Code><Message>{refusal}</Message></Error></ErrorResponse>"
+    why = escape(str(refusal))
+    text = f"<ErrorResponse><Error><Code>{refusal.code}</Code><Message>{why}</Message></Error></ErrorResponse>".encode()
     start_response("403 Forbidden", [("Content-Type", "text/xml"), ("Content-Length", str(len(text)))])
-    return [text.encode()]
+    return [text]
 
 
 def _answer(start_response: StartResponse, status: str, body: object, *headers: tuple[str, str]) -> list[bytes]:

@@ -54,6 +54,11 @@ class Signature:
     expires: timedelta | None = None
     """How long a presigned request may be used; None for one that is signed in its header."""
 
+    @property
+    def service(self) -> str:
+        """For which service it is."""
+        return self.scope.split("/")[2]
+
     def as_header(self) -> str:
         """The Authorization header that says the same."""
         credential, headers = f"{self.access_key}/{self.scope}", ";".join(self.signed_headers)
@@ -102,8 +107,7 @@ def verify(
 
 def _lifetime(signature: Signature) -> timedelta:
     """STS takes presigned requests for a quarter of an hour, whatever they say: tokens of EKS say a minute."""
-    of_sts = signature.scope.split("/")[2] == "sts"
-    return CLOCK_SKEW if of_sts or signature.expires is None else signature.expires
+    return CLOCK_SKEW if signature.service == "sts" or signature.expires is None else signature.expires
 
 
 def _time(text: str) -> datetime:
@@ -123,7 +127,8 @@ def _expected(request: Request, signature: Signature, secret: str) -> str:
             *(f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signature.signed_headers),
             "",
             ";".join(signature.signed_headers),
-            request.headers.get("x-amz-content-sha256") or hashlib.sha256(request.body).hexdigest(),
+            # Of what came, not of what x-amz-content-sha256 says: else the body could be another than was signed.
+            hashlib.sha256(request.body).hexdigest(),
         )
     )
     digest = hashlib.sha256(canonical.encode()).hexdigest()

@@ -27,7 +27,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, StateReason
 from moto.eks import models as eks
 from moto.iam.models import IAMBackend, ManagedPolicy, iam_backends
-from moto.sts.models import sts_backends
+from moto.sts.models import AssumedRole, sts_backends
 
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.differences import SiteCluster, differ_from_moto
@@ -36,7 +36,7 @@ from local.aws.user_data import KubeletFlags, kubelet_flags
 from local.aws.web_identity import Provider
 from local.mycloud.state_folder import write_private
 
-SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "resourcegroupstaggingapi", "ssm", "sts")
+SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """What of moto is kept."""
 
 OWNER = "site"
@@ -112,7 +112,7 @@ class Simulator:
         """The secret of a key that IAM or STS gave out."""
         for accounts in list(iam_backends.values()):
             for backend in list(accounts.values()):
-                if key := backend.access_keys.get(access_key):
+                if (key := backend.access_keys.get(access_key)) and key.status == "Active":
                     return str(key.secret_access_key)
         return None
 
@@ -128,12 +128,14 @@ class Simulator:
         role = next((each for each in list(_iam().roles.values()) if each.arn == arn), None)
         return None if role is None else dict(json.loads(role.assume_role_policy_document or "{}"))
 
-    def policies_of_session(self, access_key: str) -> list[dict[str, Any]] | None:
-        """The policies of the role that a session has assumed; None for a key that is no session's."""
-        backend = sts_backends[DEFAULT_ACCOUNT_ID]["aws"]
-        session = backend.get_assumed_role_from_access_key(access_key)
-        if session is None:
-            return None
+    def session_of(self, access_key: str) -> AssumedRole | None:
+        """The session of a role, of whichever account and region, that a key belongs to; None for a user's key."""
+        backends = (backend for accounts in list(sts_backends.values()) for backend in list(accounts.values()))
+        found = (backend.get_assumed_role_from_access_key(access_key) for backend in backends)
+        return next((each for each in found if each is not None), None)
+
+    def policies_of(self, session: AssumedRole) -> list[dict[str, Any]]:
+        """The policies of the role that a session has assumed."""
         role = next((each for each in list(_iam().roles.values()) if each.arn == session.role_arn), None)
         if role is None:
             return []  # it was deleted since

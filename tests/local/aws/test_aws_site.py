@@ -8,12 +8,16 @@ import signal
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
 import urllib3
 from botocore import UNSIGNED
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from local import processes
@@ -120,7 +124,7 @@ def test_a_key_that_nobody_gave_out_is_refused(aws_site: AwsSite) -> None:
     assert code_of(raised) == "InvalidClientTokenId"
 
 
-@pytest.mark.parametrize("path", ["/", "/?Action=DescribeVpcs&Version=2016-11-15", "/moto-api/reset", "/clusters"])
+@pytest.mark.parametrize("path", ["/", "/?Action=DescribeVpcs&Version=2016-11-15", "/clusters"])
 def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None:
     with urllib3.PoolManager(retries=False) as pool:
         assert pool.request("POST", aws_site.endpoint + path).status == 403
@@ -128,37 +132,92 @@ def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None
     assert vpc in vpcs(aws_site)
 
 
-def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite) -> None:
-    iam = client(aws_site, "iam")
-    role = iam.create_role(RoleName="ccm", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    given = client(aws_site, "sts").assume_role(RoleArn=role, RoleSessionName="pod")["Credentials"]
+@pytest.mark.parametrize("path", ["/moto-api/reset", "/%6Doto-api/reset", "/latest/meta-data/"])
+def test_nobody_gets_at_motos_own_api(aws_site: AwsSite, vpc: str, path: str) -> None:
+    request = AWSRequest("POST", aws_site.endpoint + path)
+    SigV4Auth(Credentials(*aws_site.credentials), "eks", REGION).add_auth(request)
 
-    session = client(aws_site, "sts", (given["AccessKeyId"], given["SecretAccessKey"]))
+    with urllib3.PoolManager(retries=False) as pool:
+        assert pool.request("POST", str(request.url), headers=dict(request.headers)).status == 403
 
-    assert session.get_caller_identity()["Arn"].endswith("assumed-role/ccm/pod")
-    iam.delete_role(RoleName="ccm")
+    assert vpc in vpcs(aws_site)
 
 
-def test_a_session_calls_what_its_roles_policies_name_and_no_more(aws_site: AwsSite) -> None:
-    iam = client(aws_site, "iam")
-    role = iam.create_role(RoleName="reader", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    document = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"}}
-    iam.put_role_policy(RoleName="reader", PolicyName="read", PolicyDocument=json.dumps(document))
-    given = client(aws_site, "sts").assume_role(RoleArn=role, RoleSessionName="me")["Credentials"]
-    ec2 = client(aws_site, "ec2", (given["AccessKeyId"], given["SecretAccessKey"]))
+def session_of(site: AwsSite, role: str, service: str, *, seconds: int = 900, token: str | None = None) -> Any:
+    """A client of whoever has assumed the role; `token` in the place of the session's own."""
+    arn = client(site, "iam").get_role(RoleName=role)["Role"]["Arn"]
+    asked = {"RoleArn": arn, "RoleSessionName": "pod", "DurationSeconds": seconds}
+    lax = Config(parameter_validation=False)  # the SDK would not send a session that is over when it begins
+    sts = boto3.session.Session(*site.credentials).client("sts", REGION, endpoint_url=site.endpoint, config=lax)
+    given = sts.assume_role(**asked)["Credentials"]
+    return boto3.session.Session(
+        given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"] if token is None else token
+    ).client(service, region_name=REGION, endpoint_url=site.endpoint)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def role(aws_site: AwsSite) -> Iterator[str]:
+    """A role that may describe what is in EC2, gone afterwards."""
+    iam, document = client(aws_site, "iam"), {"Version": "2012-10-17"}
+    statement = {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"}
+    iam.create_role(RoleName="reader", AssumeRolePolicyDocument="{}")
+    iam.put_role_policy(
+        RoleName="reader", PolicyName="read", PolicyDocument=json.dumps({**document, "Statement": statement})
+    )
+    yield "reader"
+    iam.delete_role_policy(RoleName="reader", PolicyName="read")
+    iam.delete_role(RoleName="reader")
+
+
+def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite, role: str) -> None:
+    arn = session_of(aws_site, role, "sts").get_caller_identity()["Arn"]
+
+    assert arn.endswith("assumed-role/reader/pod")
+
+
+@pytest.mark.parametrize("token", ["", "guessed"])
+def test_a_session_without_its_token_is_refused(aws_site: AwsSite, role: str, token: str) -> None:
+    with pytest.raises(ClientError) as raised:
+        session_of(aws_site, role, "ec2", token=token).describe_vpcs()
+
+    assert code_of(raised) == "InvalidClientTokenId"
+
+
+def test_a_session_that_is_over_is_refused(aws_site: AwsSite, role: str) -> None:
+    with pytest.raises(ClientError) as raised:
+        session_of(aws_site, role, "ec2", seconds=-1).describe_vpcs()
+
+    assert code_of(raised) == "ExpiredToken"
+
+
+def test_a_session_calls_what_its_roles_policies_name_and_no_more(aws_site: AwsSite, role: str) -> None:
+    ec2 = session_of(aws_site, role, "ec2")
 
     assert ec2.describe_vpcs()["Vpcs"]
     with pytest.raises(ClientError) as raised:
         ec2.create_vpc(CidrBlock="10.2.0.0/16")
 
-    iam.delete_role_policy(RoleName="reader", PolicyName="read")
-    iam.delete_role(RoleName="reader")
     assert code_of(raised) == "UnauthorizedOperation"
     assert "not authorized to perform: ec2:CreateVpc" in str(raised.value)
 
 
-def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite) -> None:
-    claims = base64.urlsafe_b64encode(b'{"iss": "https://else", "sub": "me", "aud": "sts.amazonaws.com", "exp": 1e10}')
+def test_a_session_of_a_role_that_this_account_does_not_have_may_nothing(aws_site: AwsSite) -> None:
+    asked = {"RoleArn": "arn:aws:iam::999999999999:role/elsewhere", "RoleSessionName": "pod"}
+    given = client(aws_site, "sts").assume_role(**asked)["Credentials"]
+    keys = (given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+    ec2 = boto3.session.Session(*keys).client("ec2", region_name=REGION, endpoint_url=aws_site.endpoint)
+
+    with pytest.raises(ClientError) as raised:
+        ec2.describe_vpcs()
+
+    assert code_of(raised) == "UnauthorizedOperation"
+
+
+@pytest.mark.parametrize("issuer", ["https://else", "https://elsé/<a>&"])
+def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite, issuer: str) -> None:
+    claims = base64.urlsafe_b64encode(
+        json.dumps({"iss": issuer, "sub": "me", "aud": "sts.amazonaws.com", "exp": 1e10}, ensure_ascii=False).encode()
+    )
     unsigned = boto3.session.Session().client(
         "sts", region_name=REGION, endpoint_url=aws_site.endpoint, config=Config(signature_version=UNSIGNED)
     )
@@ -171,6 +230,7 @@ def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite) -> None:
         )
 
     assert code_of(raised) == "InvalidIdentityToken"
+    assert issuer in raised.value.response["Error"]["Message"]
 
 
 def test_a_scaling_group_is_spread_over_its_subnets(aws_site: AwsSite, vpc: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -84,6 +85,15 @@ def test_a_presigned_request_can_be_passed_on_as_one_signed_in_its_header() -> N
 )
 def test_a_request_that_was_changed_on_its_way_is_refused(change: dict[str, str | bytes], code: str) -> None:
     assert refusal(replace(signed_in_header(b"body"), **change)) == code  # type: ignore[arg-type]
+
+
+def test_a_body_that_was_not_signed_is_refused_whatever_the_header_says_of_it() -> None:
+    request = presigned()
+    of_nothing = {"x-amz-content-sha256": hashlib.sha256(b"").hexdigest()}
+
+    changed = replace(request, headers={**request.headers, **of_nothing}, body=b"Action=DeleteRole")
+
+    assert refusal(changed) == "SignatureDoesNotMatch"
 
 
 def test_a_header_that_was_signed_may_not_change() -> None:
