@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from socket import socket
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from benchmarks.aws.proxy import CALLS_PATH
+from local.addresses import socket_address
+from local.ports import unused_address
 
 PROJECT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_PORT = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,15 @@ class Simulator:
 @contextmanager
 def simulator(folder: Path, latency: float = 0.0) -> Iterator[Simulator]:
     """An empty AWS, until the block ends. `latency`: seconds that each call through the proxy takes longer."""
-    port = _free_port()
-    direct = f"http://127.0.0.1:{port}"
+    # An address of its own: on 127.0.0.1 somebody's connection may take a free port before moto listens.
+    host = socket_address(unused_address((_PORT,)))
+    direct = f"http://{host}:{_PORT}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "MOTO_"))}
     # Thousands of images that nobody asks for take it seconds.
     environment["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
     with (folder / "moto.log").open("ab") as log, (folder / "proxy.log").open("ab") as proxy_log:
         moto = subprocess.Popen(
-            [sys.executable, "-P", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+            [sys.executable, "-P", "-m", "moto.server", "-H", host, "-p", str(_PORT)],
             env=environment,
             stdout=log,
             stderr=log,
@@ -105,12 +108,6 @@ def _end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
-
-
-def _free_port() -> int:
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _less(counts: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
