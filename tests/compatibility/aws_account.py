@@ -48,22 +48,5 @@ def with_ids(value: Any, words: Mapping[str, str]) -> Any:
             return value
 
 
-def with_words(value: Any, words: Mapping[str, str]) -> Any:
-    """The value with the word in the place of each id."""
-    match value:
-        case str():
-            for word, known in words.items():
-                value = value.replace(known, word)
-            return value
-        case dict():
-            return {with_words(key, words): with_words(part, words) for key, part in value.items()}
-        case list():
-            said = [with_words(part, words) for part in value]
-            # What was in the order of ids that AWS made up is in the order of words.
-            return sorted(said) if all(isinstance(part, str) for part in said) else said
-        case _:
-            return value
-
-
 class _Template(Template):
     idpattern = r"[a-z0-9-]+"

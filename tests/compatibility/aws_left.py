@@ -31,11 +31,6 @@ def baseline(account: Account) -> Baseline:
     return Baseline({group["GroupId"]: frozenset(_rules(group["IpPermissions"], {})) for group in _groups(account)})
 
 
-def left(account: Account, before: Baseline) -> Json:
-    """What is `found`, where there is but one Service."""
-    return found(account, before)
-
-
 def found(account: Account, before: Baseline) -> Json:
     """All load balancers, target groups without one, and what changed about security groups."""
     groups = {group["GroupId"]: group for group in _groups(account)}

@@ -20,9 +20,10 @@ from benchmarks.aws.account import Machine
 from benchmarks.aws.cluster import Cluster, cluster
 from benchmarks.aws.daemons import PEER, Daemon, Who
 from cloud_controller.kube import EVENTS, NODES, SERVICES, NotFoundError, Object
-from tests.compatibility.aws_account import furnish, with_ids, with_words
-from tests.compatibility.aws_left import Baseline, Json, baseline, left
+from tests.compatibility.aws_account import furnish, with_ids
+from tests.compatibility.aws_left import Baseline, Json, baseline, found
 from tests.compatibility.aws_services import CASES, Case, manifest
+from tests.words import said
 
 RECORDED = Path(__file__).with_name("aws_peer.json")
 _DONE = "EnsuredLoadBalancer"
@@ -82,13 +83,14 @@ def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: 
             {key: _HOST.sub("NAME.", value) for key, value in each.items()}
             for each in service["status"]["loadBalancer"].get("ingress", [])
         ],
-        **left(made.account, before),
+        **found(made.account, before),
     }
     made.kube.delete(SERVICES, case.name, "default")
     daemon.until(lambda: _is_gone(made, case.name))
-    result["after_deletion"] = left(made.account, before)
-    said: Json = json.loads(_NAME.sub("NAME", json.dumps(with_words(result, {"UID": uid, **words}))))
-    return said
+    result["after_deletion"] = found(made.account, before)
+    in_words = said(result, {uid: "UID", **{known: word for word, known in words.items()}})
+    told: Json = json.loads(_NAME.sub("NAME", json.dumps(in_words)))
+    return told
 
 
 def _node(node: Object, machine: Machine) -> Json:
@@ -102,11 +104,11 @@ def _node(node: Object, machine: Machine) -> Json:
             str(index): f"{each['type']} {each['address']}" for index, each in enumerate(node["status"]["addresses"])
         },
     }
-    words = {"INTERNAL": machine.address, "NAME": machine.name}
+    words = {machine.address: "INTERNAL", machine.name: "NAME"}
     for address in public:
-        words |= {"EXTERNAL": address, "EXTERNAL-NAME": f"ec2-{address.replace('.', '-')}.compute-1.amazonaws.com"}
-    said: Json = with_words(told, words)
-    return said
+        words |= {address: "EXTERNAL", f"ec2-{address.replace('.', '-')}.compute-1.amazonaws.com": "EXTERNAL-NAME"}
+    in_words: Json = said(told, words)
+    return in_words
 
 
 def _reasons(made: Cluster, uid: str) -> set[str]:

@@ -11,9 +11,10 @@ from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, 
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.aws_environment import AwsEnvironment
 from tests.crash.daemon import Json, until
-from tests.crash.in_words import node_in_words, said, service_in_words
+from tests.crash.in_words import node_in_words, service_in_words
 from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
 from tests.crash.trial import Scenario
+from tests.words import said
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 NETWORK = {"type": "nlb"}

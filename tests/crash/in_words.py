@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cloud_controller.kube import Object
 from tests.crash.daemon import Json
 
@@ -43,19 +40,3 @@ def node_in_words(node: Object) -> Json:
 def kept(obj: Json) -> Json:
     """The object without what differs from one run to the next."""
     return {key: value for key, value in obj.items() if key not in _VOLATILE}
-
-
-def said(value: Any, words: Mapping[str, str]) -> Any:
-    """The value with every known name in words; lists of words are in their order."""
-    match value:
-        case str():
-            for known in sorted(words, key=len, reverse=True):
-                value = value.replace(known, words[known])
-            return value
-        case dict():
-            return {said(key, words): said(part, words) for key, part in value.items()}
-        case list():
-            parts = [said(part, words) for part in value]
-            return sorted(parts) if all(isinstance(part, str) for part in parts) else parts
-        case _:
-            return value

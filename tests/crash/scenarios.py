@@ -12,8 +12,9 @@ from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, 
 from cloud_controller.load_balancer import PRESERVED_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.environment import Environment, Json, until
-from tests.crash.in_words import kept, node_in_words, said, service_in_words
+from tests.crash.in_words import kept, node_in_words, service_in_words
 from tests.crash.trial import Scenario
+from tests.words import said
 
 SPACE = "default"
 THEIRS = 7777
