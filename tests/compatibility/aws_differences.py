@@ -7,7 +7,7 @@ differs no more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -37,6 +37,11 @@ class Difference:
     def covers(self, found: Found) -> bool:
         """Whether this is it."""
         return _matches(found.service, self.services) and _matches(found.field, self.fields)
+
+    def alternatives(self) -> Iterator[Difference]:
+        """It with each of its patterns alone."""
+        yield from (replace(self, services=each) for each in self.services.split("|"))
+        yield from (replace(self, fields=each) for each in self.fields.split("|"))
 
 
 def found(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Found]:
@@ -181,5 +186,10 @@ def unlisted(differences: Sequence[Found], listed: Sequence[Difference]) -> list
 
 
 def outdated(differences: Sequence[Found], listed: Sequence[Difference]) -> list[Difference]:
-    """What is listed and differs nowhere."""
-    return [each for each in listed if not any(each.covers(difference) for difference in differences)]
+    """What is listed and differs nowhere, to the single pattern."""
+    return [
+        alternative
+        for each in listed
+        for alternative in each.alternatives()
+        if not any(alternative.covers(difference) for difference in differences)
+    ]
