@@ -71,6 +71,7 @@ class Daemon:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What its environment has besides."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _started: float = field(default=0.0, repr=False)
 
     @property
     def cloud_config(self) -> Path:
@@ -105,6 +106,7 @@ class Daemon:
             "--secure-port=0",
             *self.flags,
         ]
+        self._started = time.monotonic()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", run, *arguments],
@@ -114,6 +116,12 @@ class Daemon:
                 stdout=log,
                 stderr=log,
             )
+
+    def has_come_to_rest(self, seconds: float) -> bool:
+        """Whether it has asked the cloud since it was started, and has asked nobody anything for so long."""
+        calls = self.recorder.calls(self._started)
+        has_looked = any(call.server == self.cloud.name for call in calls)
+        return has_looked and calls[-1].at + seconds <= time.monotonic() and self.recorder.quiet_for(seconds)
 
     def kill(self) -> None:
         """SIGKILL; returns once it is dead."""

@@ -80,11 +80,13 @@ def disturbed(
         recorder.arm(number, manager.kill if blow == "kill" else lambda: None)
         scenario.act(run)
         until(lambda: recorder.sprung, f"call {number} is made", 30)
+        at_rest = recorder.quiet_for
         if blow == "kill":
             assert manager.pid is None, "the manager outlived its kill"
             manager.start()
+            at_rest = manager.has_come_to_rest
         until(
-            lambda: scenario.done(run) and run.snapshot() == state and recorder.quiet_for(quiet),
+            lambda: at_rest(quiet) and scenario.done(run) and run.snapshot() == state,
             f"the end of the undisturbed run, after {blow} at {recorder.sprung}",
         )
 

@@ -111,12 +111,15 @@ def disturbed(
         recorder.arm(number, daemon.kill if blow == "kill" else lambda: None)
         scenario.act(run)
         until(lambda: recorder.sprung, f"call {number} of {len(reference.calls)} is made", 30)
+        at_rest = recorder.quiet_for
         if blow == "kill":
             assert daemon.pid is None, "the daemon outlived its kill"
             daemon.start()
+            # Nothing was left to do after the last call: what it does nevertheless comes once it has looked.
+            at_rest = daemon.has_come_to_rest
         try:
             until(
-                lambda: scenario.done(run) and run.snapshot() == reference.state and recorder.quiet_for(quiet),
+                lambda: at_rest(quiet) and scenario.done(run) and run.snapshot() == reference.state,
                 f"the end of the undisturbed run, after {blow} at {recorder.sprung}",
             )
         except AssertionError as error:
