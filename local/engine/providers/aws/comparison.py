@@ -102,4 +102,5 @@ def _as_known(kind: Kind, key: str, known: Value, found: Value) -> Value:
             return [_as_known(kind, "", k, f) for k, f in zip(known, found, strict=True)]
         return found
     # Some numbers and truths are texts to one and not to the other.
-    return known if str(known).lower() == str(found).lower() else found
+    retyped = isinstance(known, str) != isinstance(found, str)
+    return known if retyped and str(known).lower() == str(found).lower() else found

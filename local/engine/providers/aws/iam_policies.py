@@ -10,6 +10,7 @@ from local.engine.providers.aws.api import Api, AwsError, Deadline
 from local.engine.providers.aws.ec2 import present
 from local.engine.providers.aws.iam import TAKEN, change_tags, document
 from local.engine.providers.aws.kind import Change, Creation, Kind, find_or_make, made_by, tag_list, tag_outputs
+from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap, Value
 
 _MOST_VERSIONS: Final = 5
@@ -106,7 +107,10 @@ class RolePolicyAttachment(Kind):
         return f"{role}-{hashlib.sha256(policy.encode()).hexdigest()[:12]}"
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
-        role, policy = (known["role"], known["policyArn"]) if known else id.split("/", 1)
+        # An import knows the id alone.
+        role, policy = (known["role"], known["policyArn"]) if known else id.partition("/")[::2]
+        if not policy:
+            raise ProviderError(f"{id!r} does not name an attachment: write ROLE/POLICY-ARN")
         try:
             attached = api.call("iam", "list_attached_role_policies", RoleName=role)["AttachedPolicies"]
         except AwsError as error:

@@ -297,6 +297,25 @@ def test_an_object_that_exists_is_imported(led: Any, cloud: Any) -> None:
     assert led.resources()["net"].id == theirs
 
 
+def test_an_attachment_is_imported_by_its_role_and_policy(led: Any, cloud: Any) -> None:
+    iam = cloud.client("iam")
+    iam.create_role(RoleName="theirs", AssumeRolePolicyDocument=TRUST)
+    policy = iam.create_policy(PolicyName="rights", PolicyDocument=RIGHTS)["Policy"]["Arn"]
+    iam.attach_role_policy(RoleName="theirs", PolicyArn=policy)
+
+    def run(id: str) -> Any:
+        def declare() -> None:
+            options = pulumi.ResourceOptions(import_=id)
+            aws.iam.RolePolicyAttachment("a", role="theirs", policy_arn=policy, opts=options)
+
+        return declare
+
+    refused, imported = led.up(run("theirs")), led.up(run(f"theirs/{policy}"))
+
+    assert not refused.ok and "ROLE/POLICY-ARN" in refused.errors[0]
+    assert imported.ok and imported.counts == {"same": 1, "import": 1}, imported.errors
+
+
 def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -> None:
     unknown_type = led.up(lambda: aws.s3.Bucket("b"))
     unknown_input = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", ipv4_ipam_pool_id="p"))

@@ -62,6 +62,20 @@ def test_a_field_that_is_said_no_more_is_taken_away(led: Any, cloud: Any) -> Non
     assert newest(cloud)["MetadataOptions"] == {"HttpEndpoint": "enabled"}
 
 
+def test_a_tag_that_changes_in_its_case_alone_is_a_change(led: Any, cloud: Any) -> None:
+    def value() -> str:
+        (vpc,) = cloud.client("ec2").describe_vpcs(VpcIds=cloud.left()["vpcs"])["Vpcs"]
+        return next(str(tag["Value"]) for tag in vpc["Tags"] if tag["Key"] == "Name")
+
+    def run(name: str) -> Any:
+        return lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"Name": name})
+
+    led.up(run("net"))
+    led.up(run("NET"))
+
+    assert value() == "NET"
+
+
 def test_a_description_comes_and_goes(led: Any, cloud: Any) -> None:
     def told() -> str:
         (found,) = cloud.client("iam").list_roles()["Roles"]
