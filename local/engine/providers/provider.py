@@ -2,8 +2,8 @@
 
 Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server), `kubernetes/` (server-side apply), `aws/`
 (an endpoint, through boto3), `recorder.py` (only simulates).
-A provider is asked from several threads at once. Secrets are handed over wrapped (`Secret`) only to a provider with
-`accepts_secrets`; otherwise plain, and the engine wraps an output again whose input of the same name was secret.
+A provider is asked from several threads at once. Secrets are handed over wrapped (`Secret`). What a provider without
+`accepts_secrets` answers is plain: the engine wraps an output again whose input of the same name was secret.
 """
 
 from __future__ import annotations
