@@ -16,6 +16,9 @@ from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.load_balancer import Listener, Pool
 
+_LAG = 60.0
+"""Seconds for which a list may not yet show what was just made; until then the own creation is believed."""
+
 View = Mapping[str, Any]
 """A load balancer or target group as a list describes it."""
 
@@ -70,6 +73,7 @@ class Memory(Remembered[Known]):
         super().__init__(clock)
         self._past: dict[str, Known] = {}
         self._views: dict[str, View] = {}
+        self._made: dict[str, tuple[float, View]] = {}
         self._tags: dict[str, Mapping[str, str]] = {}
 
     # ---------------------------------------------------------------------------------------------- load balancers
@@ -78,6 +82,7 @@ class Memory(Remembered[Known]):
         """It is gone, or must be read again."""
         with self._lock:
             self._views.pop(id, None)
+            self._made.pop(id, None)
             if (known := self.get(id)) is not None:
                 self._past[id] = known
             super().forget(id)
@@ -102,6 +107,18 @@ class Memory(Remembered[Known]):
         """It is not any more what a list showed last."""
         with self._lock:
             self._views.pop(id, None)
+
+    def made(self, id: str, view: View) -> None:
+        """This process made it, and AWS answered this."""
+        with self._lock:
+            self._made[id] = (self._clock(), view)
+
+    def just_made(self) -> dict[str, View]:
+        """Those that were made so lately that a list may lack them, or their target groups, as AWS answered."""
+        with self._lock:
+            since = self._clock() - _LAG
+            self._made = {lb_id: each for lb_id, each in self._made.items() if each[0] > since}
+            return {lb_id: view for lb_id, (_, view) in self._made.items()}
 
     # -------------------------------------------------------------------------------------------------------- tags
 
@@ -141,7 +158,10 @@ class Memory(Remembered[Known]):
         """A list that began at `since` showed all that there is; where something was changed meanwhile, all stays."""
         with self._lock:
             if self._moment == since and not self._changing.total():
-                self._tags = {arn: tags for arn, tags in self._tags.items() if arn in arns}
+                new = self.just_made()
+                self._tags = {
+                    arn: tags for arn, tags in self._tags.items() if arn in arns or tags.get(LOAD_BALANCER_TAG) in new
+                }
                 for gone in {*self._known, *self._past, *self._views} - {*ids}:
                     self.forget(gone)
                     self._past.pop(gone, None)

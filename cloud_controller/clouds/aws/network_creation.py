@@ -70,6 +70,7 @@ class NetworkCreation:
         warn_of(unfit)
         arn = str(view["LoadBalancerArn"])
         self._memory.put_tags(arn, dict(model.tags))
+        self._memory.made(name, view)
         attributes, arns = self._together.both(
             partial(self._write_attributes, arn, model),
             [partial(self._listeners.create, arn, each, groups[each.pool].arn, model.tags) for each in model.listeners],

@@ -6,7 +6,7 @@ the memory does not know of, or the memory has become old, is more asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -54,7 +54,8 @@ class NetworkReads:
         """All of this cluster in its VPC; what the memory lacks of them is read."""
         since = self._memory.moment()
         found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
-        balancers = {each["LoadBalancerArn"]: each for each in found[0] if _ours(each, "LoadBalancerName", vpc_id)}
+        shown = (*self._memory.just_made().values(), *found[0])
+        balancers = {each["LoadBalancerArn"]: each for each in shown if _ours(each, "LoadBalancerName", vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
         # Those of a load balancer are believed as long as what else is known of it.
@@ -72,7 +73,8 @@ class NetworkReads:
     def some(self, ids: Collection[str]) -> dict[str, View]:
         """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
         since = self._memory.moment()
-        views: dict[str, View] = {each["LoadBalancerName"]: each for each in self._by_name(ids)}
+        views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}
+        views |= {each["LoadBalancerName"]: each for each in self._by_name(ids)}
         arns = {each["LoadBalancerArn"] for each in views.values()}
         self._read_tags([arn for arn in arns if self._memory.tags(arn) is None])
         views = {lb_id: each for lb_id, each in views.items() if self._is_clusters(each["LoadBalancerArn"])}
@@ -148,10 +150,13 @@ class NetworkReads:
             if of in groups and pool is not None:
                 groups[of][pool] = each
         lacking = []
+        new = self._memory.just_made()
         for lb_id, view in listed.load_balancers.items():
             self._memory.see(lb_id, view, since)
             known = self._known(view)
-            shown = None if known is None or self._memory.is_due(lb_id) else _brought_up_to_date(known, groups[lb_id])
+            shown = None
+            if known is not None and not self._memory.is_due(lb_id):
+                shown = _brought_up_to_date(known, groups[lb_id], all_listed=lb_id not in new)
             if shown is None:
                 lacking.append(lb_id)
             elif shown != known:
@@ -208,9 +213,11 @@ def _is_attached(view: View) -> bool:
     return bool(view.get("LoadBalancerArns"))
 
 
-def _brought_up_to_date(known: Known, views: Mapping[str, View]) -> Known | None:
+def _brought_up_to_date(known: Known, views: Mapping[str, View], *, all_listed: bool) -> Known | None:
     """What is known, with what lists show of the target groups; None where they hint at more."""
-    if {name: group.arn for name, group in known.groups.items()} != _arns(views.items()):
+    arns = {name: str(view["TargetGroupArn"]) for name, view in views.items()}
+    believed = {name: group.arn for name, group in known.groups.items() if all_listed or name in arns}
+    if believed != arns:
         return None
     for name, view in views.items():
         group = known.groups[name]
@@ -222,7 +229,3 @@ def _brought_up_to_date(known: Known, views: Mapping[str, View]) -> Known | None
             changed = replace(group, attached=attached, pool=replace(group.pool, health_check=check))
             known = known.with_group(name, changed)
     return known
-
-
-def _arns(views: Iterable[tuple[str, View]]) -> dict[str, str]:
-    return {name: str(view["TargetGroupArn"]) for name, view in views}

@@ -198,6 +198,27 @@ def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount) ->
     assert state(account) == wanted
 
 
+def test_nor_what_this_process_has_just_made(account: AwsAccount) -> None:
+    cluster = Cluster()
+    put_nodes(cluster, account.launch(1))
+    cluster.put(nlb())
+    cluster.put(nlb("second"))
+    lists = Behind()
+    running = Running(account, cluster, wrap=lists)
+
+    running.settle()
+    running.resync()
+    running.settle()
+    lists.behind = False
+    running.resync()
+    running.settle()
+
+    made = ("CreateLoadBalancer", "CreateTargetGroup", "CreateListener", "RegisterTargets")
+    assert [running.calls.of(f"elbv2 {operation}") for operation in made] == [2, 4, 4, 4]
+    assert running.calls.of("elbv2 DescribeListeners") == 0, "nothing had to be read of them"
+    assert cluster.ingress
+
+
 @pytest.mark.parametrize("dies", [True, False], ids=["it dies", "an answer is lost"])
 @pytest.mark.parametrize(
     ("before", "change", "first"),

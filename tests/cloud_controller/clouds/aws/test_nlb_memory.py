@@ -142,6 +142,32 @@ def test_but_not_what_was_made_while_the_list_was_read() -> None:
     assert memory.tags(GROUP) == {}
 
 
+def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> None:
+    clock = Clock()
+    memory = Memory(clock)
+    memory.made(WEB, {"LoadBalancerName": WEB})
+    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB})
+
+    clock.now += 59
+    memory.keep_only({WEB}, {LB}, memory.moment())
+    assert [*memory.just_made()] == [WEB]
+    assert memory.tags(GROUP) is not None
+
+    clock.now += 2
+    memory.keep_only({WEB}, {LB}, memory.moment())
+    assert memory.just_made() == {}
+    assert memory.tags(GROUP) is None
+
+
+def test_nor_longer_than_until_it_is_deleted() -> None:
+    memory = Memory()
+    memory.made(WEB, {})
+
+    memory.forget(WEB)
+
+    assert memory.just_made() == {}
+
+
 # ------------------------------------------------------------------------------------------------------ what is kept
 
 
