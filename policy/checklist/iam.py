@@ -53,8 +53,8 @@ def _problem(index: int, statement: Mapping[str, Any]) -> str | None:
 
 
 def _is_wild(action: str) -> bool:
-    """`ec2:Describe*` is narrower than its service; `ec2:*` and `*` are not."""
-    return action.partition(":")[2] == "*" or action.strip("*") == ""
+    """`ec2:Describe*` is narrower than its service; `ec2:*`, `ec2:**` and `*` are not."""
+    return not action.partition(":")[2].strip("*")
 
 
 POLICIES_WITHOUT_WILDCARDS = ResourceValidationPolicy(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from pulumi_policy import (
 )
 
 from policy.checklist.objects import dig, is_judged, schema
-from policy.checklist.unknowns import Problem, judge
+from policy.checklist.unknowns import judge
 
 _SUBNET = "aws:ec2/subnet:Subnet"
 _CLUSTER = "kubernetes.io/cluster/"
@@ -26,11 +26,8 @@ _ROLES = ("kubernetes.io/role/elb", "kubernetes.io/role/internal-elb")
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
     """Report subnets with a cluster's tag and without a role."""
     if args.resource_type == _SUBNET:
-        judge([partial(is_judged, args.get_config(), args.props, args.name)], _problems(args.props), report)
-
-
-def _problems(props: Mapping[str, Any]) -> Iterator[Problem]:
-    yield partial(_problem, props)
+        judged = partial(is_judged, args.get_config(), args.props, args.name)
+        judge([judged], [partial(_problem, args.props)], report)
 
 
 def _problem(props: Mapping[str, Any]) -> str | None:

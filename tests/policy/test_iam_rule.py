@@ -36,6 +36,7 @@ def test_a_whole_service_is_reported_with_its_place(pack: PolicyHost, kind: str)
     ("statement", "said"),
     [
         ({"Effect": "Allow", "Action": "*", "Resource": "*"}, "Statement[0] allows *"),
+        ({"Effect": "Allow", "Action": "ec2:**", "Resource": "*"}, "Statement[0] allows ec2:**"),
         (
             {"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"},
             "Statement[0] allows everything but its NotAction",
