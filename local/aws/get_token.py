@@ -9,6 +9,7 @@ import argparse
 import base64
 import json
 import os
+import shlex
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,8 +66,8 @@ def exec_credential(token: str) -> dict[str, object]:
 def write_command(folder: Path) -> None:
     """Put the command `aws` into a folder, to be named in a PATH."""
     command = folder / "aws"
-    project = Path(__file__).resolve().parents[2]
-    call = f'PYTHONPATH="{project}" exec "{sys.executable}" -P -m local.aws.get_token "$@"'
+    project, python = (shlex.quote(str(each)) for each in (Path(__file__).resolve().parents[2], sys.executable))
+    call = f'PYTHONPATH={project} exec {python} -P -m local.aws.get_token "$@"'
     write_private(command, f"#!/bin/sh\n{call}\n")
     command.chmod(0o700)
 

@@ -222,5 +222,9 @@ class Lifecycle:
 
 def _require_inside(asked: str, there_is: IPv4Network, what: str) -> None:
     """Raise MachineryError unless the range is one that this machine can bind and no other site has."""
-    if not IPv4Network(asked).subnet_of(there_is):
+    try:
+        inside = IPv4Network(asked).subnet_of(there_is)
+    except ValueError as error:
+        raise MachineryError(f"{what} can't have addresses of {asked}: {error}") from None
+    if not inside:
         raise MachineryError(f"{what} can't have addresses of {asked} here, but of {there_is}")

@@ -102,8 +102,12 @@ class Machinery:
             return self._processes.is_running(id)
 
     def booted(self) -> dict[str, bool]:
-        """The machines that were booted and not halted since, and whether they still run."""
-        return {each: self.is_running(each) for each in self.machine_folders() if self._boot_mark(each).exists()}
+        """The machines that were booted and not halted since, and whether they still run.
+
+        One that runs without its mark was booted by a process that was killed then.
+        """
+        running = {each: self.is_running(each) for each in self.machine_folders()}
+        return {each: runs for each, runs in running.items() if runs or self._boot_mark(each).exists()}
 
     def forget_boots(self) -> None:
         """Nothing of the site runs, and it is nobody's fault: what was booted shall boot again."""

@@ -22,7 +22,9 @@ def permits(policies: Iterable[Mapping[str, Any]], action: str) -> bool:
 
 
 def _denies_everywhere(statement: Mapping[str, Any]) -> bool:
-    return statement.get("Effect") == "Deny" and not statement.get("Condition") and "*" in _list(statement["Resource"])
+    return (
+        statement.get("Effect") == "Deny" and not statement.get("Condition") and "*" in _list(statement.get("Resource"))
+    )
 
 
 def _names(statement: Mapping[str, Any], action: str) -> bool:

@@ -7,7 +7,6 @@ milliseconds, a few megabytes).
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import pickle
@@ -21,7 +20,6 @@ from typing import Any
 import moto.backends
 from moto.core.base_backend import BackendDict
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.core.types import Base64EncodedString
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.models.instances import Instance, StateReason
@@ -32,7 +30,7 @@ from moto.sts.models import AssumedRole, sts_backends
 from local.aws.account import CLUSTER_TAG, PROCESS_ENDED
 from local.aws.differences import SiteCluster, differ_from_moto
 from local.aws.scaling import to_replace
-from local.aws.user_data import KubeletFlags, kubelet_flags
+from local.aws.user_data import KubeletFlags, decoded, kubelet_flags
 from local.aws.web_identity import Provider
 from local.mycloud.state_folder import write_private
 
@@ -212,7 +210,7 @@ def _machine(instance: Instance) -> Machine | None:
         zone=str(instance.availability_zone),
         cpus=size["VCpuInfo"]["DefaultVCpus"],
         memory_mib=size["MemoryInfo"]["SizeInMiB"],
-        flags=kubelet_flags(_text(instance.user_data)),
+        flags=kubelet_flags(decoded(str(instance.user_data or ""))),
         state=instance.state,
         crashed=_is_crashed(instance),
     )
@@ -220,13 +218,6 @@ def _machine(instance: Instance) -> Machine | None:
 
 def _is_crashed(instance: Instance) -> bool:
     return instance.state == "stopped" and instance.state_reason.code == PROCESS_ENDED
-
-
-def _text(user_data: Any) -> str:
-    """User data as EC2 keeps them, in base64."""
-    if isinstance(user_data, Base64EncodedString):
-        return user_data.decode()
-    return base64.b64decode(user_data or "").decode(errors="replace")
 
 
 def _backends(service: str) -> BackendDict[Any]:

@@ -6,6 +6,7 @@ reads those three that change how a node registers.
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,11 @@ class KubeletFlags:
     taints: list[dict[str, Any]] = field(default_factory=list)
     names_provider_id: bool = False
     """Whether it says its provider ID itself; else the cloud controller manager does."""
+
+
+def decoded(user_data: str) -> str:
+    """User data as EC2 keeps them, in base64; of such as are no text (compressed, say) what can be read."""
+    return base64.b64decode(user_data).decode(errors="replace")
 
 
 def kubelet_flags(user_data: str) -> KubeletFlags:

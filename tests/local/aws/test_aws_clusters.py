@@ -212,21 +212,25 @@ def test_a_larger_group_has_more_nodes_and_a_smaller_one_fewer_machines(cluster:
     eventually(lambda: len(list(folders.iterdir())) == 1, "the terminated one's folder is gone")
 
 
-def test_cluster_ips_that_this_machine_cannot_bind_are_refused_with_the_reason(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        pytest.param({"kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/16"}}, "172.20.0.0/16", id="not here"),
+        pytest.param({"tags": {"cloud-controller/pod-cidr": "many"}}, "many", id="no range"),
+    ],
+)
+def test_a_range_that_this_machine_cannot_bind_is_refused_with_the_reason(
+    cluster: Cluster, asked: dict[str, Any], named: str
+) -> None:
     eks = cluster.client("eks")
     role, subnets = cluster.described()["roleArn"], cluster.described()["resourcesVpcConfig"]["subnetIds"]
-    eks.create_cluster(
-        name="c2",
-        roleArn=role,
-        resourcesVpcConfig={"subnetIds": subnets},
-        kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"},
-    )
+    eks.create_cluster(name="c2", roleArn=role, resourcesVpcConfig={"subnetIds": subnets}, **asked)
 
     eventually(lambda: eks.describe_cluster(name="c2")["cluster"]["status"] == "FAILED", "the cluster fails")
 
     (issue,) = eks.describe_cluster(name="c2")["cluster"]["health"]["issues"]
     eks.delete_cluster(name="c2")
-    assert "172.20.0.0/16" in issue["message"]
+    assert named in issue["message"]
 
 
 def test_a_deleted_cluster_takes_its_control_plane_along(cluster: Cluster) -> None:

@@ -26,6 +26,7 @@ DENY = {"Statement": {"Effect": "Deny", "Action": "ec2:CreateRoute", "Resource":
         [allow("ec2:DescribeVpcs"), allow("ec2:CreateRoute", Condition={"StringEquals": {"a": "b"}})],
         [{"Statement": {"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}}],
         [allow("ec2:CreateRoute"), {"Statement": {**DENY["Statement"], "Condition": {"Bool": {"a": "true"}}}}],
+        [allow("ec2:*"), {"Statement": {"Effect": "Deny", "Action": "*", "NotResource": "arn:aws:ec2:*"}}],
     ],
 )
 def test_a_call_that_a_statement_allows_is_permitted(policies: list[dict[str, Any]]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+
 import pytest
 
 from components.clouds.aws.user_data import eks_node
-from local.aws.user_data import KubeletFlags, kubelet_flags
+from local.aws.user_data import KubeletFlags, decoded, kubelet_flags
 
 BOOTSTRAP = """#!/bin/bash
 set -o xtrace
@@ -42,3 +45,9 @@ def test_the_settings_that_the_stack_writes_for_eks_image() -> None:
 @pytest.mark.parametrize("text", ["", "#!/bin/sh\ntrue\n"])
 def test_without_flags_a_kubelet_says_nothing_of_its_own(text: str) -> None:
     assert kubelet_flags(text) == KubeletFlags()
+
+
+def test_compressed_user_data_say_nothing_and_break_nothing() -> None:
+    kept = base64.b64encode(gzip.compress(BOOTSTRAP.encode())).decode()
+
+    assert kubelet_flags(decoded(kept)) == KubeletFlags()
