@@ -41,6 +41,7 @@ class SharedGroup:
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
+        self._left: set[str] = set()
 
     def group(self) -> SecurityGroup | None:
         """The group, where there is one."""
@@ -67,6 +68,7 @@ class SharedGroup:
             return ()
         with self._lock:
             self._seen[load_balancer_id] = self._clock()
+            self._left.discard(load_balancer_id)
             nodes = self._surroundings.facts().node_groups or self._surroundings.facts(max_age=0).node_groups
             if not nodes:
                 why = f"none carries the tag {self._config.cluster_tag}"
@@ -81,8 +83,9 @@ class SharedGroup:
         """A load balancer is gone; with the last one the nodes' rule and the group go. False: it is still in use."""
         with self._lock:
             self._seen.pop(load_balancer_id, None)
+            self._left.add(load_balancer_id)
             group = self.group()
-            if group is None or self._others(group.id, load_balancer_id):
+            if group is None or self._others(group.id):
                 return True
             for each in self._surroundings.facts().node_groups:
                 self._calls.forbid(each, from_group(group.id))
@@ -94,12 +97,13 @@ class SharedGroup:
         description = f"All load balancers of the Services of cluster {cluster_id}"[:255]
         return self._calls.create(shared_group_name(cluster_id), description, tags)
 
-    def _others(self, group_id: str, leaving: str) -> bool:
+    def _others(self, group_id: str) -> bool:
         believed = self._clock() - _BELIEVED
         self._seen = {each: at for each, at in self._seen.items() if at > believed}
         if not self._seen:
             at = self._clock()
-            self._seen = {each: at for each in self._members(group_id) if each != leaving}
+            # A list may show for a while what is gone; nobody would come back for what was kept because of that.
+            self._seen = dict.fromkeys(self._members(group_id) - self._left, at)
         return bool(self._seen)
 
     def _members(self, group_id: str) -> set[str]:

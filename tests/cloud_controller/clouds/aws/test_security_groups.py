@@ -303,6 +303,19 @@ def test_another_load_balancer_that_joined_keeps_the_shared_group(account: AwsAc
     assert len(rules_of_nodes(account)) == 1
 
 
+def test_one_that_left_keeps_the_shared_group_for_nobody_though_a_list_still_shows_it(account: AwsAccount) -> None:
+    scene = Scene(account)
+    (shared,) = scene.groups.join(ID)
+    scene.groups.join("k8s-default-other-0123456789")
+    still_shown = use(account, shared)
+
+    assert scene.groups.delete(still_shown)
+    assert scene.groups.delete("k8s-default-other-0123456789")
+
+    assert groups_of(account) == {}
+    assert rules_of_nodes(account) == []
+
+
 def test_after_a_restart_aws_is_asked_whether_another_load_balancer_needs_the_shared_group(
     account: AwsAccount, calls: Calls
 ) -> None:
