@@ -153,8 +153,9 @@ class StackConfig(Section):
 
     def executor(self, controller: Controller) -> Executor:
         """Who runs this controller."""
-        ours = not (self.cloud == "aws" and controller is Controller.VOLUME)
-        return self.executors.get(controller, Executor.DAEMON if ours else Executor.VENDOR)
+        aws = self.aws if self.cloud == "aws" else None
+        theirs = aws is not None and controller in stack_section.run_by_aws(aws)
+        return self.executors.get(controller, Executor.VENDOR if theirs else Executor.DAEMON)
 
     def run_by(self, executor: Executor) -> list[Controller]:
         """The controllers that this executor runs, in a fixed order."""

@@ -311,11 +311,12 @@ def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] 
 PLANE = {"name": "cp", "role": "control-plane", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a"]}
 
 
-def test_on_aws_volumes_are_the_vendors_without_a_word() -> None:
-    config = parse(on_aws())
+def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
+    on_eks = parse(on_aws())
+    on_ec2 = parse(on_aws([PLANE], controlPlane="ec2", nodes="asg"))
 
-    assert config.executor(Controller.VOLUME) is Executor.VENDOR
-    assert Controller.VOLUME not in config.run_by(Executor.DAEMON)
+    assert on_eks.run_by(Executor.DAEMON) == [Controller.SERVICE]
+    assert on_ec2.run_by(Executor.VENDOR) == [Controller.VOLUME]
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
@@ -340,7 +341,11 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         (on_aws(vpcCidr="10.0.0.0/24"), 'aws.vpcCidr is "10.0.0.0/24": allowed: an IPv4 range from /16 to /20'),
         (on_aws(vpcCidr="172.20.0.0/16"), 'aws.serviceCidr is "172.20.0.0/16": overlaps the range of the VPC'),
         (on_aws(serviceCidr="100.64.0.0/16"), 'aws.serviceCidr is "100.64.0.0/16": allowed: a range from /12 to /24'),
-        (on_aws(podCidr="10.0.0.0/20"), 'aws.podCidr is "10.0.0.0/20": overlaps the VPC\'s 10.0.0.0/16'),
+        (
+            on_aws([PLANE], controlPlane="ec2", nodes="asg", podCidr="10.0.0.0/20"),
+            'aws.podCidr is "10.0.0.0/20": overlaps the VPC\'s 10.0.0.0/16',
+        ),
+        (on_aws(executors={"route": "daemon"}), 'executors.route is "daemon": pods on EKS have addresses of the VPC'),
         (on_aws(apiSources=["10.0.0.1/8"]), 'aws.apiSources[0] is "10.0.0.1/8": allowed: an IPv4 range'),
         (on_aws([PLANE]), 'nodePools[0].role is "control-plane": AWS runs the control plane; allowed: worker'),
         (on_aws(region="us-east-1"), 'zones[0] is "eu-central-1a": allowed: zones of region us-east-1'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
@@ -89,6 +90,13 @@ class AwsConfig(Section):
     )
 
 
+def run_by_aws(aws: AwsConfig) -> Collection[Controller]:
+    """The controllers that AWS runs unless the stack says otherwise: on EKS all but that of Services."""
+    if aws.control_plane == "eks" and not aws.simulated:
+        return [controller for controller in Controller if controller is not Controller.SERVICE]
+    return [Controller.VOLUME]
+
+
 def check(config: StackConfig) -> None:
     """Raise ConfigError for the first thing that does not fit together."""
     aws = config.aws
@@ -119,7 +127,7 @@ def check(config: StackConfig) -> None:
         setting, found, why = problem
         raise ConfigError(line(f"aws.{to_camel(setting)}", found, why))
     if aws.control_plane == "eks":
-        _check_eks(config)
+        _check_eks(config, aws)
     else:
         _check_ec2(config, aws)
     if aws.ccm == "vendor" and aws.control_plane == "eks":
@@ -139,11 +147,14 @@ def pod_range(config: StackConfig, aws: AwsConfig) -> str | None:
     return aws.pod_cidr or DEFAULT_POD_CIDR
 
 
-def _check_eks(config: StackConfig) -> None:
+def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
     for index, pool in enumerate(config.node_pools):
         if pool.role is Role.CONTROL_PLANE:
             why = "AWS runs the control plane; allowed: worker"
             raise ConfigError(line(f"nodePools[{index}].role", pool.role, why))
+    if not aws.simulated and config.executor(Controller.ROUTE) is not Executor.VENDOR:
+        why = "pods on EKS have addresses of the VPC, to which no route is written; allowed: vendor"
+        raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     if len(zones) < 2:
         why = f"all in {zones[0]}, and EKS asks for subnets in two zones; allowed: pools with two zones or more"
