@@ -20,7 +20,7 @@ from botocore.parsers import ResponseParserError
 from cloud_controller import retries
 from cloud_controller.cloud import CallObserver, CloudError, Throttled
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.errors import error_code, translated
+from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, translated
 from cloud_controller.clouds.aws.pace import Pace
 from cloud_controller.clouds.aws.sessions import session_of
 from cloud_controller.retries import RetryPolicy
@@ -97,9 +97,11 @@ class Api:
         end = time.monotonic() + self._policy.deadline
 
         def attempt(_: int) -> dict[str, Any]:
-            wait = pace.turn(end - time.monotonic())
+            left = end - time.monotonic()
+            wait = pace.turn(left)
             if wait is None:
-                raise Throttled(f"AWS: {service} {operation} is throttled for longer than this call may wait", 5.0)
+                why = f"AWS: {service} {operation} is throttled for longer than this call may wait"
+                raise Throttled(why, max(left, THROTTLED_PAUSE))
             if wait:
                 self._sleep(wait)
             return self._observed(service, operation, method, params, pace)

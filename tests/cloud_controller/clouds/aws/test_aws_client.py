@@ -20,6 +20,7 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
+from cloud_controller.clouds.aws.pace import Pace
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import (
     REGION,
@@ -177,6 +178,15 @@ def test_one_that_always_throttles_is_given_up_with_when_to_come_back(aws: Scrip
         aws.api().call("ec2", "DescribeInstances")
 
     assert told.value.retry_after > 0
+
+
+def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "turn", lambda *_: None)
+
+    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than this call may wait"):
+        aws.api().call("ec2", "DescribeInstances")
+
+    assert aws.sleeps == []
 
 
 def test_where_one_caller_is_throttled_the_next_one_waits_too(aws: ScriptedAws) -> None:
