@@ -109,7 +109,8 @@ def scripted(answers: Sequence[Answer] = ()) -> Iterator[ScriptedAws]:
     lock = threading.Lock()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, name="scripted-aws", daemon=True)
+    # By default it looks only twice a second whether to end.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), name="scripted-aws", daemon=True)
     thread.start()
     aws = ScriptedAws(f"http://127.0.0.1:{server.server_address[1]}", [*answers])
     try:
