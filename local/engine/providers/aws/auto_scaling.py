@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.ec2 import present
 from local.engine.providers.aws.kind import (
     TOKEN,
     Change,
@@ -14,6 +13,7 @@ from local.engine.providers.aws.kind import (
     Kind,
     completing,
     pascal,
+    present,
 )
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap, Value
@@ -168,12 +168,10 @@ class Group(Kind):
         settings = present(Strategy=refresh.get("strategy"), Preferences=pascal(preferences, {}) or None)
         try:
             api.call("autoscaling", "start_instance_refresh", AutoScalingGroupName=id, **settings)
-        except AwsError as error:
-            if error.code == "InstanceRefreshInProgress":
+        except ProviderError as error:
+            if isinstance(error, AwsError) and error.code == "InstanceRefreshInProgress":
                 deadline.report("an instance refresh runs already; its machines get what it began with")
                 return
-            raise
-        except ProviderError as error:
             raise ProviderError(f"{error}; machines of the older template stay until somebody ends them") from None
 
 

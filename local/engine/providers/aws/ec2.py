@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
 from local.engine.providers.aws.kind import TOKEN, Change, Creation, Kind, tag_changes, tag_list
-from local.engine.values import PropertyMap
 
 
 class Ec2Kind(Kind):
@@ -51,7 +50,7 @@ def arn(api: Api, found: dict[str, Any], noun: str, id: str) -> str:
 
 def until_state(api: Api, kind: Ec2Kind, id: str, state: str, deadline: Deadline) -> None:
     """Wait until EC2 says that the object is in this state. Raises TimedOut."""
-    deadline.until(f"{id} to be {state}", lambda: (kind.found(api, id) or {}).get("State", state) == state)
+    deadline.until(f"{id} to be {state}", lambda: (kind.found(api, id) or {}).get("State") == state)
 
 
 def until_deleted(deadline: Deadline, what: str, delete: Callable[[], object]) -> None:
@@ -67,8 +66,3 @@ def until_deleted(deadline: Deadline, what: str, delete: Callable[[], object]) -
         return True
 
     deadline.until(what, gone)
-
-
-def present(**values: Any) -> PropertyMap:
-    """The values that there are."""
-    return {key: value for key, value in values.items() if value is not None}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import present
 from local.engine.providers.aws.kind import (
     Change,
     Creation,
@@ -15,6 +14,7 @@ from local.engine.providers.aws.kind import (
     completing,
     find_or_make,
     made_by,
+    present,
     tag_changes,
     tag_list,
     tag_outputs,

@@ -7,9 +7,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.ec2 import present
 from local.engine.providers.aws.iam import TAKEN, change_tags, document
-from local.engine.providers.aws.kind import Change, Creation, Kind, find_or_make, made_by, tag_list, tag_outputs
+from local.engine.providers.aws.kind import (
+    Change,
+    Creation,
+    Kind,
+    find_or_make,
+    made_by,
+    present,
+    tag_list,
+    tag_outputs,
+)
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap, Value
 

@@ -15,6 +15,9 @@ from local.engine.values import PropertyMap, Value
 TOKEN: Final = "embedded-engine/create"
 """The tag of what this provider made: which create it was, so that a repeated one finds it. Never in outputs."""
 
+Tags = list[dict[str, str]] | Mapping[str, str] | None
+"""Tags as AWS's APIs tell them: EKS's as a map, most as a list."""
+
 
 class NotReady(ProviderError):
     """The object `id` exists but is not what it should be yet."""
@@ -106,15 +109,19 @@ class Kind(ABC):
         """Delete the object and wait until it is gone. One that is gone already raises AwsError, `missing`."""
 
 
+def present(**values: Any) -> PropertyMap:
+    """The values that there are."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def tag_list(tags: Mapping[str, Any]) -> list[dict[str, str]]:
     """Tags as most of AWS's APIs take them."""
     return [{"Key": key, "Value": str(value)} for key, value in sorted(tags.items())]
 
 
-def tag_outputs(tags: list[dict[str, str]] | Mapping[str, str] | None) -> PropertyMap:
+def tag_outputs(tags: Tags) -> PropertyMap:
     """The outputs that tell of tags, without AWS's own and the token."""
-    pairs = dict(tags) if isinstance(tags, Mapping) else {tag["Key"]: tag["Value"] for tag in tags or []}
-    own = {k: v for k, v in pairs.items() if k != TOKEN and not k.startswith("aws:")}
+    own = {k: v for k, v in _pairs(tags).items() if k != TOKEN and not k.startswith("aws:")}
     return {"tags": own, "tagsAll": own} if own else {"tagsAll": {}}
 
 
@@ -140,10 +147,9 @@ def find_or_make(make: Callable[[], str], find: Callable[[], str | None], exists
         return found
 
 
-def made_by(tags: list[dict[str, str]] | Mapping[str, str] | None, token: str) -> bool:
+def made_by(tags: Tags, token: str) -> bool:
     """Whether these are the tags of what the create with that token made."""
-    pairs = dict(tags) if isinstance(tags, Mapping) else {tag["Key"]: tag["Value"] for tag in tags or []}
-    return pairs.get(TOKEN) == token
+    return _pairs(tags).get(TOKEN) == token
 
 
 def pascal(value: Any, renamed: Mapping[str, str]) -> Any:
@@ -159,6 +165,10 @@ def camel(value: Any, renamed: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {back.get(k) or k[0].lower() + k[1:]: camel(v, renamed) for k, v in value.items()}
     return [camel(item, renamed) for item in value] if isinstance(value, list) else value
+
+
+def _pairs(tags: Tags) -> Mapping[str, str]:
+    return tags if isinstance(tags, Mapping) else {tag["Key"]: tag["Value"] for tag in tags or []}
 
 
 def _boolean(value: Any) -> Any:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, present
+from local.engine.providers.aws.ec2 import Ec2Kind, arn
 from local.engine.providers.aws.kind import (
     Change,
     Creation,
     camel,
     find_or_make,
     pascal,
+    present,
     tag_list,
     tag_outputs,
 )

@@ -118,12 +118,6 @@ class AwsProvider:
             found = kind.read(self._api, request.id, plain)
         return hidden({**plain, **(found or {})}, request.news)
 
-    def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
-        found = kind.read(self._api, id, inputs)
-        if found is None:
-            raise ProviderError(f"{id} is gone: run `refresh`, then `up` makes it anew")
-        return read_inputs(kind, inputs, found)
-
     def delete(self, request: DeleteRequest) -> None:
         kind = _kind(request.urn)
         deadline = _deadline(kind, request.timeout, request.report)
@@ -141,6 +135,12 @@ class AwsProvider:
     def close(self) -> None:
         """Let go of connections."""
         self._api.close()
+
+    def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
+        found = kind.read(self._api, id, inputs)
+        if found is None:
+            raise ProviderError(f"{id} is gone: run `refresh`, then `up` makes it anew")
+        return read_inputs(kind, inputs, found)
 
 
 def _kind(urn: str) -> Kind:

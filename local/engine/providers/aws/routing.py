@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any, Final
 
-from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, present, until_deleted
-from local.engine.providers.aws.kind import Change, Creation, Kind, tag_outputs
+from local.engine.providers.aws.api import Api, Deadline
+from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted
+from local.engine.providers.aws.kind import Change, Creation, Kind, find_or_make, present, tag_outputs
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap
 
@@ -22,12 +23,11 @@ class RouteTable(Ec2Kind):
     replaces = frozenset({"vpcId"})
 
     def make(self, api: Api, creation: Creation) -> str:
-        made = self.made_before(api, creation)
-        if made is None:
-            vpc = creation.inputs["vpcId"]
-            answer = api.call("ec2", "create_route_table", VpcId=vpc, TagSpecifications=self.tagged(creation))
-            made = str(answer["RouteTable"]["RouteTableId"])
-        return made
+        if (made := self.made_before(api, creation)) is not None:
+            return made
+        vpc = creation.inputs["vpcId"]
+        answer = api.call("ec2", "create_route_table", VpcId=vpc, TagSpecifications=self.tagged(creation))
+        return str(answer["RouteTable"]["RouteTableId"])
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
         del known
@@ -77,14 +77,17 @@ class Route(Kind):
     def make(self, api: Api, creation: Creation) -> str:
         inputs = creation.inputs
         destination = next((inputs[key] for key in _DESTINATIONS if inputs.get(key)), "")
-        try:
+        made = f"r-{inputs['routeTableId']}{zlib.crc32(destination.encode())}"
+
+        def create() -> str:
             api.call("ec2", "create_route", **_route(inputs))
-        except AwsError as error:
-            there = self.read(api, "", inputs)
-            # An interrupted create left it; AWS's own answer for the same again is this one, too.
-            if error.code != "RouteAlreadyExists" or there is None or _target(there) != _target(inputs):
-                raise
-        return f"r-{inputs['routeTableId']}{zlib.crc32(destination.encode())}"
+            return made
+
+        def left() -> str | None:
+            there = self.read(api, made, inputs)
+            return made if there is not None and _target(there) == _target(inputs) else None
+
+        return find_or_make(create, left, "RouteAlreadyExists")
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
         del id
@@ -131,15 +134,16 @@ class RouteTableAssociation(Kind):
 
     def make(self, api: Api, creation: Creation) -> str:
         inputs = creation.inputs
-        wanted = {k: v for k, v in inputs.items() if v}
-        params = {key[0].upper() + key[1:]: value for key, value in wanted.items()}
-        try:
+        params = {key[0].upper() + key[1:]: value for key, value in inputs.items() if value}
+
+        def create() -> str:
             return str(api.call("ec2", "associate_route_table", **params)["AssociationId"])
-        except AwsError as error:
+
+        def left() -> str | None:
             there = _association(api, lambda a: all(a.get(k) == v for k, v in params.items()))
-            if error.code != "Resource.AlreadyAssociated" or there is None:
-                raise
-            return str(there["RouteTableAssociationId"])
+            return str(there["RouteTableAssociationId"]) if there is not None else None
+
+        return find_or_make(create, left, "Resource.AlreadyAssociated")
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
         del known
@@ -168,7 +172,7 @@ def _target(values: PropertyMap) -> PropertyMap:
     return {key: values[key] for key in _TARGETS if values.get(key)}
 
 
-def _association(api: Api, wanted: Any) -> dict[str, Any] | None:
+def _association(api: Api, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
     tables = api.all("ec2", "describe_route_tables", "RouteTables")
     found = (a for table in tables for a in table.get("Associations", []) if not a.get("Main") and wanted(a))
     return next(found, None)

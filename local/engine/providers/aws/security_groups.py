@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, present, until_deleted
-from local.engine.providers.aws.kind import Change, Creation, find_or_make, made_by, tag_outputs
+from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted
+from local.engine.providers.aws.kind import Change, Creation, find_or_make, made_by, present, tag_outputs
 from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.values import PropertyMap, Value
 
@@ -69,8 +69,8 @@ class SecurityGroup(Ec2Kind):
         self.change_tags(api, id, change)
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
-        group = self.found(api, id) or {}
         if outputs.get("revokeRulesOnDelete"):
+            group = self.found(api, id) or {}
             for operation, key in (("ingress", "IpPermissions"), ("egress", "IpPermissionsEgress")):
                 if rules := group.get(key):
                     api.call("ec2", f"revoke_security_group_{operation}", GroupId=id, IpPermissions=rules)
