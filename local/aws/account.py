@@ -163,7 +163,8 @@ class Account:
 @cache
 def client(endpoint: str, region: str, access_key: str, secret_key: str, service: str) -> Any:
     """boto3's client of a service, which tries once; made once, for that takes longer than most calls."""
-    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
+    # No proxy of the environment's knows this machine's loopback.
+    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30, proxies={})
     # The service is a variable, so boto3's types can't tell which client it is.
     return _session(region, access_key, secret_key).client(service, endpoint_url=endpoint, config=settings)  # type: ignore[call-overload]
 

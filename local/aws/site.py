@@ -73,6 +73,7 @@ class AwsSite(ApiSite):
         """What an engine gets of an environment: whoever asks for AWS's default credentials finds this site's."""
         access_key, secret_key = self.credentials
         kept = {name: value for name, value in inherited.items() if not name.startswith("AWS_")}
+        past_proxies = ",".join(filter(None, [kept.get("no_proxy") or kept.get("NO_PROXY"), self.block.api_address]))
         return {
             **kept,
             "AWS_ACCESS_KEY_ID": access_key,
@@ -83,6 +84,8 @@ class AwsSite(ApiSite):
             # Nor does a file of the user's say anything.
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "no_proxy": past_proxies,
+            "NO_PROXY": past_proxies,
             "PATH": os.pathsep.join([str(self._commands), inherited.get("PATH", os.defpath)]),
         }
 
@@ -139,9 +142,9 @@ class AwsSite(ApiSite):
         """What is in the account that an untouched one has not; empty of a site that does not run."""
         return self._ask(Account.left) if self.is_healthy() else []
 
-    def nothing_left(self) -> str:
-        """What `left` looked for."""
-        return f"the account is empty: of {', '.join(KINDS)} there is none"
+    def nothing_left(self) -> str | None:
+        """What `left` looked for; None of a site that does not run: there it did not look."""
+        return f"the account is empty: of {', '.join(KINDS)} there is none" if self.is_healthy() else None
 
     def status(self) -> dict[str, Any]:
         """What runs where, as JSON has it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from botocore.exceptions import ClientError
 
 from local import processes
 from local.api_site import API
+from local.aws import account
 from local.aws.site import AwsSite
 from tests.local.aws.conftest import REGION, client
 from tests.waiting import eventually
@@ -312,6 +314,19 @@ def test_an_engine_finds_the_sites_key_and_nothing_of_the_users(aws_site: AwsSit
     assert "AWS_SESSION_TOKEN" not in environment
 
 
+def test_a_proxy_of_the_users_is_not_asked(aws_site: AwsSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.com"}
+    for name, value in aws_site.environment(nobody).items():
+        monkeypatch.setenv(name, value)
+
+    assert boto3.session.Session(region_name=REGION).client("sts").get_caller_identity()["Account"]
+    assert os.environ["no_proxy"].startswith("example.com,")
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.delenv("NO_PROXY")
+    account.client.cache_clear()
+    assert aws_site.status()["machines"] == []
+
+
 def test_no_secret_is_on_a_command_line(aws_site: AwsSite) -> None:
     lines = [Path(f"/proc/{each['pid']}/cmdline").read_text() for each in aws_site.processes()]
 
@@ -324,6 +339,17 @@ def test_its_secrets_are_the_users_own(aws_site: AwsSite) -> None:
 
     assert {each.name for each in files} >= {"credentials.json", "moto.pickle", "webhook.key"}
     assert not [each for each in files if each.stat().st_mode & 0o077 and each.suffix in (".json", ".pickle", ".key")]
+
+
+def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_path: Path) -> None:
+    site = AwsSite(tmp_path, "test", REGION)
+    site.up()
+    assert str(site.nothing_left()).startswith("the account is empty")
+
+    site.down(keep_data=True)
+
+    assert site.nothing_left() is None
+    site.down()
 
 
 def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
