@@ -40,7 +40,7 @@ def proxy() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Cloud) as cloud:
         with Proxy(0, f"http://127.0.0.1:{cloud.server_address[1]}", latency=0) as server:
             for each in (cloud, server):
-                threading.Thread(target=each.serve_forever, daemon=True).start()
+                threading.Thread(target=each.serve_forever, args=(0.01,), daemon=True).start()
             yield f"http://127.0.0.1:{server.server_address[1]}"
             server.shutdown()
         cloud.shutdown()
