@@ -13,8 +13,8 @@ import binascii
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from cloud_controller.cloud import Cloud
 from cloud_controller.kube import (
@@ -25,7 +25,6 @@ from cloud_controller.kube import (
     Kube,
     NotFoundError,
     Object,
-    PatchType,
 )
 from cloud_controller.load_balancer_operations import Remembering
 from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
@@ -35,7 +34,7 @@ LIMIT = 900_000
 
 _VERSION = "1"
 _KEY = "load-balancers"
-_EMPTY = {"binaryData": None}
+_METADATA = {"name": CHECKPOINT_NAME, "namespace": LEASE_NAMESPACE}
 
 _log = logging.getLogger(__name__)
 
@@ -48,10 +47,9 @@ def checkpoint_of(kube: Kube, cloud: Cloud) -> Checkpoint | None:
 
 def forget(kube: Kube) -> None:
     """Empty the checkpoint, wherever it is from: the cloud is about to be changed past it. Raises ApiError."""
-    try:
-        kube.patch(CONFIG_MAPS, CHECKPOINT_NAME, _EMPTY, LEASE_NAMESPACE, type=PatchType.MERGE)
-    except NotFoundError:
-        return
+    with suppress(NotFoundError):
+        # Without a version, it goes over whatever stands there; and the daemon's rights are enough for it.
+        kube.replace(CONFIG_MAPS, _config_map(_METADATA))
 
 
 class Checkpoint:
@@ -179,19 +177,21 @@ class Checkpoint:
         self._digest = _digest(memory)
 
     def _write(self, content: dict[str, str]) -> None:
-        metadata = {"name": CHECKPOINT_NAME, "namespace": LEASE_NAMESPACE}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
-        body |= {"binaryData": content}
+        filled = {"data": self._data, "binaryData": content}
         if self._present is None:
-            self._present = self._kube.create(CONFIG_MAPS, body)
+            self._present = self._kube.create(CONFIG_MAPS, _config_map(_METADATA) | filled)
         else:
             # With the version, it is refused where another has written since.
             version = {"resourceVersion": self._present["metadata"]["resourceVersion"]}
-            self._present = self._kube.replace(CONFIG_MAPS, {**body, "metadata": metadata | version})
+            self._present = self._kube.replace(CONFIG_MAPS, _config_map(_METADATA | version) | filled)
 
     def _give_up(self, error: ApiError) -> None:
         _log.warning("no checkpoint is kept: %s", error)
         self._given_up = True
+
+
+def _config_map(metadata: Mapping[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata}}
 
 
 def _digest(memory: bytes) -> str:

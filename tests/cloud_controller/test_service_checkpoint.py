@@ -46,13 +46,10 @@ class Cluster:
     def replace(self, _: Any, obj: Object) -> Object:
         if self.stored is None:
             raise NotFoundError(404, "NotFound", "no such ConfigMap")
-        if obj["metadata"]["resourceVersion"] != self.stored["metadata"]["resourceVersion"]:
+        version = self.stored["metadata"]["resourceVersion"]
+        if obj["metadata"].get("resourceVersion", version) != version:
             raise ConflictError(409, "Conflict", "another has written")
         return self._store(obj)
-
-    def patch(self, _: Any, name: str, patch: Object, namespace: str, **__: Any) -> Object:
-        found = self.get(None, name, namespace)
-        return self._store({key: value for key, value in {**found, **patch}.items() if value is not None})
 
     def _store(self, obj: Object) -> Object:
         if self.refuse is not None:
