@@ -10,8 +10,6 @@ from typing import Any
 
 import pulumi
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.clouds.aws import vendor_manager
 from components.clouds.aws.network import subnet_cidrs
@@ -41,7 +39,7 @@ def manager(**more: Any) -> Any:
     return {"cloud": "aws", "controllers": ["service"], "machines": 0, **network, **more}
 
 
-@given(prefix=st.integers(16, 20))
+@pytest.mark.parametrize("prefix", range(16, 21))
 def test_the_subnets_of_all_zones_lie_in_the_vpc_and_do_not_overlap(prefix: int) -> None:
     vpc = IPv4Network(f"10.0.0.0/{prefix}")
 

@@ -380,6 +380,10 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
             'executors.node is "vendor": AWS runs no controller for a control plane of your own; allowed: daemon',
         ),
         (
+            {**on_aws([{**PLANE, "role": "worker", "name": "b" * 30}]), "clusterName": "a" * 25},
+            f"nodePools[0].name is \"{'b' * 30}\": node group '{'a' * 25}-{'b' * 30}' has 56 letters; allowed: at most 55",
+        ),
+        (
             {**on_aws(), "clusterName": "a" * 32},
             f'clusterName is "{"a" * 32}": too long; allowed with controlPlane eks: at most 31 letters',
         ),

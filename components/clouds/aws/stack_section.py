@@ -45,6 +45,9 @@ LONGEST_CLUSTER_NAME = {"eks": 31, "ec2": 20}
 """By who runs the control plane. The program's roles and load balancers are called like the cluster, what they are for,
 and seven letters that Pulumi adds; AWS gives a role 64 letters and a load balancer 32."""
 
+LONGEST_NODE_GROUP = 55
+"""So that the seven letters and a hyphen that Pulumi adds leave 63: AWS's limit."""
+
 
 class AwsConfig(Section):
     """What a cluster on AWS is made of."""
@@ -152,6 +155,10 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
         if pool.role is Role.CONTROL_PLANE:
             why = "AWS runs the control plane; allowed: worker"
             raise ConfigError(line(f"nodePools[{index}].role", pool.role, why))
+        group = f"{config.cluster_name}-{pool.name}"
+        if aws.nodes == "eks" and len(group) > LONGEST_NODE_GROUP:
+            why = f"node group {group!r} has {len(group)} letters; allowed: at most {LONGEST_NODE_GROUP}"
+            raise ConfigError(line(f"nodePools[{index}].name", pool.name, why))
     if not aws.simulated and config.executor(Controller.ROUTE) is not Executor.VENDOR:
         why = "pods on EKS have addresses of the VPC, to which no route is written; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
