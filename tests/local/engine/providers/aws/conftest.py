@@ -21,10 +21,13 @@ SERVICES = ("autoscaling", "ec2", "eks", "iam", "sts")
 def simulator() -> Iterator[str]:
     """The simulator's URL."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with pytest.MonkeyPatch.context() as environment:
+        # A thousand images, which no test asks for, would be made anew at every reset.
+        environment.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
 
 
 class Aws:

@@ -317,7 +317,7 @@ def test_an_attachment_is_imported_by_its_role_and_policy(led: Any, cloud: Any) 
 
 
 def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -> None:
-    unknown_type = led.up(lambda: aws.s3.Bucket("b"))
+    unknown_type = led.up(lambda: aws.sqs.Queue("q"))
     unknown_input = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", ipv4_ipam_pool_id="p"))
 
     assert not unknown_type.ok and "aws:ec2/vpc:Vpc" in unknown_type.errors[0]
