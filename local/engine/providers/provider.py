@@ -158,6 +158,15 @@ class Functions(Protocol):
 
 
 @runtime_checkable
+class Interruptible(Protocol):
+    """A provider that waits for what it has made to become ready."""
+
+    def interrupt(self) -> None:
+        """Whoever waits for an object stops: it is there, and not ready. Pulumi's Cancel."""
+        ...
+
+
+@runtime_checkable
 class PartlyRecorded(Protocol):
     """A provider that cannot manage all types of its package where it runs: some are only recorded."""
 

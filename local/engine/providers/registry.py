@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from local.engine.providers.provider import Provider, ProviderError
+from local.engine.providers.provider import Interruptible, Provider, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.urn import package_of
 from local.engine.values import PropertyMap
@@ -49,6 +49,13 @@ class ProviderRegistry:
             self._instances[key] = made
             self._configured[key] = resource.inputs
             return made
+
+    def interrupt(self) -> None:
+        """Have every instance that waits for something wait no more."""
+        with self._lock:
+            for instance in self._instances.values():
+                if isinstance(instance, Interruptible):
+                    instance.interrupt()
 
     def close(self) -> None:
         """Close every instance."""

@@ -133,9 +133,10 @@ class Run:
         return not unknown
 
     def interrupt(self) -> None:
-        """Begin nothing new: what runs may finish."""
+        """Begin nothing new: what runs may finish, and waits no more for what it has made to become ready."""
         self.interrupted = True
         self.fail("interrupted: what runs may finish, nothing new begins; Ctrl-C again ends at once")
+        self.providers.interrupt()
 
     def count(self, step: StepInfo) -> None:
         """Count a step for the summary."""

@@ -199,9 +199,13 @@ class KubernetesProvider:
             if not self._settings.delete_unreachable:
                 raise
 
+    def interrupt(self) -> None:
+        """Whoever waits for an object, ten minutes perhaps, stops."""
+        self._stop.set()
+
     def close(self) -> None:
         """Let go of connections; whoever still waits for an object stops."""
-        self._stop.set()
+        self.interrupt()
         if self._kube is not None:
             self._kube.close()
 

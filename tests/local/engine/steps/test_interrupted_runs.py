@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,10 @@ import pulumi
 import pytest
 from pulumi import ResourceOptions
 
+from local.engine.providers.provider import CreateRequest, CreateResult, PartialFailure
 from local.engine.stack.lock import LockedError, StackLock
+from local.engine.values import PropertyMap
+from tests.local.engine.conftest import Memory, MemoryProvider
 from tests.local.engine.killable_stack import Killed
 from tests.waiting import eventually
 
@@ -333,6 +337,36 @@ def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> 
     deployment = files.deployment()
     assert {r["id"] for r in deployment["resources"] if "dynamic" in r["type"]} == {"quick", "slow"}
     assert "pending_operations" not in deployment
+
+
+class Waiting(MemoryProvider):
+    """Makes a thing that is never ready, and at which Ctrl-C is pressed."""
+
+    def __init__(self, cloud: Memory, config: PropertyMap) -> None:
+        super().__init__(cloud, config)
+        self._stop = threading.Event()
+
+    def create(self, request: CreateRequest) -> CreateResult:
+        made = super().create(request)
+        signal.raise_signal(signal.SIGINT)
+        assert self._stop.wait(20), "nobody told it to stop"
+        raise PartialFailure("interrupted while waiting", made.id, made.outputs)
+
+    def interrupt(self) -> None:
+        self._stop.set()
+
+
+def test_ctrl_c_ends_the_wait_for_what_is_made_and_not_ready(stack: Any, kit: Any) -> None:
+    stack.factories["memory"] = lambda resource: Waiting(stack.cloud, resource.inputs)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a parallel run of the tests may ignore it
+    try:
+        outcome = stack.up(lambda: kit.Thing("a"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert "it exists, but did not become ready: interrupted while waiting" in outcome.errors
+    assert stack.resources()["a"].id == "a-a"
+    assert not stack.open().store.snapshot.pending
 
 
 def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:

@@ -704,6 +704,17 @@ def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_some
     assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
 
 
+def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cluster: Cluster, namespace: str) -> None:
+    creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=300))
+    cluster.lines.await_line("replicas")
+
+    cluster.provider.interrupt()
+
+    with pytest.raises(PartialFailure, match="interrupted while waiting") as raised:
+        creation.result(timeout=30)
+    assert raised.value.id == f"{namespace}/web"
+
+
 def test_closing_the_provider_ends_what_waits(cluster: Cluster, namespace: str) -> None:
     creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=300))
     cluster.lines.await_line("replicas")
