@@ -95,14 +95,18 @@ def answering(daemon: Daemon, decide: Decide) -> Generator[Counter[str], None, N
 # -------------------------------------------------------------------------------------------------------------- faults
 
 
-def answers(make: Callable[[], Decide], *, least: int = 3) -> Fault[Daemon]:
-    """What is decided is answered until the work is done; fails where that were fewer than `least` answers."""
+_LEAST = 3
+"""Calls that a fault must have met: with fewer, the work was done without it."""
+
+
+def answers(make: Callable[[], Decide]) -> Fault[Daemon]:
+    """What is decided is answered until the work is done."""
 
     def fault(daemon: Daemon) -> Generator[None, None, None]:
         with answering(daemon, make()) as given:
             yield
             yield
-        assert given.total() >= least, f"hardly anything was refused: {given}"
+        assert given.total() >= _LEAST, f"hardly anything was refused: {given}"
 
     return fault
 
@@ -140,12 +144,16 @@ def slow(seconds: float) -> Fault[Daemon]:
     """Each call takes this long."""
 
     def fault(daemon: Daemon) -> Generator[None, None, None]:
-        def decide(_: Asked) -> None:
+        held: Counter[str] = Counter()
+
+        def decide(asked: Asked) -> None:
+            held[asked.name] += 1
             time.sleep(seconds)  # The fault itself, not a wait for something.
 
         with answering(daemon, decide):
             yield
             yield
+        assert held.total() >= _LEAST, f"hardly anything was slow: {held}"
 
     return fault
 
