@@ -17,6 +17,9 @@ from tests.cloud_controller.clouds.mycloud.service_world import Cluster, Copies
 TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
 WEB = "default/web"
 
+_CLIENTS: dict[str, dict[str, Any]] = {}
+"""boto3's, by endpoint: to make them anew takes as long as all calls of a restart."""
+
 
 def nlb(
     name: str = "web",
@@ -67,6 +70,7 @@ class Running:
     ) -> None:
         self.calls = Calls()
         self.cloud = Aws(account.config(**config))
+        self.cloud._api._clients = _CLIENTS.setdefault(account.endpoint, {})
         self.cloud.observe_calls(self.calls)
         self.cluster = cluster
         wrap(self.cloud)
