@@ -123,13 +123,12 @@ def _members(service: Object, front: Front, backends: Backends, pods: bool) -> t
 
 
 def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, backends: Backends) -> Pool:
-    tls_behind = asked.settings.text("backend_protocol") == "ssl" and common.speaks_tls(asked, front.ports[0])
-    protocol = "TLS" if tls_behind else front.transport
+    tls = common.speaks_tls(asked, front.ports[0])
+    protocol = "TLS" if tls and asked.settings.text("backend_protocol") == "ssl" else front.transport
     require_members(asked, front.ports, targets, backends)
     name = f"{protocol.lower()}-{front.number}"
     name += "-ip" if targets == "ip" else ""
     name += "-ipv6" if addresses.of_targets == "ipv6" else ""
-    ends_tls = common.speaks_tls(asked, front.ports[0])
     return Pool(
         name=name,
         health_check=health_check(asked, targets),
@@ -138,7 +137,7 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
             "protocol": protocol,
             "target_type": targets,
             "ip_address_type": addresses.of_targets,
-            **target_attributes(asked, protocol, targets, tls=tls_behind or ends_tls),
+            **target_attributes(asked, protocol, targets, tls=tls),
         },
     )
 

@@ -55,7 +55,7 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
 def target_attributes(asked: Request, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
     """The attributes that a target group is to have: what the Service says, and AWS's default for what it may say.
 
-    `tls`: listener or targets speak it. Raises InvalidConfiguration for what AWS refuses.
+    `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
     """
     where = field("target_group_attributes")
     given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, "network target groups")
