@@ -333,6 +333,10 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
     ("config", "line"),
     [
         (on_aws(region="europe"), 'aws.region is "europe": allowed: a region such as eu-central-1'),
+        (
+            on_aws(region="cn-north-1"),
+            'aws.region is "cn-north-1": allowed: a region such as eu-central-1, none of China',
+        ),
         (on_aws(region=None), "aws.region is missing: The region."),
         (on_aws(controlPlane="esk"), "aws.controlPlane is \"esk\": did you mean 'eks'? allowed: eks, ec2"),
         (on_aws(kubernetesVersion=1.34), "aws.kubernetesVersion is 1.34: allowed: text"),

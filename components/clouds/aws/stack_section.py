@@ -36,7 +36,8 @@ from .settings import (
 if TYPE_CHECKING:
     from ...stack_config import StackConfig
 
-AWS_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
+AWS_REGION = re.compile(r"(?!cn-|us-gov-|us-iso|eu-iso)[a-z]{2}(-[a-z]+)+-[0-9]+")
+"""Those of the partition `aws`: elsewhere the policies that AWS keeps have other ARNs."""
 KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}")
 CCM_VERSION = re.compile(r"v1\.[0-9]{2}\.[0-9]+")
 OLDEST_WITH_KUBEADM = 31
@@ -52,7 +53,7 @@ LONGEST_NODE_GROUP = 55
 class AwsConfig(Section):
     """What a cluster on AWS is made of."""
 
-    region: Annotated[str, matching(AWS_REGION, "a region such as eu-central-1")] = Field(
+    region: Annotated[str, matching(AWS_REGION, "a region such as eu-central-1, none of China or GovCloud")] = Field(
         description="The region.", json_schema_extra=pattern_of(AWS_REGION.pattern)
     )
     control_plane: Annotated[str, *choice("eks", "ec2")] = Field(
