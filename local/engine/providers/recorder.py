@@ -20,6 +20,7 @@ from local.engine.providers.provider import (
     DiffRequest,
     DiffResult,
     Provider,
+    ProviderError,
     ReadResult,
     UpdateRequest,
 )
@@ -39,7 +40,10 @@ class Recorder:
     supports_preview = True
 
     def __init__(self, config: PropertyMap) -> None:
-        """`config`: the provider's inputs, of which the region and the default tags show in outputs."""
+        """`config`: the provider's inputs, of which the region and the default tags show in outputs.
+
+        Raises ProviderError for default tags that cannot be read.
+        """
         plain = without_secrets(config)
         region = plain.get("region")
         self._place = Place(region if isinstance(region, str) else _DEFAULT_REGION, default_tags_of(plain))
@@ -126,14 +130,14 @@ class StandIn(Recorder):
 
 
 def default_tags_of(plain: PropertyMap) -> dict[str, str]:
-    """The tags that a provider instance gives to everything; where they are known."""
+    """The tags that a provider instance gives to everything; where they are known. Raises ProviderError."""
     default = plain.get("defaultTags")
     if isinstance(default, str):
         # Provider inputs other than texts arrive as JSON.
         try:
             default = json.loads(default)
         except ValueError:
-            return {}
+            raise ProviderError("defaultTags is not JSON: an object whose `tags` are one, too") from None
     tags = default.get("tags") if isinstance(default, dict) else None
     return {str(k): str(v) for k, v in tags.items() if v is not UNKNOWN} if isinstance(tags, dict) else {}
 

@@ -78,7 +78,7 @@ def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place) -> Property
     if kind in _WITHIN:
         holder, fields = _WITHIN[kind]
         added = {name: facts.text(f"{holder}.{name}") for name in fields}
-        outputs[holder] = _completed(outputs.get(holder), added)
+        outputs[holder] = completed(outputs.get(holder), added)
     if "tagsAll" in outputs:
         given = without_secrets(inputs.get("tags") or {})
         outputs["tagsAll"] = {**place.tags, **given} if isinstance(given, dict) else given
@@ -90,7 +90,14 @@ def previewed(urn: str, inputs: PropertyMap) -> PropertyMap:
     holder, fields = _WITHIN.get(type_of(urn), ("", ()))
     if not holder or holder not in inputs:
         return inputs
-    return {**inputs, holder: _completed(inputs[holder], dict.fromkeys(fields, UNKNOWN))}
+    return {**inputs, holder: completed(inputs[holder], dict.fromkeys(fields, UNKNOWN))}
+
+
+def completed(value: Value, added: Mapping[str, Value]) -> Value:
+    """An object, secret or not, with the fields that it lacks; what is none stays as it is."""
+    if isinstance(value, Secret):
+        return Secret(completed(value.value, added))
+    return {**added, **value} if isinstance(value, dict) else value
 
 
 def simulated_text(*of: str) -> str:
@@ -194,12 +201,6 @@ def _unwrapped(hint: Any) -> tuple[Any, bool]:
     inner = typing.get_args(hint)[0] if typing.get_origin(hint) is Output else hint
     kind = _types.unwrap_optional_type(inner)
     return kind, kind is inner
-
-
-def _completed(value: Value, added: dict[str, Value]) -> Value:
-    if isinstance(value, Secret):
-        return Secret(_completed(value.value, added))
-    return {**added, **value} if isinstance(value, dict) else value
 
 
 def _name_of(subject: str, id: str, plain: PropertyMap) -> str:

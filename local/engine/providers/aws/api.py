@@ -140,7 +140,7 @@ class Api:
             raise ProviderError("endpoints must all be on this machine (127.0.0.1)")
         region = config.get("region")
         if not isinstance(region, str) or not region:
-            raise ProviderError("region is not set")
+            raise ProviderError("region is not set: config `aws:region`, or the provider's `region`")
         self.region = region
         self._endpoints = endpoints_of(config)
         key, secret, token = _credentials(config, os.environ)
@@ -222,7 +222,7 @@ class Api:
         with self._lock:
             if service not in self._clients:
                 if service not in self._endpoints:
-                    raise ProviderError(f"endpoints names none for {service}")
+                    raise ProviderError(f"endpoints names no URL for {service}")
                 # botocore's own retries would make twice what was made before the answer was lost.
                 config = Config(retries={"total_max_attempts": 1}, connect_timeout=5)
                 make: Any = shared_session().client

@@ -6,9 +6,10 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from local.engine import paths
 from local.engine.providers.aws import functions
 from local.engine.providers.aws.api import Api, AwsError, Deadline
 from local.engine.providers.aws.comparison import compare, imported_inputs, read_inputs, said_by_either
@@ -30,6 +31,7 @@ from local.engine.providers.provider import (
     UpdateRequest,
 )
 from local.engine.providers.recorder import Recorder, default_tags_of
+from local.engine.providers.recorder_values import completed
 from local.engine.providers.secret_texts import hidden, masked
 from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
@@ -59,15 +61,17 @@ class AwsProvider:
         kind = KINDS.get(type_of(urn))
         if kind is None:
             known = ", ".join(sorted(KINDS))
-            return CheckResult(news, (CheckFailure("", f"the embedded engine's provider does not have it; {known}"),))
+            return CheckResult(
+                news, (CheckFailure("", f"the embedded engine's provider does not have it; it has: {known}"),)
+            )
         unknown = f"is not known to the embedded engine's provider; known: {', '.join(sorted(kind.inputs))}"
         failures = [CheckFailure(key, unknown) for key in news if key not in kind.inputs]
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
         if kind.autonamed and "name" not in inputs:
             inputs["name"] = olds.get("name") or _drawn_name(name_of(urn), inputs)
-        if kind.taggable and self._default_tags and isinstance(inputs.get("tags", {}), dict):
-            inputs["tags"] = {**self._default_tags, **inputs.get("tags", {})}
+        if kind.taggable and self._default_tags:
+            inputs["tags"] = completed(inputs.get("tags", {}), self._default_tags)
         return CheckResult(inputs, tuple(failures))
 
     def diff(self, request: DiffRequest) -> DiffResult:
@@ -111,7 +115,8 @@ class AwsProvider:
         with _told(request.news):
             # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
             now = self._inputs_now(kind, request.id, said_by_either(olds, plain))
-            changed = _differing(now, plain) - {*request.ignore_changes}
+            plain = _without_ignored(plain, now, request.ignore_changes)
+            changed = _differing(now, plain)
             deadline = _deadline(kind, request.timeout, request.report)
             with completing(request.id):
                 kind.change(self._api, request.id, Change(now, plain, frozenset(changed), deadline))
@@ -167,6 +172,13 @@ def _drawn_name(name: str, inputs: PropertyMap) -> str:
 
 def _differing(olds: PropertyMap, news: PropertyMap) -> set[str]:
     return {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
+
+
+def _without_ignored(news: PropertyMap, now: PropertyMap, ignored: Sequence[str]) -> PropertyMap:
+    try:
+        return paths.keep_old(news, now, ignored)
+    except paths.PathError as error:
+        raise ProviderError(str(error)) from None
 
 
 def _shown(kind: Kind, inputs: PropertyMap, before: PropertyMap) -> PropertyMap:

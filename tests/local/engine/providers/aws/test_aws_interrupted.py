@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -145,11 +144,10 @@ def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_al
 
 def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, cloud: Any, tmp_path: Path) -> None:
     """The command line itself finds that its AWS is on this machine."""
-    del stack
-    endpoints = json.dumps(json.loads(cloud.config["endpoints"]))
+    del stack  # Its project is what lies in the folder.
     (tmp_path / "__main__.py").write_text(
         "import pulumi_aws as aws\n"
-        f"api = aws.Provider('api', region='eu-central-1', endpoints={endpoints})\n"
+        f"api = aws.Provider('api', region='eu-central-1', endpoints={cloud.config['endpoints']})\n"
         "from pulumi import ResourceOptions\n"
         "vpc = aws.ec2.Vpc('net', cidr_block='10.0.0.0/16', opts=ResourceOptions(provider=api))\n"
         "for i in range(12):\n"
@@ -158,9 +156,11 @@ def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, c
     where = ["-s", "dev", "-C", str(tmp_path), "--state", str(tmp_path / "killed")]
     up = [sys.executable, "-m", "local.engine", "up", *where, "--skip-preview", "--parallel", "1"]
     process = subprocess.Popen(up, stdout=subprocess.DEVNULL)
-    eventually(lambda: len(cloud.left().get("subnets", [])) >= 3, "some subnets are there")
-    process.kill()
-    process.wait()
+    try:
+        eventually(lambda: counted(cloud.left()).get("subnets", 0) >= 3, "some subnets are there")
+    finally:
+        process.kill()
+        process.wait()
 
     finished = subprocess.run(up, capture_output=True, text=True, check=False)
 

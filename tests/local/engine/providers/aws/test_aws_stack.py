@@ -13,6 +13,7 @@ from pulumi import _types
 from pulumi.runtime import rpc
 
 from local.engine.providers.aws.kinds import KINDS
+from local.engine.providers.aws.provider import AwsProvider
 from local.engine.providers.recorder import Recorder
 from local.engine.values import Secret
 from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
@@ -254,6 +255,20 @@ def test_what_an_update_is_to_ignore_is_not_sent(led: Any, cloud: Any) -> None:
     assert outcome.ok and (group["DesiredCapacity"], group["HealthCheckGracePeriod"]) == (2, 200)
 
 
+def test_a_tag_that_an_update_is_to_ignore_stays_as_others_have_set_it(led: Any, cloud: Any) -> None:
+    def run(name: str) -> Any:
+        options = pulumi.ResourceOptions(ignore_changes=["tags.owner"])
+        return lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"Name": name}, opts=options)
+
+    led.up(run("old"))
+    ec2, vpc = cloud.client("ec2"), led.resources()["net"].id
+    ec2.create_tags(Resources=[vpc], Tags=[{"Key": "owner", "Value": "somebody"}])
+
+    assert led.up(run("new")).counts == {"same": 1, "update": 1}
+    tags = {tag["Key"]: tag["Value"] for tag in ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"][0]["Tags"]}
+    assert (tags["Name"], tags.get("owner")) == ("new", "somebody")
+
+
 def test_a_rule_whose_source_becomes_of_another_kind_is_replaced(led: Any, cloud: Any) -> None:
     def rule(**source: Any) -> Any:
         def run() -> None:
@@ -286,6 +301,26 @@ def test_default_tags_are_everywhere_and_no_difference(led: Any, cloud: Any) -> 
     found = led.resources()["net"]
     assert found.outputs["tagsAll"] == {"team": "clouds", "Name": "net"}
     assert led.up(run).counts == {"same": 2} and led.refresh().counts == {"same": 2}
+
+
+def test_default_tags_are_on_what_has_secret_tags_too(led: Any, cloud: Any) -> None:
+    tags = json.dumps({"tags": {"team": "clouds"}})
+    led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": tags})
+
+    led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags=pulumi.Output.secret({"Name": "net"})))
+
+    (vpc,) = cloud.client("ec2").describe_vpcs(VpcIds=cloud.left()["vpcs"])["Vpcs"]
+    assert {"Key": "team", "Value": "clouds"} in vpc["Tags"] and {"Key": "Name", "Value": "net"} in vpc["Tags"]
+
+
+@pytest.mark.parametrize("provider", [AwsProvider, Recorder])
+def test_default_tags_that_nobody_can_read_are_an_error(led: Any, cloud: Any, provider: Any) -> None:
+    led.factories["aws"] = lambda r: provider(r.inputs)
+    led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": "team: clouds"})
+
+    outcome = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16"))
+
+    assert not outcome.ok and "defaultTags is not JSON" in outcome.errors[0]
 
 
 def test_an_object_that_exists_is_imported(led: Any, cloud: Any) -> None:
