@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import EC2Backend, ec2_backends
 from moto.server import ThreadedMotoServer
 
 from cloud_controller.cloud_errors import CloudError
@@ -38,8 +41,8 @@ class AwsAccount:
     elbv2: ElasticLoadBalancingv2Client
     elb: ElasticLoadBalancingClient
     vpc_id: str = ""
-    public_subnets: list[str] = field(default_factory=list)
-    private_subnets: list[str] = field(default_factory=list)
+    public_subnets: tuple[str, ...] = ()
+    private_subnets: tuple[str, ...] = ()
     route_table_id: str = ""
     """Of the private subnets, with the cluster's tag; the VPC's main one leads to the internet gateway."""
     node_group_id: str = ""
@@ -155,10 +158,11 @@ def calls() -> Calls:
 
 
 @pytest.fixture(scope="session")
-def _clients(_moto: str) -> tuple[EC2Client, ElasticLoadBalancingv2Client, ElasticLoadBalancingClient]:
-    """Kept for the whole session: to make a client is slow."""
+def _account(_moto: str) -> AwsAccount:
+    """Whatever is in it. Kept for the whole session: to make clients is slow."""
     session = boto3.Session("AKIAIOSFODNN7EXAMPLE", "a-secret-of-nobody", region_name=REGION)
-    return (
+    return AwsAccount(
+        _moto,
         session.client("ec2", endpoint_url=_moto),
         session.client("elbv2", endpoint_url=_moto),
         session.client("elb", endpoint_url=_moto),
@@ -166,19 +170,43 @@ def _clients(_moto: str) -> tuple[EC2Client, ElasticLoadBalancingv2Client, Elast
 
 
 @pytest.fixture
-def empty_account(
-    _moto: str, _clients: tuple[EC2Client, ElasticLoadBalancingv2Client, ElasticLoadBalancingClient]
-) -> AwsAccount:
+def empty_account(_account: AwsAccount) -> AwsAccount:
     """An account without anything of ours; AWS's default VPC is there."""
-    with urllib.request.urlopen(urllib.request.Request(f"{_moto}/moto-api/reset", method="POST")) as answer:
-        assert answer.status == 200
-    return AwsAccount(_moto, *_clients)
+    _reset(_account)
+    return _account
+
+
+@pytest.fixture(scope="session")
+def _network(_account: AwsAccount) -> tuple[AwsAccount, EC2Backend]:
+    """An account with a network, and moto's side of it: made once, as its calls would take longer than most tests."""
+    _reset(_account)
+    account = replace(_account)
+    _make_network(account)
+    return account, copy.deepcopy(_ec2())
 
 
 @pytest.fixture
-def account(empty_account: AwsAccount) -> AwsAccount:
+def account(_network: tuple[AwsAccount, EC2Backend]) -> AwsAccount:
     """An account with a cluster's network: a public and a private subnet in each zone, tagged as discovery wants it."""
-    account, ec2 = empty_account, empty_account.ec2
+    account, network = _network
+    _reset(account)
+    # What is in it leads back to the backend, which is moto's own one here.
+    vars(_ec2()).update(copy.deepcopy(vars(network), {id(network): _ec2()}))
+    return account
+
+
+def _reset(account: AwsAccount) -> None:
+    with urllib.request.urlopen(urllib.request.Request(f"{account.endpoint}/moto-api/reset", method="POST")) as answer:
+        assert answer.status == 200
+
+
+def _ec2() -> EC2Backend:
+    """What moto, in this process, knows of EC2."""
+    return ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
+
+
+def _make_network(account: AwsAccount) -> None:
+    ec2 = account.ec2
     account.vpc_id = ec2.create_vpc(CidrBlock="10.0.0.0/16", AmazonProvidedIpv6CidrBlock=True)["Vpc"]["VpcId"]
     ec2.create_tags(Resources=[account.vpc_id], Tags=tag_list({CLUSTER_TAG: "owned"}))
     gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
@@ -192,11 +220,11 @@ def account(empty_account: AwsAccount) -> AwsAccount:
     )
     account.route_table_id = table["RouteTable"]["RouteTableId"]
     for index, zone in enumerate(ZONES):
-        account.public_subnets.append(_subnet(account, zone, f"10.0.{index}.0/24", "kubernetes.io/role/elb"))
+        account.public_subnets += (_subnet(account, zone, f"10.0.{index}.0/24", "kubernetes.io/role/elb"),)
         # Room for thousands of machines.
         role = "kubernetes.io/role/internal-elb"
         private = _subnet(account, zone, f"10.0.{64 * (index + 1)}.0/18", role)
-        account.private_subnets.append(private)
+        account.private_subnets += (private,)
         ec2.associate_route_table(RouteTableId=account.route_table_id, SubnetId=private)
     group = ec2.create_security_group(
         GroupName="nodes",
@@ -205,7 +233,6 @@ def account(empty_account: AwsAccount) -> AwsAccount:
         TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list({CLUSTER_TAG: "owned"})}],
     )
     account.node_group_id = group["GroupId"]
-    return account
 
 
 def _subnet(account: AwsAccount, zone: str, cidr: str, role: str) -> str:
