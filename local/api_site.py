@@ -64,6 +64,9 @@ class ApiSite(ABC):
     API_MODULE: ClassVar[str]
     """What runs as the API, with the site's folder as its argument."""
 
+    MORE_PORTS: ClassVar[Mapping[int, str]] = {}
+    """What its process listens on beside the API's port, and what for."""
+
     def __init__(self, folder: StateFolder, *, registry: Path | None = None) -> None:
         self.folder = folder
         self.registry = BlockRegistry(registry or default_registry())
@@ -225,7 +228,7 @@ class ApiSite(ABC):
     def _start_api(self, block: AddressBlock) -> None:
         """Raises PortBusyError if somebody else listens on the block's address, before the API or while it starts."""
         title = self.API_TITLE
-        require_free(block.api_address, API_PORT, title)
+        self._require_free(block)
         try:
             api = processes.start(
                 title,
@@ -244,9 +247,13 @@ class ApiSite(ABC):
         ended = not api.is_running()
         tail = api.log_tail()
         self._stop(API)
-        require_free(block.api_address, API_PORT, title)
+        self._require_free(block)
         what = "ended" if ended else f"does not answer within {HEALTHY_SECONDS:g} s"
         raise SiteError(f"{title} {what}; its log ({api.log}) ends:\n{tail}")
+
+    def _require_free(self, block: AddressBlock) -> None:
+        for port, purpose in {API_PORT: self.API_TITLE, **self.MORE_PORTS}.items():
+            require_free(block.api_address, port, purpose)
 
     def _may_stay(self, api: Process) -> bool:
         """Whether the running API answers (it may just be starting), and runs this code: the project may be updated."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.api_site import ApiSite, SiteError, wait_until
+from local.aws import webhook
 from local.aws.account import KINDS, Account
 from local.aws.folder import aws_folder, credentials, site_root
 from local.aws.get_token import write_command
@@ -29,6 +30,7 @@ class AwsSite(ApiSite):
     CLOUD = "the simulated AWS (moto)"
     API_TITLE = "the simulated AWS (moto)"
     API_MODULE = "local.aws"
+    MORE_PORTS: ClassVar[Mapping[int, str]] = {webhook.PORT: "the token webhook of its clusters"}
 
     def __init__(self, state_dir: Path, stack: str, region: str | None = None, *, registry: Path | None = None) -> None:
         super().__init__(aws_folder(site_root(state_dir, stack)), registry=registry)

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import signal
+import socket
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from botocore.exceptions import ClientError
 
 from local import processes
 from local.api_site import API
-from local.aws import account
+from local.aws import account, webhook
 from local.aws.site import AwsSite
 from tests.local.aws.conftest import REGION, client
 from tests.waiting import eventually
@@ -350,6 +351,17 @@ def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_pat
 
     assert site.nothing_left() is None
     site.down()
+
+
+def test_a_block_on_which_somebody_listens_is_passed_over(tmp_path: Path) -> None:
+    site = AwsSite(tmp_path, "test", REGION)
+    first = next(iter(site.registry.free_blocks(site.folder.root)))
+    with socket.create_server((first.api_address, webhook.PORT)):
+        site.up()
+        taken = site.block
+        site.down()
+
+    assert taken != first
 
 
 def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
