@@ -103,6 +103,7 @@ class NetworkReads:
         """
         tags = self.tags([arn]).get(arn)
         if tags is None:
+            self._memory.forget(lb_id)
             raise NotFound(f"load balancer {lb_id} does not exist any more")
         self._memory.put_tags(arn, tags)
         owner = Owner.of_tags(wanted)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from cloud_controller.clouds.aws.cloud import Aws
+from cloud_controller.clouds.aws.errors import translated
 from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_checkpoint import Checkpoint
 from cloud_controller.kube import Object
@@ -16,6 +19,9 @@ from tests.cloud_controller.clouds.mycloud.service_world import Cluster, Copies
 
 TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
 WEB = "default/web"
+
+Refusal = tuple[str, str]
+"""AWS's code and message."""
 
 _CLIENTS: dict[str, dict[str, Any]] = {}
 """boto3's, by endpoint: to make them anew takes as long as all calls of a restart."""
@@ -112,6 +118,31 @@ class Running:
     def resync(self) -> None:
         """Everything is read again."""
         self.controller.handle(RESYNC)
+
+
+class Refusing:
+    """AWS, where `refuses` answers a refusal for a call."""
+
+    def __init__(self, refuses: Callable[[str, dict[str, Any]], Refusal | None]) -> None:
+        self.refuses = refuses
+
+    def end(self) -> None:
+        """It refuses nothing from here on."""
+        self.refuses = lambda _operation, _params: None
+
+    def __call__(self, cloud: Aws) -> None:
+        api = cloud._api
+        real = api.call
+
+        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+            refusal = self.refuses(operation, params)
+            if refusal is not None:
+                code, message = refusal
+                error = ClientError({"Error": {"Code": code, "Message": message}}, operation)
+                raise translated(error, service, operation) from error
+            return real(service, operation, **params)
+
+        api.call = call  # type: ignore[method-assign]
 
 
 def load_balancers(account: AwsAccount) -> list[Any]:

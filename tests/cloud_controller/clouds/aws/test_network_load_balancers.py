@@ -119,8 +119,13 @@ def test_all_that_is_made_says_whose_it_is(account: AwsAccount, cluster: Cluster
     arns = [lb["LoadBalancerArn"], *(group["TargetGroupArn"] for group in target_groups(account))]
     arns += [each["ListenerArn"] for each in listeners(account, lb).values()]
     for arn in arns:
-        wanted = {SERVICE_UID_TAG: "uid-web", CLUSTER_TAG: "owned", "kubernetes.io/service-name": WEB, "team": "web"}
-        assert wanted.items() <= tags_of(account, arn).items()
+        found = tags_of(account, arn)
+        assert (found["kubernetes.io/cluster"], found[SERVICE_UID_TAG], found[CLUSTER_TAG]) == (
+            CLUSTER,
+            "uid-web",
+            "owned",
+        )
+        assert (found["kubernetes.io/service-name"], found["team"]) == (WEB, "web")
 
 
 def test_clients_are_let_in_to_the_load_balancer_and_it_to_the_nodes_by_one_rule(
@@ -550,13 +555,6 @@ def test_one_that_another_service_of_the_name_left_is_not_taken_for_ones_own(
     (lb,) = load_balancers(account)
     assert lb["LoadBalancerName"] != old["LoadBalancerName"]
     assert tags_of(account, lb["LoadBalancerArn"])[SERVICE_UID_TAG] == "uid-new"
-
-
-def test_tags_name_this_cluster(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, nlb())
-
-    (lb,) = load_balancers(account)
-    assert tags_of(account, lb["LoadBalancerArn"])["kubernetes.io/cluster"] == CLUSTER
 
 
 @pytest.mark.parametrize("annotations", [{}, {TYPE: "classic"}], ids=["network", "classic"])

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from botocore.exceptions import ClientError
 
-from cloud_controller.cloud import Conflict
-from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.controllers.service import POLL
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
     WEB,
+    Refusing,
     Running,
     assert_nothing_left,
     groups_made,
@@ -25,23 +21,10 @@ from tests.cloud_controller.clouds.aws.nlb_world import (
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 
 
-class InUse:
-    """AWS, where security groups are in use for minutes after their load balancer has gone."""
-
-    def __init__(self) -> None:
-        self.holds = True
-
-    def __call__(self, cloud: Aws) -> None:
-        api = cloud._api
-        real = api.call
-
-        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-            if self.holds and operation == "DeleteSecurityGroup":
-                error = {"Error": {"Code": "DependencyViolation", "Message": "resource has a dependent object"}}
-                raise Conflict("still in use") from ClientError(error, operation)  # type: ignore[arg-type]
-            return real(service, operation, **params)
-
-        api.call = call  # type: ignore[method-assign]
+def security_groups_in_use() -> Refusing:
+    """As they are for minutes after their load balancer has gone."""
+    in_use = ("DependencyViolation", "resource has a dependent object")
+    return Refusing(lambda operation, _: in_use if operation == "DeleteSecurityGroup" else None)
 
 
 @pytest.fixture
@@ -56,7 +39,7 @@ def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    in_use = InUse()
+    in_use = security_groups_in_use()
     running = Running(account, cluster, wrap=in_use)
     running.settle()
 
@@ -68,14 +51,14 @@ def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
     assert groups_made(account)
     assert target_groups(account), "something must tell of the Service when the last group goes"
 
-    in_use.holds = False
+    in_use.end()
     running.settle()
     assert_nothing_left(account)
     assert not cluster.objects["services"]
 
 
 def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=InUse())
+    running = Running(account, cluster, wrap=security_groups_in_use())
     cluster.put(nlb("second"))
     running.settle()
     cluster.delete_service()
@@ -93,13 +76,13 @@ def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Clus
 
 
 def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluster: Cluster) -> None:
-    in_use = InUse()
+    in_use = security_groups_in_use()
     running = Running(account, cluster, wrap=in_use)
     running.settle()
     cluster.delete_service()
     running.settle()
 
-    in_use.holds = False
+    in_use.end()
     running.settle()
 
     assert cluster.reasons[-2:] == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
@@ -107,7 +90,7 @@ def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluste
 
 
 def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=InUse())
+    running = Running(account, cluster, wrap=security_groups_in_use())
     running.settle()
     cluster.delete_service()
     running.settle()
@@ -119,7 +102,7 @@ def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster)
 
 
 def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=InUse())
+    running = Running(account, cluster, wrap=security_groups_in_use())
     running.settle()
     cluster.delete_service()
     running.settle()
@@ -131,7 +114,7 @@ def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Clu
 
 
 def test_meanwhile_another_service_gets_its_load_balancer(account: AwsAccount, cluster: Cluster) -> None:
-    in_use = InUse()
+    in_use = security_groups_in_use()
     running = Running(account, cluster, wrap=in_use)
     running.settle()
     cluster.delete_service()
@@ -142,13 +125,13 @@ def test_meanwhile_another_service_gets_its_load_balancer(account: AwsAccount, c
 
     (lb,) = load_balancers(account)
     assert len(lb["SecurityGroups"]) == 2
-    in_use.holds = False
+    in_use.end()
     running.settle()
     assert len(groups_made(account)) == 2 and len(target_groups(account)) == 2
 
 
 def test_a_service_that_wants_one_again_takes_over_what_is_left(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=InUse())
+    running = Running(account, cluster, wrap=security_groups_in_use())
     running.settle()
     cluster.service()["spec"]["type"] = "ClusterIP"
     running.settle()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.cloud import Aws
-from cloud_controller.clouds.aws.errors import translated
+from cloud_controller.load_balancer import LoadBalancerState
 from cloud_controller.load_balancer_operations import UpdateLoadBalancer
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
     WEB,
+    Refusal,
+    Refusing,
     Running,
     groups_made,
     listeners,
@@ -29,31 +28,7 @@ from tests.cloud_controller.clouds.aws.nlb_world import (
 )
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 
-Refusal = tuple[str, str]
-"""AWS's code and message."""
-
 CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
-
-
-class Refusing:
-    """AWS, where `refuses` answers a refusal for a call."""
-
-    def __init__(self, refuses: Callable[[str, dict[str, Any]], Refusal | None]) -> None:
-        self.refuses = refuses
-
-    def __call__(self, cloud: Aws) -> None:
-        api = cloud._api
-        real = api.call
-
-        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-            refusal = self.refuses(operation, params)
-            if refusal is not None:
-                code, message = refusal
-                error = ClientError({"Error": {"Code": code, "Message": message}}, operation)
-                raise translated(error, service, operation) from error
-            return real(service, operation, **params)
-
-        api.call = call  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -86,7 +61,7 @@ def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: 
     assert len(groups_made(account)) == 2, "its own and the shared one"
     assert len(target_groups(account)) == 1
 
-    in_use.refuses = lambda _operation, _params: None
+    in_use.end()
     running.settle()
     assert len(load_balancers(account)) == 1
     assert cluster.ingress
@@ -298,9 +273,13 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
     running = Running(account, cluster)
     running.settle()
     (present,) = running.cloud.load_balancers.read({"uid-web"})
-    Refusing(lambda operation, _: ("LoadBalancerNotFound", "not found") if operation == "DescribeTags" else None)(
-        running.cloud
-    )
+    account.elbv2.delete_load_balancer(LoadBalancerArn=load_balancers(account)[0]["LoadBalancerArn"])
+    # moto tells of what is gone that it has no tags.
+    gone = Refusing(lambda operation, _: ("LoadBalancerNotFound", "gone") if operation == "DescribeTags" else None)
+    gone(running.cloud)
 
     with pytest.raises(NotFound, match="does not exist any more"):
         running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
+
+    (left,) = running.cloud.load_balancers.read((), {present.id})
+    assert left.state is LoadBalancerState.PARTIAL, "though it was made a moment ago"
