@@ -156,7 +156,7 @@ class Checkpoint:
             self._given_up = True
         except NotFoundError:
             self._present = None
-        except ForbiddenError as error:
+        except ApiError as error:
             if self._full:
                 raise
             self._give_up(error)

@@ -196,6 +196,18 @@ def test_without_the_right_to_keep_one_work_goes_on() -> None:
         pass
 
 
+@pytest.mark.parametrize(
+    "refusal", [ForbiddenError(403, "Forbidden", "not yours"), UnreachableError("no answer")], ids=["no right", "silent"]
+)
+def test_one_that_is_empty_need_not_be_written_before_the_cloud_is_changed(refusal: Exception) -> None:
+    cluster = Cluster()
+    running = process(cluster, Memory(b"listeners"))
+    cluster.refuse = refusal
+
+    with running.writing():
+        assert not cluster.full
+
+
 def test_one_that_another_has_written_is_emptied_before_a_change_and_never_written_over() -> None:
     cluster = kept()
     ours, others = process(cluster, Memory(b"ours")), process(cluster, Memory(b"theirs"))
