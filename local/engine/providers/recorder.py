@@ -6,7 +6,6 @@ keeps the resource with simulated outputs (the rules: `recorder_values`), which 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
@@ -20,10 +19,10 @@ from local.engine.providers.provider import (
     DiffRequest,
     DiffResult,
     Provider,
-    ProviderError,
     ReadResult,
     UpdateRequest,
 )
+from local.engine.providers.provider_inputs import default_tags_of
 from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
 from local.engine.providers.secret_texts import hidden
 from local.engine.stack.resource import SIMULATED
@@ -127,19 +126,6 @@ class StandIn(Recorder):
 
     def _hide(self, values: PropertyMap) -> PropertyMap:
         return {k: UNKNOWN if k in self._hidden else v for k, v in values.items()}
-
-
-def default_tags_of(plain: PropertyMap) -> dict[str, str]:
-    """The tags that a provider instance gives to everything; where they are known. Raises ProviderError."""
-    default = plain.get("defaultTags")
-    if isinstance(default, str):
-        # Provider inputs other than texts arrive as JSON.
-        try:
-            default = json.loads(default)
-        except ValueError:
-            raise ProviderError("defaultTags is not JSON: an object whose `tags` are one, too") from None
-    tags = default.get("tags") if isinstance(default, dict) else None
-    return {str(k): str(v) for k, v in tags.items() if v is not UNKNOWN} if isinstance(tags, dict) else {}
 
 
 def _marked(outputs: PropertyMap) -> PropertyMap:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import threading
 import time
@@ -26,6 +25,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from local.engine.providers.provider import OutcomeUnknown, ProviderError, Report
+from local.engine.providers.provider_inputs import structured
 from local.engine.values import PropertyMap
 
 _PAUSE: Final = 0.2
@@ -88,13 +88,7 @@ class Deadline:
 
 def endpoints_of(config: PropertyMap) -> Mapping[str, str]:
     """The URL of each service, as a provider's plain inputs name them."""
-    given = config.get("endpoints")
-    if isinstance(given, str):
-        # Provider inputs other than texts arrive as JSON.
-        try:
-            given = json.loads(given)
-        except ValueError:
-            raise ProviderError("endpoints is not JSON: a list of maps from service to URL") from None
+    given = structured(config, "endpoints")
     entries = given if isinstance(given, list) else [given] if given else []
     if not all(isinstance(entry, dict) for entry in entries):
         raise ProviderError("endpoints must be a list of maps from service to URL")

@@ -30,7 +30,8 @@ from local.engine.providers.provider import (
     Report,
     UpdateRequest,
 )
-from local.engine.providers.recorder import Recorder, default_tags_of
+from local.engine.providers.provider_inputs import default_tags_of
+from local.engine.providers.recorder import Recorder
 from local.engine.providers.recorder_values import completed
 from local.engine.providers.secret_texts import hidden, masked
 from local.engine.stack.resource import mask
