@@ -197,7 +197,9 @@ def test_without_the_right_to_keep_one_work_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal", [ForbiddenError(403, "Forbidden", "not yours"), UnreachableError("no answer")], ids=["no right", "silent"]
+    "refusal",
+    [ForbiddenError(403, "Forbidden", "not yours"), UnreachableError("no answer")],
+    ids=["no right", "silent"],
 )
 def test_one_that_is_empty_need_not_be_written_before_the_cloud_is_changed(refusal: Exception) -> None:
     cluster = Cluster()
