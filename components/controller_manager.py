@@ -29,6 +29,8 @@ from .manager_pod import CONFIG_DIRECTORY, CONFIG_FILE, SECURE_PORT
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
+REPLICAS = 2
+"""On workers: one leads, the other takes over."""
 
 
 class CloudControllerManagerArgs(clouds.ManagerSettings):
@@ -47,7 +49,7 @@ class CloudControllerManagerArgs(clouds.ManagerSettings):
     machines: NotRequired[int]
     """How many control-plane machines there are, each of which runs one; with two or more, evictions are budgeted.
 
-    0: the cloud runs the control plane, and `replicas` run on workers."""
+    0: the cloud runs the control plane, and two run on workers."""
 
 
 class CloudControllerManager(pulumi.ComponentResource):
@@ -66,8 +68,6 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
-        replicas = args.get("replicas", 2)
-        inputs.check("replicas", replicas, "an integer of at least 1", lambda v: v >= 1)
         daemon, rules = _daemon(args, adapter)
         identity = adapter.identity(args["role"], manager_pod.TOKEN_FILE) if "role" in args else None
         cloud_config = pulumi.Output.secret(args["cloud_config"])
@@ -150,10 +150,10 @@ class CloudControllerManager(pulumi.ComponentResource):
             Deployment(
                 name,
                 metadata=metadata,
-                spec={"selector": selector, "strategy": rolling, "replicas": replicas, "template": template},
+                spec={"selector": selector, "strategy": rolling, "replicas": REPLICAS, "template": template},
                 opts=waits,
             )
-        running = machines or replicas
+        running = machines or REPLICAS
         if running > 1:
             PodDisruptionBudget(
                 name,
@@ -193,7 +193,7 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
             config_file=config_file,
         )
         image = args.get("image", vendor.image)
-        return manager_pod.Daemon(image, vendor.command, vendor.arguments, "/healthz"), vendor.rules
+        return manager_pod.Daemon(image, vendor.arguments, "/healthz"), vendor.rules
     arguments: list[pulumi.Input[str]] = [
         "run",
         f"--cloud={args['cloud']}",
@@ -204,7 +204,7 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
         f"--leader-elect-resource-name={lease}",
         *args.get("arguments", ()),
     ]
-    return manager_pod.Daemon(args.get("image", adapter.image), (), arguments, "/readyz"), rules
+    return manager_pod.Daemon(args.get("image", adapter.image), arguments, "/readyz"), rules
 
 
 def _rule(rule: rbac.PolicyRule) -> PolicyRuleArgsDict:

@@ -41,8 +41,6 @@ class Daemon:
     """What the container runs, and where it says that it is ready."""
 
     image: pulumi.Input[str]
-    command: Sequence[str]
-    """Empty: the image's own."""
     arguments: Sequence[pulumi.Input[str]]
     ready_path: str
 
@@ -93,8 +91,6 @@ def pod(
         },
         "volume_mounts": mounts,
     }
-    if daemon.command:
-        container["command"] = list(daemon.command)
     spec: PodSpecArgsDict = {
         "service_account_name": name,
         "priority_class_name": "system-cluster-critical",

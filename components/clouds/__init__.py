@@ -82,7 +82,6 @@ class VendorManager:
     """The CCM of the cloud's own maker, where it is run instead of ours."""
 
     image: str
-    command: Sequence[str]
     arguments: Sequence[pulumi.Input[str]]
     """All but those of leader election and of where it listens."""
     rules: rbac.Rules
@@ -112,8 +111,6 @@ class ManagerSettings(TypedDict):
     """The cloud's own image if not given."""
     role: NotRequired[pulumi.Input[str]]
     """The cloud's role that its ServiceAccount takes, where the cloud has such (AWS: the ARN of an IAM role)."""
-    replicas: NotRequired[int]
-    """How many run where there is no control-plane machine; 2 if not given."""
     environment: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]

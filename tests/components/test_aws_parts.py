@@ -100,7 +100,6 @@ def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
         (lambda: cluster(service_cidr="10.0.0.0/20"), "settings.service_cidr", "overlaps the range of the VPC"),
         (lambda: cluster(pod_cidr="172.20.0.0/16"), "settings.service_cidr", "overlaps the range of the pods"),
         (lambda: Cluster("c", {"cloud": "aws", "zones": ["us-west-2a"]}), "settings", "is missing"),
-        (lambda: CloudControllerManager("m", manager(replicas=0)), "replicas", "at least 1"),
         (lambda: CloudControllerManager("m", manager(controllers=["volume"])), "controllers", "EBS CSI"),
         (
             lambda: CloudControllerManager("m", manager(vendor_version="v1.34.0", controllers=["volume"])),

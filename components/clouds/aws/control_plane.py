@@ -161,14 +161,17 @@ def _parameters(
     name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
     """What machines are told, and what they tell; the latter is theirs to write after it is made."""
-    told: dict[str, pulumi.Output[str]] = {"ca-key": authority_key, KUBECONFIG: kubeconfig}
+    told: dict[str, pulumi.Output[str]] = {
+        "ca-key": pulumi.Output.secret(authority_key),
+        KUBECONFIG: pulumi.Output.secret(kubeconfig),
+    }
     written = {"state": "new", "certificate-key": "none", "join-token": "none"}
     found: list[pulumi.Resource] = [
         aws.ssm.Parameter(
             f"{name}-{key}",
             name=parameter_name(name, key),
             type="SecureString",
-            value=_secret(secret),
+            value=secret,
             tags=tags(f"{name}-{key}"),
             opts=opts,
         )
@@ -224,7 +227,3 @@ def _may(
 
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def _secret(value: pulumi.Output[str]) -> pulumi.Output[str]:
-    return pulumi.Output.secret(value)

@@ -121,7 +121,7 @@ def make(
         # By which API servers it believes who reads its metrics; its cache lists and watches the one object.
         PolicyRule(("",), ("configmaps",), _READ, ("extension-apiserver-authentication",)),
     )
-    return VendorManager(f"{IMAGE}:{version}", (), arguments, Rules(cluster, namespaced))
+    return VendorManager(f"{IMAGE}:{version}", arguments, Rules(cluster, namespaced))
 
 
 def statements(controllers: Sequence[str]) -> list[dict[str, Any]]:
