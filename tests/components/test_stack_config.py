@@ -351,6 +351,7 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         ),
         (on_aws(executors={"route": "daemon"}), 'executors.route is "daemon": pods on EKS have addresses of the VPC'),
         (on_aws(apiSources=["10.0.0.1/8"]), 'aws.apiSources[0] is "10.0.0.1/8": allowed: an IPv4 range'),
+        (on_aws([{**PLANE, "role": "worker", "count": 0}]), "the cloud controller manager needs a machine; allowed:"),
         (on_aws([PLANE]), 'nodePools[0].role is "control-plane": AWS runs the control plane; allowed: worker'),
         (on_aws(region="us-east-1"), 'zones[0] is "eu-central-1a": allowed: zones of region us-east-1'),
         (

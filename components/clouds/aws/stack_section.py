@@ -163,6 +163,9 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
     if not aws.simulated and config.executor(Controller.ROUTE) is not Executor.VENDOR:
         why = "pods on EKS have addresses of the VPC, to which no route is written; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
+    if not any(pool.count for pool in config.node_pools):
+        why = "the cloud controller manager needs a machine; allowed: at least one pool that has any"
+        raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     if len(zones) < 2:
         why = f"all in {zones[0]}, and EKS asks for subnets in two zones; allowed: pools with two zones or more"
