@@ -77,12 +77,12 @@ def main(argv: list[str] | None = None) -> int:
     engine_options = [*(flag for flag in ("--json", "--diff") if getattr(options, flag[2:], False)), *more]
     stack_file = Path(options.config_file or PROJECT / "stacks" / f"Pulumi.{options.stack}.yaml")
     with_cli = options.engine == "pulumi"
-    if options.command in _ENGINES_WORDS and not with_cli and needs_no_site(stack_file):
-        return _recorded(options.command, options.stack, state, stack_file, engine_options)
-    site = _site(state, options.stack, stack_file)
-    run = Run(site, options.stack, options.json, stack_file, tuple(engine_options), with_cli)
     os.umask(0o077)  # whatever the user's is: keys and state are nobody else's to read, still less to change
     try:
+        if options.command in _ENGINES_WORDS and not with_cli and needs_no_site(stack_file):
+            return _recorded(options.command, options.stack, state, stack_file, engine_options)
+        site = _site(state, options.stack, stack_file)
+        run = Run(site, options.stack, options.json, stack_file, tuple(engine_options), with_cli)
         code = _COMMANDS[options.command](run)
         sys.stdout.flush()
         return code
@@ -111,7 +111,6 @@ def _recorded(command: str, stack: str, state: Path, stack_file: Path, engine_op
     has_passphrase = PASSPHRASE_VARIABLES & os.environ.keys() or (state / "stacks" / stack / PASSPHRASE_FILE).exists()
     if command == "preview" and not has_passphrase:
         more = ["--placeholder-secrets", *more]
-    os.umask(0o077)
     return cli.main([word, *where, *engine_options, *more])
 
 

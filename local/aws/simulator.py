@@ -74,7 +74,10 @@ class Simulator:
         try:
             saved: dict[str, dict[str, dict[str, Any]]] = pickle.loads(self._file.read_bytes())
         except Exception as error:
-            why = f"{self._file} can't be read: {error!r}; was it written by another moto?"
+            why = (
+                f"{self._file} can't be read: {error!r}. The moto that wrote it can; without that one, `stop` the site "
+                f"and delete {self._file.parents[1]}: what the account held is lost"
+            )
             raise UnreadableStateError(why) from error
         for service, accounts in saved.items():
             backends = _backends(service)

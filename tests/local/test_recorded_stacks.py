@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from local.__main__ import main
+from local.engine import cli
 
 pytestmark = pytest.mark.engine
 
@@ -48,3 +49,15 @@ def test_a_preview_of_what_was_recorded_shows_no_change(tmp_path: Path, capsys: 
 
     steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
     assert {step["op"] for step in steps} == {"same"}
+
+
+def test_a_recorded_run_that_is_interrupted_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Sequence[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+
+    assert main(["up", "--stack", "aws-prod", "--state", str(tmp_path)]) == 1
+    assert "interrupted; `up` goes on from here" in capsys.readouterr().err
