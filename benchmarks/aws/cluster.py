@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.aws import peer
-from benchmarks.aws.account import CLUSTER_ID, CLUSTER_TAG, REGION, ZONES, Account, Machine
+from benchmarks.aws.account import CLUSTER_ID, REGION, ZONES, Account, Machine
 from benchmarks.aws.daemons import PATIENCE, Daemon, Files, Who, command, running
 from benchmarks.aws.moto import Simulator, simulator
 from cloud_controller.kube import NODES, SERVICES, Informer, Kube, Object
@@ -167,6 +167,3 @@ def _still(control_plane: ControlPlane) -> None:
             process = processes.load(record)
             if process is None or not process.signal(signal.SIGSTOP):
                 raise RuntimeError(f"{record.stem} does not run")
-
-
-__all__ = ["CLUSTER_TAG", "Cluster", "cloud_config", "cluster", "node"]

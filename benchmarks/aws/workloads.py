@@ -106,6 +106,9 @@ def restart(count: int) -> Sequence[Figure]:
                 daemon.since_start(lambda: made.served(count))
             with made.daemon(who, ["service"]) as daemon:
                 spent = daemon.since_start()
+            _check(
+                bool(spent.counted.calls.get("elbv2 DescribeLoadBalancers")), "it never looked at the load balancers"
+            )
             _check(who == PEER or not _writes(spent), f"a restart wrote: {_writes(spent)}")
             return spent
 
@@ -120,7 +123,9 @@ def idle(count: int) -> Sequence[Figure]:
         more = [f"--service-resync-period={_IDLE_PERIOD}s"] if who == OURS else []
         with _with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
             daemon.until(lambda: made.served(count))
-            return daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
+            spent = daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
+            _check(who == PEER or not _writes(spent), f"with nothing to do it wrote: {_writes(spent)}")
+            return spent
 
     # A window of some periods may begin just before one.
     periods = _IDLE_PERIODS + 1
