@@ -127,7 +127,7 @@ class NetworkCreation:
             "IpAddressType": model.attributes["ip_address_type"],
             "SecurityGroups": [*security_groups],
             "Tags": tag_list(model.tags),
-            **subnet_params(model),
+            **subnet_params(model, texts(model.attributes["subnets"])),
         }
         try:
             made: View = self._api.call("elbv2", "CreateLoadBalancer", **params)["LoadBalancers"][0]
@@ -155,17 +155,17 @@ def settable(model: LoadBalancerModel) -> dict[str, str]:
     return {key: str(value) for key, value in model.attributes.items() if "." in key and value is not None}
 
 
-def subnet_params(model: LoadBalancerModel) -> dict[str, Any]:
-    """The subnets as AWS takes them: with addresses that people chose, each says its own."""
-    subnets = texts(model.attributes["subnets"])
-    chosen = {key: texts(model.attributes.get(attribute)) for attribute, key in ADDRESSES.items()}
+def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[str, Any]:
+    """These subnets as AWS takes them: with addresses that people chose, each says its own."""
+    of_model = texts(model.attributes["subnets"])
+    chosen = {
+        key: dict(zip(of_model, texts(model.attributes.get(attribute)), strict=False))
+        for attribute, key in ADDRESSES.items()
+    }
     if not any(chosen.values()):
         return {"Subnets": [*subnets]}
-    mappings: list[dict[str, str]] = [{"SubnetId": subnet} for subnet in subnets]
-    for key, values in chosen.items():
-        for mapping, value in zip(mappings, values, strict=False):
-            mapping[key] = value
-    return {"SubnetMappings": mappings}
+    own = {subnet: {key: of[subnet] for key, of in chosen.items() if subnet in of} for subnet in subnets}
+    return {"SubnetMappings": [{"SubnetId": subnet, **own[subnet]} for subnet in subnets]}
 
 
 def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:

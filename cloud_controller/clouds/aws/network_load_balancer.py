@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
 from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params, warn_of
-from cloud_controller.clouds.aws.network_model import name_of, observed
+from cloud_controller.clouds.aws.network_model import exchange, name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
@@ -123,7 +123,7 @@ class NetworkLoadBalancers:
             self.memory.forget_view(lb_id)
             if lacking or differs & {"ingress_rules", "security_groups"}:
                 self._put_security_groups(lb_id, view, model)
-            known = self._put_network(known, model, differs)
+            known = self._put_network(known, before.model, model)
             if changed:
                 listed = tag_list(changed)
                 self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
@@ -285,17 +285,20 @@ class NetworkLoadBalancers:
             self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
         self._security_groups.drop(lb_id, wanted)
 
-    def _put_network(self, known: Known, model: LoadBalancerModel, differs: Collection[str]) -> Known:
+    def _put_network(self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
+        present, wanted = (texts(each.attributes["subnets"]) for each in (before, model))
+        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+        steps = exchange(present, wanted, zones)
+        calls = [("SetSubnets", subnet_params(model, step)) for step in steps]
         kind = model.attributes["ip_address_type"]
-        calls: list[tuple[str, dict[str, Any]]] = []
-        if "subnets" in differs:
-            calls.append(("SetSubnets", subnet_params(model)))
-        if "ip_address_type" in differs:
+        if before.attributes["ip_address_type"] != kind:
             calls.append(("SetIpAddressType", {"IpAddressType": kind}))
             if kind == "dualstack":
                 known = self._without_datagrams(known)
-        # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
-        for operation, params in calls if kind == "dualstack" else reversed(calls):
+            else:
+                # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
+                calls.insert(0, calls.pop())
+        for operation, params in calls:
             self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
         return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -64,6 +64,21 @@ def addresses_of(view: Mapping[str, Any], known: Known | None) -> dict[str, tupl
         told = [address[key] for zone in zones for address in zone.get("LoadBalancerAddresses") or () if key in address]
         found[attribute] = tuple(told) or (known.made_with.get(attribute, ()) if known else ())
     return found
+
+
+def exchange(present: Sequence[str], wanted: Sequence[str], zones: Mapping[str, str]) -> list[list[str]]:
+    """The subnets to set, one after the other, until a load balancer in those present is in those wanted.
+
+    AWS takes no other subnet of a zone until the one that it has there is taken out, and no load balancer without any.
+    """
+    steps = []
+    while {*present} != {*wanted}:
+        taken = {zones.get(subnet) for subnet in present}
+        step = [subnet for subnet in wanted if subnet in present or zones.get(subnet) not in taken] or [*present[:1]]
+        # Where its only subnet is to make place for another of the zone, AWS says that it can't.
+        present = step if {*step} != {*present} else [*wanted]
+        steps.append([*present])
+    return steps
 
 
 def name_of(tags: Mapping[str, str]) -> str:

@@ -283,3 +283,31 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
 
     (left,) = running.cloud.load_balancers.read((), {present.id})
     assert left.state is LoadBalancerState.PARTIAL, "though it was made a moment ago"
+
+
+def test_a_subnet_makes_place_before_another_of_its_zone_comes(account: AwsAccount, cluster: Cluster) -> None:
+    zones = {each["SubnetId"]: each["AvailabilityZone"] for each in account.ec2.describe_subnets()["Subnets"]}
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation == "SetSubnets":
+            (lb,) = load_balancers(account)
+            present = {each["SubnetId"] for each in lb["AvailabilityZones"]}
+            if {zones[each] for each in {*params["Subnets"]} - present} & {zones[each] for each in present}:
+                return "InvalidConfigurationRequest", "an Availability Zone that is already associated"
+        return None
+
+    def annotations(*subnets: str) -> dict[str, str]:
+        arguments = {"internal": "true", "subnets": ",".join(subnets)}
+        return {CATALOGUE.by_argument[argument].name: text for argument, text in arguments.items()}
+
+    cluster.put(nlb(annotations=annotations(*account.private_subnets)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+    wanted = (account.public_subnets[0], *account.private_subnets[1:])
+
+    cluster.service()["metadata"]["annotations"] |= annotations(*wanted)
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert {each["SubnetId"] for each in lb["AvailabilityZones"]} == {*wanted}
+    assert running.calls.of("elbv2 SetSubnets") == 2
