@@ -12,6 +12,7 @@ from cloud_controller.kube import (
     AlreadyExistsError,
     ConflictError,
     ForbiddenError,
+    Kube,
     NotFoundError,
     Object,
     UnreachableError,
@@ -85,7 +86,7 @@ class Memory:
         self.memory = memory
 
 
-def process(cluster: Cluster, memory: Memory, cluster_id: str = "c-1") -> Checkpoint:
+def process(cluster: Cluster | Kube, memory: Memory, cluster_id: str = "c-1") -> Checkpoint:
     """A process that was just started."""
     made = Checkpoint(cluster, cluster_id, memory)  # type: ignore[arg-type]
     made.take_up()
