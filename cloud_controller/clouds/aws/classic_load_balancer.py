@@ -18,6 +18,7 @@ from cloud_controller.clouds.aws.classic_model import (
     listener_params,
 )
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
+from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.remembered import Remembered
@@ -117,7 +118,9 @@ class ClassicLoadBalancers:
                     self._apply_groups(name, groups)
                 self._groups.drop(name, groups)
             if "subnets" in changed:
-                self._put_subnets(name, texts(model.attributes["subnets"]), texts(actual.attributes["subnets"]))
+                zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+                before, wanted = (texts(each.attributes["subnets"]) for each in (actual, model))
+                move(self._api, name, actual=before, wanted=wanted, zones=zones)
             self._put_attributes(name, attribute_params(model.attributes, actual.attributes))
             self._put_tags(name, model.tags, actual.tags)
             self._remember(name, operation, groups)
@@ -234,20 +237,6 @@ class ClassicLoadBalancers:
 
     def _apply_groups(self, name: str, groups: Sequence[str]) -> None:
         self._call("ApplySecurityGroupsToLoadBalancer", name, SecurityGroups=[*dict.fromkeys(groups)])
-
-    def _put_subnets(self, name: str, wanted: Collection[str], actual: Collection[str]) -> None:
-        """A load balancer has one subnet a zone, and at least one: new zones come first, changed ones last."""
-        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
-        taken = {zones.get(subnet) for subnet in actual}
-        added = [subnet for subnet in wanted if subnet not in actual]
-        early = [subnet for subnet in added if zones.get(subnet) not in taken]
-        for operation, subnets in (
-            ("AttachLoadBalancerToSubnets", early),
-            ("DetachLoadBalancerFromSubnets", [subnet for subnet in actual if subnet not in wanted]),
-            ("AttachLoadBalancerToSubnets", [subnet for subnet in added if subnet not in early]),
-        ):
-            if subnets:
-                self._call(operation, name, Subnets=subnets)
 
     def _put_tags(self, name: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
         if added := {key: value for key, value in wanted.items() if actual.get(key) != value}:

@@ -447,25 +447,6 @@ def test_subnets_in_new_zones_are_attached_before_others_are_detached(account: A
     assert {*described(account)["Subnets"]} == {second, third}
 
 
-def test_another_subnet_of_the_same_zone_takes_the_place_of_the_first(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    first, second, _ = account.public_subnets
-    other = account.ec2.create_subnet(
-        VpcId=account.vpc_id,
-        AvailabilityZone="eu-central-1a",
-        CidrBlock="10.0.10.0/24",
-        TagSpecifications=[{"ResourceType": "subnet", "Tags": tag_list({CLUSTER_TAG: "shared"})}],
-    )["Subnet"]["SubnetId"]
-    process = made(account, classic(named(subnets=f"{first},{second}")), members)
-
-    process.visit(classic(named(subnets=f"{other},{second}")), members)
-
-    assert [each for each in process.calls.made if "Subnets" in each and "Describe" not in each] == [
-        "elb DetachLoadBalancerFromSubnets",
-        "elb AttachLoadBalancerToSubnets",
-    ]
-
-
 def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAccount) -> None:
     members = nodes_of(account)
     theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[

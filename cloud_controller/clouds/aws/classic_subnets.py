@@ -1,0 +1,52 @@
+"""How a classic load balancer moves to other subnets: AWS has it in one a zone, and always in one at least."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from cloud_controller.cloud import CloudError, InvalidConfiguration, Unavailable
+from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.subnets import FIELD
+from cloud_controller.retries import RetryPolicy, call
+
+_ATTACH, _DETACH = "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets"
+
+_SOON = RetryPolicy(deadline=10.0, attempts=5)
+"""How long a zone may be taken still by the subnet that was detached: AWS answers before it is done."""
+
+
+def move(
+    api: Api, name: str, *, actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str | None]
+) -> None:
+    """Make the calls of `steps`. Raises Unavailable where a zone is not free yet: what is left to do is seen later."""
+    for operation, subnets in steps(actual, wanted, zones):
+
+        def once(_: int, operation: str = operation, subnets: Sequence[str] = subnets) -> None:
+            try:
+                api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
+            except CloudError as error:
+                if error_code(error) != "InvalidConfigurationRequest":
+                    raise
+                raise Unavailable(str(error)) from error.__cause__
+
+        call(once, _SOON, idempotent=True)
+
+
+def steps(
+    actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str | None]
+) -> list[tuple[str, Sequence[str]]]:
+    """The calls and their subnets: new zones first, then zone by zone where one takes another's place.
+
+    `zones` are those of the subnets. Raises InvalidConfiguration where the only one would have to go first.
+    """
+    before = {zones.get(subnet): subnet for subnet in actual}
+    added = [subnet for subnet in wanted if subnet not in actual]
+    successors = {before[zones.get(subnet)]: subnet for subnet in added if zones.get(subnet) in before}
+    further = [subnet for subnet in added if subnet not in successors.values()]
+    if successors and len(actual) == 1 and not further:
+        old, new = next(iter(successors.items()))
+        why = f"{new} is in the zone of {old}, without which the load balancer would be in no subnet meanwhile"
+        raise InvalidConfiguration(FIELD, why, "one of another zone besides, until it has moved")
+    gone = [subnet for subnet in actual if subnet not in wanted and subnet not in successors]
+    swaps = [step for old, new in successors.items() for step in ((_DETACH, [old]), (_ATTACH, [new]))]
+    return [(operation, subnets) for operation, subnets in ((_ATTACH, further), *swaps, (_DETACH, gone)) if subnets]
