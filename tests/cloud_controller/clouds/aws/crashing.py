@@ -65,7 +65,7 @@ class Process:
         self.api = DyingApi(account.config(**config))
         self.api.left = dies_after
         self.api.observer = self.calls
-        surroundings = Surroundings(self.api, self.api.config.cluster_tag, self.api.config.vpc_id)
+        surroundings = Surroundings(self.api, self.api.config.cluster_tag, account.vpc_id)
         self.load_balancers = AwsLoadBalancers(self.api, self.api.config, surroundings, Together())
 
     def observed(self, service: Object) -> list[ObservedLoadBalancer]:
