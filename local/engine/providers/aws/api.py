@@ -61,8 +61,8 @@ class AwsError(ProviderError):
         return self.code.startswith(_THROTTLED)
 
 
-class TimedOut(ProviderError):
-    """What was waited for did not come in time."""
+class WaitEnded(ProviderError):
+    """What was waited for did not come in time, or nobody is to wait for it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +71,21 @@ class Deadline:
 
     at: float
     report: Report
+    stop: threading.Event
+    """Set where nobody is to wait any more."""
 
     def until(self, what: str, done: Callable[[], bool]) -> None:
-        """Look again and again whether something is done. Raises TimedOut."""
+        """Look again and again whether something is done. Raises WaitEnded."""
         pause = _PAUSE
         told = False
         while not done():
             if time.monotonic() >= self.at:
-                raise TimedOut(f"{what}: not in time")
+                raise WaitEnded(f"{what}: not in time")
             if not told:
                 self.report(f"waiting: {what}")
                 told = True
-            time.sleep(min(pause, max(0.0, self.at - time.monotonic())))
+            if self.stop.wait(min(pause, max(0.0, self.at - time.monotonic()))):
+                raise WaitEnded(f"{what}: interrupted while waiting")
             pause = min(pause * 1.5, _PAUSE * 10)
 
 

@@ -49,12 +49,12 @@ def arn(api: Api, found: dict[str, Any], noun: str, id: str) -> str:
 
 
 def until_state(api: Api, kind: Ec2Kind, id: str, state: str, deadline: Deadline) -> None:
-    """Wait until EC2 says that the object is in this state. Raises TimedOut."""
+    """Wait until EC2 says that the object is in this state. Raises WaitEnded."""
     deadline.until(f"{id} to be {state}", lambda: (kind.found(api, id) or {}).get("State") == state)
 
 
 def until_deleted(deadline: Deadline, what: str, delete: Callable[[], object]) -> None:
-    """Delete something, again and again while AWS says that it is in use. Raises TimedOut, AwsError."""
+    """Delete something, again and again while AWS says that it is in use. Raises WaitEnded, AwsError."""
 
     def gone() -> bool:
         try:

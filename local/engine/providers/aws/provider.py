@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,6 @@ from local.engine.providers.provider import (
     PartialFailure,
     ProviderError,
     ReadResult,
-    Report,
     UpdateRequest,
 )
 from local.engine.providers.provider_inputs import default_tags_of
@@ -50,6 +50,7 @@ class AwsProvider:
         """`config`: the provider's inputs. Raises ProviderError."""
         plain = without_secrets(config)
         self._api = Api(plain)
+        self._stop = threading.Event()
         self._default_tags = default_tags_of(plain)
         self.recorder = Recorder(config)
 
@@ -82,7 +83,7 @@ class AwsProvider:
         kind, plain = _kind(request.urn), without_secrets(request.inputs)
         if request.preview:
             return CreateResult("", _shown(kind, plain, {}))
-        deadline = _deadline(kind, request.timeout, request.report)
+        deadline = self._deadline(kind, request)
         creation = Creation(plain, _token(request.urn, request.inputs), deadline)
         outputs: list[PropertyMap] = []
 
@@ -118,7 +119,7 @@ class AwsProvider:
             now = self._inputs_now(kind, request.id, said_by_either(olds, plain))
             plain = _without_ignored(plain, now, request.ignore_changes)
             changed = _differing(now, plain)
-            deadline = _deadline(kind, request.timeout, request.report)
+            deadline = self._deadline(kind, request)
             with completing(request.id):
                 kind.change(self._api, request.id, Change(now, plain, frozenset(changed), deadline))
             found = kind.read(self._api, request.id, plain)
@@ -126,7 +127,7 @@ class AwsProvider:
 
     def delete(self, request: DeleteRequest) -> None:
         kind = _kind(request.urn)
-        deadline = _deadline(kind, request.timeout, request.report)
+        deadline = self._deadline(kind, request)
         with _told(request.inputs):
             try:
                 kind.remove(self._api, request.id, without_secrets(request.outputs), deadline)
@@ -138,9 +139,16 @@ class AwsProvider:
         """A function's answer. Raises ProviderError, naming those that there are."""
         return functions.answer(self._api, token, without_secrets(args))
 
+    def interrupt(self) -> None:
+        """Whoever waits for AWS, half an hour perhaps, stops."""
+        self._stop.set()
+
     def close(self) -> None:
         """Let go of connections."""
         self._api.close()
+
+    def _deadline(self, kind: Kind, request: CreateRequest | UpdateRequest | DeleteRequest) -> Deadline:
+        return Deadline(time.monotonic() + (request.timeout or kind.timeout), request.report, self._stop)
 
     def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
         found = kind.read(self._api, id, inputs)
@@ -154,10 +162,6 @@ def _kind(urn: str) -> Kind:
         return KINDS[type_of(urn)]
     except KeyError:
         raise ProviderError(f"the embedded engine's provider does not have {type_of(urn)}") from None
-
-
-def _deadline(kind: Kind, timeout: float, report: Report) -> Deadline:
-    return Deadline(time.monotonic() + (timeout or kind.timeout), report)
 
 
 def _token(urn: str, inputs: PropertyMap) -> str:

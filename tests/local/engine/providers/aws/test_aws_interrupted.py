@@ -14,7 +14,8 @@ from botocore.exceptions import ConnectionClosedError
 from botocore.httpsession import URLLib3Session
 
 from local.engine.providers.aws.api import Api, AwsError
-from local.engine.providers.provider import ProviderError
+from local.engine.providers.aws.provider import AwsProvider
+from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
 from tests.local.engine.killable_stack import Killed
 from tests.local.engine.providers.aws.aws_program import ALL, program
 from tests.waiting import eventually
@@ -130,6 +131,28 @@ def test_a_cluster_that_fails_is_kept_and_told_with_its_reason_until_it_is_delet
     assert "no address is free" in first.errors[0] and "no address is free" in second.errors[0]
     assert cloud.left()["clusters"] == ["c"] and led.resources()["c"].id == "c"
     assert led.destroy().ok and "clusters" not in cloud.left()
+
+
+def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never_ready(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        answer = call(api, service, operation, **params)
+        if operation == "describe_cluster":
+            answer["cluster"]["status"] = "CREATING"
+        return answer
+
+    provider, call = AwsProvider(cloud.config), Api.call
+    monkeypatch.setattr(Api, "call", never_ready)
+    urn = "urn:pulumi:dev::test::aws:eks/cluster:Cluster::c"
+    given = {"name": "c", "roleArn": "arn:aws:iam::123456789012:role/eks", "vpcConfig": {"subnetIds": []}}
+    inputs = provider.check(urn, {}, given).inputs
+
+    def interrupt(line: str) -> None:
+        assert "ACTIVE" in line
+        provider.interrupt()
+
+    with pytest.raises(PartialFailure, match="interrupted while waiting") as raised:
+        provider.create(CreateRequest(urn=urn, inputs=inputs, preview=False, timeout=20, report=interrupt))
+    assert raised.value.id == "c" and cloud.left()["clusters"] == ["c"]
 
 
 def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:
