@@ -48,15 +48,19 @@ class AwsRoutes:
         self._instances = instances
         self._together = together
         self._table_id = api.config.route_table_id
+        self._families = 1
+        """Of the pod routes in the table when it was read last."""
 
     def list(self) -> Sequence[Route]:
         """Every route of the table, foreign ones too, in one call."""
         table = self._table()
         self._table_id = table["RouteTableId"]
-        return [_route(route) for route in table.get("Routes") or ()]
+        found = [_route(route) for route in table.get("Routes") or ()]
+        self._families = len({":" in route.destination_cidr for route in found if route.owned is None}) or 1
+        return found
 
     def quota(self) -> int | None:
-        """How many routes the table may hold by the account's quota; None where it is not told.
+        """How many routes the table may hold by the account's quota, which each family has; None where it is not told.
 
         AWS refuses what does not fit; a guess would keep routes out that do.
         """
@@ -68,7 +72,7 @@ class AwsRoutes:
             # Without the right, or in a network without a way to this service.
             _log.warning("quota of routes not told error=%r", str(error))
             return None
-        return int(answer["Quota"]["Value"])
+        return int(answer["Quota"]["Value"]) * self._families
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
         """Write them, and let their machines pass on what is not for themselves.

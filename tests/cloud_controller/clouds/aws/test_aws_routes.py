@@ -273,6 +273,16 @@ def test_the_quota_is_the_accounts_own(account: AwsAccount, calls: Calls) -> Non
     assert calls.made == ["service-quotas GetServiceQuota"]
 
 
+def test_where_pods_have_addresses_of_both_families_each_has_the_quota(account: AwsAccount) -> None:
+    (machine,) = launched(account)
+    table = routes(account.api())
+    table.create([Route(POD_CIDRS[0], machine), Route("fd00:1::/64", machine)])
+
+    table.list()
+
+    assert table.quota() == 100
+
+
 @pytest.mark.parametrize("error", [AccessDenied("no"), NeverReached("no way"), NotFound("not there")])
 def test_a_quota_that_is_not_told_keeps_no_route_out(monkeypatch: pytest.MonkeyPatch, error: CloudError) -> None:
     def refused(*_args: object, **_params: object) -> dict[str, Any]:
