@@ -45,15 +45,14 @@ def build(asked: Request, backends: Backends) -> Built:
     _require_offered(asked)
     listeners = tuple(_listener(asked, port) for port in asked.ports)
     pool = Pool(POOL, _health_check(asked), members(asked.service, backends))
-    attributes = _attributes(asked)
     model = LoadBalancerModel(
         name=asked.owner.load_balancer_name,
-        attributes=attributes,
+        attributes=_attributes(asked),
         listeners=listeners,
         pools=(pool,),
         tags=common.tags(asked),
     )
-    return Built(model, ignored=tuple(_ignored(asked, logging=attributes[aws.ENABLED] == "true")))
+    return Built(model, ignored=tuple(_ignored(asked, model)))
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:
@@ -149,11 +148,11 @@ def _health_check(asked: Request) -> HealthCheck:
     )
 
 
-def _ignored(asked: Request, *, logging: bool) -> Iterator[Ignored]:
-    yield from common.ignored(asked, logging=logging)
+def _ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
+    yield from common.ignored(asked, model)
     for argument in _ONLY_NETWORK:
         yield from asked.ignored(argument, f"a classic load balancer has nothing of the kind; {_TYPE_NLB} has")
-    if not logging:
+    if model.attributes[aws.ENABLED] != "true":
         yield from asked.ignored("access_log_emit_interval", f"{field('access_log_enabled')} is not true")
     if not asked.settings.flag("connection_draining_enabled"):
         yield from asked.ignored("connection_draining_timeout", f"{field('connection_draining_enabled')} is not true")

@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.surroundings import Subnet
-from cloud_controller.load_balancer import Ignored, Object
+from cloud_controller.load_balancer import Ignored, LoadBalancerModel, Object
 from cloud_controller.load_balancer_backends import Backends, Member
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
@@ -175,8 +175,8 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 # --------------------------------------------------------------------------------------------------------- ignored
 
 
-def ignored(asked: Request, *, logging: bool) -> Iterator[Ignored]:
-    """What a Service asks for in vain, of any kind of load balancer. `logging`: it has access logs."""
+def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
+    """What a Service asks for in vain, of any kind of load balancer, where this is what it comes to."""
     annotations = asked.service["metadata"].get("annotations") or {}
     for entry in asked.settings.ignored:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
@@ -188,7 +188,9 @@ def ignored(asked: Request, *, logging: bool) -> Iterator[Ignored]:
         strange = tuple(word for word in asked.words("ssl_ports") if word not in names)
         if strange:
             yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
-    if not logging:
+    if all(pool.health_check.path is None for pool in model.pools):
+        yield from asked.ignored("healthcheck_path", f"{field('healthcheck_protocol')} is not HTTP")
+    if model.attributes[aws.ENABLED] != "true":
         for argument in ("access_log_s3_bucket_name", "access_log_s3_bucket_prefix"):
             yield from asked.ignored(argument, f"{field('access_log_enabled')} is not true")
     where, texts = field_and_texts(asked.spec, asked.settings)

@@ -68,8 +68,7 @@ def build(asked: Request, backends: Backends) -> Built:
         pools=tuple(pools.values()),
         tags=common.tags(asked),
     )
-    logging = attributes[aws.ENABLED] == "true"
-    return Built(model, ignored=(*_ignored(asked, targets, logging=logging), *addresses.ignored))
+    return Built(model, ignored=(*_ignored(asked, targets, model), *addresses.ignored))
 
 
 def fronts(service: Object) -> list[Front]:
@@ -169,8 +168,8 @@ _ONLY_CLASSIC: Mapping[str, str] = {
 }
 
 
-def _ignored(asked: Request, targets: str, *, logging: bool) -> Iterator[Ignored]:
-    yield from common.ignored(asked, logging=logging)
+def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator[Ignored]:
+    yield from common.ignored(asked, model)
     for argument, reason in _ONLY_CLASSIC.items():
         yield from asked.ignored(argument, reason)
     if not asked.words("ssl_cert"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from cloud_controller.kube import Object
 from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancer_diff import diff
 from cloud_controller.plan import ActionKind
-from tests.cloud_controller.clouds.aws.asked_services import built, classic, model, named, nlb, node
+from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node
 
 TYPE = f"{PREFIX}type"
 
@@ -39,6 +40,14 @@ def test_the_kind_is_said_by_annotation_or_class(annotations: dict[str, str], sp
 def test_an_annotation_that_contradicts_the_class_is_refused(said: str) -> None:
     with pytest.raises(InvalidConfiguration, match=r"contradicts spec.loadBalancerClass 'cloud-controller/nlb'"):
         built(classic({TYPE: said}, loadBalancerClass="cloud-controller/nlb"))
+
+
+@pytest.mark.parametrize("service", [classic, nlb])
+def test_a_path_that_no_check_asks_for_is_told_of(service: Callable[[dict[str, str]], Object]) -> None:
+    by_http = named(healthcheck_path="/up", healthcheck_protocol="HTTP")
+
+    assert [*ignored(service(named(healthcheck_path="/up")))] == ["healthcheck-path"]
+    assert [*ignored(service(by_http))] == []
 
 
 def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> None:

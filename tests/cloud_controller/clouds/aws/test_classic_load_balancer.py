@@ -16,7 +16,7 @@ from cloud_controller.load_balancer_backends import Backends, Member
 from cloud_controller.load_balancer_operations import AddMembers, CreateLoadBalancer, RemoveMembers
 from tests.cloud_controller.clouds.aws import classic_as_aws
 from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, node, port
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount
 from tests.cloud_controller.clouds.aws.crashing import Process, owner_of
 
 GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
