@@ -11,7 +11,6 @@ from cloud_controller.apply import Postponed
 from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration
 from cloud_controller.controllers.service_checkpoint import forget
 from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress
-from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
 from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_operations import (
@@ -58,11 +57,11 @@ def change_service(kube: Kube, operation: KubeOperation) -> Object:
     patch: dict[str, object]
     match operation:
         # These merge with the finalizers of others, whatever they are by now.
-        case AddFinalizer():
-            patch = {"metadata": {**metadata, "finalizers": [FINALIZER]}}
+        case AddFinalizer(finalizer=finalizer):
+            patch = {"metadata": {**metadata, "finalizers": [finalizer]}}
             return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
-        case RemoveFinalizer():
-            patch = {"metadata": {**metadata, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+        case RemoveFinalizer(finalizer=finalizer):
+            patch = {"metadata": {**metadata, "$deleteFromPrimitiveList/finalizers": [finalizer]}}
             return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
         case SetIngress(ingress=ingress):
             status = {"loadBalancer": {"ingress": [*ingress]} if ingress else None}

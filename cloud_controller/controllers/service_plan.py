@@ -13,8 +13,8 @@ from typing import Any
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
-    FINALIZER,
     Rules,
+    finalizers,
     has_finalizer,
     node_backends,
     preserves,
@@ -53,6 +53,7 @@ class AddFinalizer:
     namespace: str
     name: str
     uid: str
+    finalizer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class RemoveFinalizer:
     namespace: str
     name: str
     uid: str
+    finalizer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,8 @@ def _ensure(
         changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
     actions: list[Action] = []
     if not has_finalizer(service):
-        add = AddFinalizer(owner.namespace, owner.name, owner.uid)
-        actions.append(Action(ActionKind.UPDATE, target, f"add finalizer {FINALIZER}", operation=add))
+        add = AddFinalizer(owner.namespace, owner.name, owner.uid, rules.finalizer)
+        actions.append(Action(ActionKind.UPDATE, target, f"add finalizer {add.finalizer}", operation=add))
     for ignored in built.ignored:
         change = FieldChange(ignored.field, None, ignored.value)
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
@@ -364,8 +366,9 @@ def _clean_up(
         # Another controller's that has the same finalizer, and a load balancer to delete before it may go.
         return ServicePlan(Plan())
     actions = [] if being_deleted else _status(service, [])
-    remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid)
-    actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {FINALIZER}", operation=remove))
+    for finalizer in finalizers(service):
+        remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid, finalizer)
+        actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {finalizer}", operation=remove))
     return ServicePlan(Plan.of(actions))
 
 

@@ -13,6 +13,9 @@ from cloud_controller.load_balancer_backends import NodeBackend
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
+FINALIZER_BESIDE_ANOTHER = "cloud-controller/load-balancer-cleanup"
+"""Where upstream's controller runs beside ours (EKS): its own finalizer it takes off every Service that is deleted, of
+whatever class, and the Service would be gone before its load balancer."""
 
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
@@ -50,6 +53,11 @@ class Rules:
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
 
+    @property
+    def finalizer(self) -> str:
+        """The one that is put on Services."""
+        return FINALIZER if self.without_class else FINALIZER_BESIDE_ANOTHER
+
 
 # -------------------------------------------------------------------------------------------------------- Services
 
@@ -72,7 +80,13 @@ def is_of_our_class(service: Object, rules: Rules) -> bool:
 
 def has_finalizer(service: Object) -> bool:
     """Whether a load balancer may have been made for the Service."""
-    return FINALIZER in (service["metadata"].get("finalizers") or [])
+    return bool(finalizers(service))
+
+
+def finalizers(service: Object) -> list[str]:
+    """Those of the Service that may be ours."""
+    present = service["metadata"].get("finalizers") or []
+    return [each for each in (FINALIZER, FINALIZER_BESIDE_ANOTHER) if each in present]
 
 
 def service_traits(service: Object) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinali
 from cloud_controller.controllers.service_rules import (
     EXCLUDE_LABEL,
     FINALIZER,
+    FINALIZER_BESIDE_ANOTHER,
     Rules,
     node_backends,
     wants_load_balancer,
@@ -202,6 +203,19 @@ def test_the_finalizer_of_a_service_that_is_left_to_another_is_its_own(changes: 
     found = plan_service(left, [], Backends(), Builder(), ONLY_CLASSES)
 
     assert operations(found.plan) == done
+
+
+def test_beside_another_controller_services_have_a_finalizer_that_it_does_not_take_off() -> None:
+    made = web(finalizers=(), loadBalancerClass="example.com/ours")
+    deleted = web(finalizers=(FINALIZER_BESIDE_ANOTHER,), loadBalancerClass="example.com/ours", deleted=True)
+
+    add, _ = plan_service(made, [], backends(node()), Builder(), ONLY_CLASSES).plan
+    [waits] = plan_service(deleted, [existing(deleted)], Backends(), Builder(), ONLY_CLASSES).plan
+    [remove] = plan_service(deleted, [], Backends(), Builder(), ONLY_CLASSES).plan
+
+    assert isinstance(add.operation, AddFinalizer) and isinstance(remove.operation, RemoveFinalizer)
+    assert add.operation.finalizer == remove.operation.finalizer == FINALIZER_BESIDE_ANOTHER != FINALIZER
+    assert isinstance(waits.operation, DeleteLoadBalancer)
 
 
 def test_a_new_service_gets_its_finalizer_before_its_load_balancer() -> None:
