@@ -1,6 +1,6 @@
 """Network load balancers: one small method an operation, each safe to repeat after it broke off anywhere.
 
-What is read of them is in `network_reads`, how one is made in `network_creation`.
+What is read of them is in `network_reads`, how one is made in `network_creation`, and changed in `network_changes`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from dataclasses import replace
 from functools import partial
 
 from cloud_controller.cloud import Conflict, NotFound
-from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
-from cloud_controller.clouds.aws.network_creation import NetworkCreation, settable, subnet_params, warn_of
-from cloud_controller.clouds.aws.network_model import exchange, name_of, observed
+from cloud_controller.clouds.aws.network_changes import NetworkChanges
+from cloud_controller.clouds.aws.network_creation import NetworkCreation, warn_of
+from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import (
@@ -65,6 +64,7 @@ class NetworkLoadBalancers:
         self._creation = NetworkCreation(
             api, surroundings, security_groups, self.memory, self._reads, self._groups, self._listeners, together
         )
+        self._changes = NetworkChanges(api, surroundings, security_groups, self.memory, self._listeners, together)
 
     # -------------------------------------------------------------------------------------------------------- reads
 
@@ -114,22 +114,9 @@ class NetworkLoadBalancers:
             raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
         # Somebody may have given it to others since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
-        tags = self.memory.tags(known.arn) or {}
-        lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
-        actual = before.model.attributes
-        differs = {key for key, value in model.attributes.items() if actual.get(key) != value}
-        changed = {key: value for key, value in settable(model).items() if key in differs}
         with self.memory.changing(lb_id):
             self.memory.forget_view(lb_id)
-            if lacking or differs & {"ingress_rules", "security_groups"}:
-                self._put_security_groups(lb_id, view, model)
-            known = self._put_network(known, before.model, model)
-            if changed:
-                listed = tag_list(changed)
-                self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
-            if lacking:
-                self._add_tags(known, lacking)
-            self.memory.put(lb_id, replace(known, attributes={**known.attributes, **changed}))
+            self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
     def delete(self, lb_id: str) -> None:
         """Delete it and what was made for it, as far as that is possible now; the rest is left in part.
@@ -277,50 +264,6 @@ class NetworkLoadBalancers:
     def _put_members(self, lb_id: str, known: Known, group: KnownGroup, members: Collection[Member]) -> None:
         pool = replace(group.pool, members=tuple(members))
         self.memory.put(lb_id, known.with_group(pool.name, replace(group, pool=pool)))
-
-    def _put_security_groups(self, lb_id: str, view: View, model: LoadBalancerModel) -> None:
-        wanted = (*self._security_groups.front(lb_id, model), *self._security_groups.join(lb_id))
-        if {*view.get("SecurityGroups", ())} != {*wanted}:
-            arn = view["LoadBalancerArn"]
-            self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
-        self._security_groups.drop(lb_id, wanted)
-
-    def _put_network(self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
-        present, wanted = (texts(each.attributes["subnets"]) for each in (before, model))
-        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
-        steps = exchange(present, wanted, zones)
-        calls = [("SetSubnets", subnet_params(model, step)) for step in steps]
-        kind = model.attributes["ip_address_type"]
-        if before.attributes["ip_address_type"] != kind:
-            calls.append(("SetIpAddressType", {"IpAddressType": kind}))
-            if kind == "dualstack":
-                known = self._without_datagrams(known)
-            else:
-                # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
-                calls.insert(0, calls.pop())
-        for operation, params in calls:
-            self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
-        return known
-
-    def _without_datagrams(self, known: Known) -> Known:
-        """AWS takes no IPv6 while a listener has UDP: those that a model with IPv6 can't have go first."""
-        for port, present in known.listeners.items():
-            if "UDP" in present.listener.protocol:
-                self._listeners.delete(present.arn)
-                known = known.with_listener(port, None)
-        return known
-
-    def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
-        parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
-        self._together([partial(self._tag, arn, tags) for arn in parts])
-        # Last: by what it lacks it is seen that they may.
-        self._tag(known.arn, tags)
-
-    def _tag(self, arn: str, tags: Mapping[str, str]) -> None:
-        # The parameter is a list, of which AWS takes no more than one.
-        self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
-        if (before := self.memory.tags(arn)) is not None:
-            self.memory.put_tags(arn, {**before, **tags})
 
     def _delete_groups(self, arns: Collection[str]) -> None:
         gone = self._together([partial(self._groups.delete, arn) for arn in arns])

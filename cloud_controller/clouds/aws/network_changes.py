@@ -1,0 +1,103 @@
+"""How a network load balancer is changed as a whole: its groups, subnets, addresses, attributes and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from cloud_controller.clouds.aws.attributes import texts
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.memory import Known, Memory, View
+from cloud_controller.clouds.aws.network_creation import settable, subnet_params
+from cloud_controller.clouds.aws.network_model import exchange
+from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.together import Together
+from cloud_controller.load_balancer import LoadBalancerModel
+
+
+class NetworkChanges:
+    """The changing of load balancers; safe to share between threads."""
+
+    def __init__(
+        self,
+        api: Api,
+        surroundings: Surroundings,
+        security_groups: SecurityGroups,
+        memory: Memory,
+        listeners: Listeners,
+        together: Together,
+    ) -> None:
+        self._api = api
+        self._surroundings = surroundings
+        self._security_groups = security_groups
+        self._memory = memory
+        self._listeners = listeners
+        self._together = together
+
+    def load_balancer(self, view: View, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
+        """Make one that was `before` what the model says, by the calls that the differences need; what is known then.
+
+        Tags of others stay.
+        """
+        tags = self._memory.tags(known.arn) or {}
+        lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
+        differs = {key for key, value in model.attributes.items() if before.attributes.get(key) != value}
+        changed = {key: value for key, value in settable(model).items() if key in differs}
+        if lacking or differs & {"ingress_rules", "security_groups"}:
+            self._put_security_groups(view, model)
+        known = self._put_network(known, before, model)
+        if changed:
+            listed = tag_list(changed)
+            self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=known.arn, Attributes=listed)
+        if lacking:
+            self._add_tags(known, lacking)
+        return replace(known, attributes={**known.attributes, **changed})
+
+    def _put_security_groups(self, view: View, model: LoadBalancerModel) -> None:
+        lb_id = view["LoadBalancerName"]
+        wanted = (*self._security_groups.front(lb_id, model), *self._security_groups.join(lb_id))
+        if {*view.get("SecurityGroups", ())} != {*wanted}:
+            arn = view["LoadBalancerArn"]
+            self._api.call("elbv2", "SetSecurityGroups", LoadBalancerArn=arn, SecurityGroups=[*wanted])
+        self._security_groups.drop(lb_id, wanted)
+
+    def _put_network(self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
+        present, wanted = (texts(each.attributes.get("subnets")) for each in (before, model))
+        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+        steps = exchange(present, wanted, zones)
+        calls = [("SetSubnets", subnet_params(model, step)) for step in steps]
+        kind = model.attributes["ip_address_type"]
+        if before.attributes.get("ip_address_type") != kind:
+            calls.append(("SetIpAddressType", {"IpAddressType": kind}))
+            if kind == "dualstack":
+                known = self._without_datagrams(known)
+            else:
+                # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
+                calls.insert(0, calls.pop())
+        for operation, params in calls:
+            self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
+        return known
+
+    def _without_datagrams(self, known: Known) -> Known:
+        """AWS takes no IPv6 while a listener has UDP: those that a model with IPv6 can't have go first."""
+        for port, present in known.listeners.items():
+            if "UDP" in present.listener.protocol:
+                self._listeners.delete(present.arn)
+                known = known.with_listener(port, None)
+        return known
+
+    def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
+        parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
+        self._together([partial(self._tag, arn, tags) for arn in parts])
+        # Last: by what it lacks it is seen that they may.
+        self._tag(known.arn, tags)
+
+    def _tag(self, arn: str, tags: Mapping[str, str]) -> None:
+        # The parameter is a list, of which AWS takes no more than one.
+        self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
+        if (before := self._memory.tags(arn)) is not None:
+            self._memory.put_tags(arn, {**before, **tags})
