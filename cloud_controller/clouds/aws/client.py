@@ -138,7 +138,7 @@ class Api:
             if self._session is None:
                 try:
                     self._session = session_of(self.config)
-                except BotoCoreError as error:
+                except (BotoCoreError, OSError) as error:
                     raise translated(error, "sts", "GetCallerIdentity") from error
                 self._session_since = time.monotonic()
             return self._session

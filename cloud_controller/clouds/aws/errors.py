@@ -104,7 +104,9 @@ def error_code(error: BaseException) -> str:
     return str(cause.response.get("Error", {}).get("Code", ""))
 
 
-def translated(error: Exception, service: str, operation: str) -> CloudError:
+def translated(
+    error: BotoCoreError | ClientError | ResponseParserError | OSError, service: str, operation: str
+) -> CloudError:
     """The typed error for what boto3 raised when `operation` of `service` was asked."""
     if isinstance(error, ClientError):
         return _answered(error, service, operation)
@@ -122,10 +124,8 @@ def translated(error: Exception, service: str, operation: str) -> CloudError:
     if isinstance(error, ResponseParserError):
         # The page of whatever stands between, or of a server that broke down: what AWS did is not known.
         return Unavailable(f"{what}: not an answer of AWS ({_words(error)[:_REFUSED_TEXT]})")
-    if isinstance(error, BotoCoreError | OSError):
-        # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
-        return AccessDenied(f"{what}: no credentials ({_words(error)})")
-    return CloudError(f"{what}: {_words(error)}")
+    # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
+    return AccessDenied(f"{what}: no credentials ({_words(error)})")
 
 
 def _answered(error: ClientError, service: str, operation: str) -> CloudError:
