@@ -21,6 +21,12 @@ _FORMAT = 1
 _MOST_EXPANDED = 256 * 1024 * 1024
 """Bytes to which what was kept may expand: it stands where others may write too."""
 
+_DAMAGES = (
+    *(zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError),
+    *(KeyError, TypeError, IndexError, AttributeError),
+)
+"""What comes of reading something else: of its form, and of what is in it."""
+
 Tags = Mapping[str, Mapping[str, str]]
 
 
@@ -45,8 +51,8 @@ def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, st
         sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
         known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
         return known, _texts(content["tags"]), _texts(content["classic"])
-    except (zlib.error, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, IndexError, AttributeError) as e:
-        raise ValueError(f"it is damaged: {type(e).__name__}: {e}") from e
+    except _DAMAGES as error:
+        raise ValueError(f"it is damaged: {type(error).__name__}: {error}") from error
 
 
 # --------------------------------------------------------------------------------------------------------- writing

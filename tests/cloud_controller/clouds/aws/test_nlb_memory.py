@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 
 import pytest
 
@@ -219,6 +220,7 @@ def test_what_is_too_large_is_kept_without_the_largest() -> None:
         os.urandom(200),
         to_bytes({WEB: known()}, {}, {}, limit=LIMIT)[:-20],
         to_bytes({}, {}, {}, limit=LIMIT).replace(b"x", b"y", 1),
+        zlib.compress(b"[" * 100_000),
     ],
 )
 def test_what_is_damaged_is_refused(written: bytes) -> None:
