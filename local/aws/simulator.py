@@ -1,8 +1,8 @@
 """moto, in this process: its backends on disk, and what the stand-ins read of its EKS and EC2 and write there.
 
 A call that changed something is on disk before it is answered, as in AWS: whenever this process is killed, the next one
-goes on from there. moto itself keeps everything in memory; its objects are plain enough to be pickled (a few
-milliseconds, a few megabytes).
+goes on from there. moto itself keeps everything in memory; its objects are plain enough to be pickled (some
+tens of milliseconds, a few megabytes).
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ class Machine:
     memory_mib: int
     flags: KubeletFlags
     state: str
-    crashed: bool
-    """Stopped, for its process had ended."""
 
 
 class Simulator:
@@ -170,12 +168,11 @@ class Simulator:
                 instance.stop()
                 instance.state_reason = StateReason(f"{PROCESS_ENDED}: its process ended", PROCESS_ENDED)
 
-    def start_crashed(self) -> list[str]:
-        """Have those run again that are stopped for their process's end; which they are."""
-        crashed = [each for each in self._instances() if each.state == "stopped" and _is_crashed(each)]
-        for instance in crashed:
-            instance.start()
-        return [instance.id for instance in crashed]
+    def start_crashed(self) -> None:
+        """Have those run again that are stopped for their process's end."""
+        for instance in self._instances():
+            if instance.state == "stopped" and instance.state_reason.code == PROCESS_ENDED:
+                instance.start()
 
     def replace_outdated(self, booted: Container[str]) -> None:
         """Go on with the refreshes of scaling groups: replace a machine of each, if those that it has are `booted`."""
@@ -215,12 +212,7 @@ def _machine(instance: Instance) -> Machine | None:
         memory_mib=size["MemoryInfo"]["SizeInMiB"],
         flags=kubelet_flags(decoded(str(instance.user_data or ""))),
         state=instance.state,
-        crashed=_is_crashed(instance),
     )
-
-
-def _is_crashed(instance: Instance) -> bool:
-    return instance.state == "stopped" and instance.state_reason.code == PROCESS_ENDED
 
 
 def _backends(service: str) -> BackendDict[Any]:

@@ -49,11 +49,6 @@ class Webhook:
         """Begin to answer."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Answer no more."""
-        self._server.shutdown()
-        self._server.server_close()
-
     def write_client_config(self, path: Path, cluster: str) -> None:
         """Write what a cluster's API server is told of this webhook: a kubeconfig."""
         config = {

@@ -20,7 +20,6 @@ def machine(state: str = "running", cluster: str = "c1") -> Machine:
         memory_mib=8192,
         flags=KubeletFlags(),
         state=state,
-        crashed=False,
     )
 
 
