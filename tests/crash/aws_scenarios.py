@@ -77,8 +77,9 @@ class AwsRun:
     def targets_are(self, wanted: set[int]) -> bool:
         """Whether there are load balancers, and everything that they send to is exactly these machines."""
         ids = {self.machines[index].id for index in wanted}
-        return bool(self.load_balancers()) and all(
-            {target.split()[0] for target in targets} == ids for lb in self.load_balancers() for targets in _targets(lb)
+        balancers = self.load_balancers()
+        return bool(balancers) and all(
+            {target.split()[0] for target in targets} == ids for lb in balancers for targets in _targets(lb)
         )
 
     def get_service(self, which: int = 0) -> Object | None:
