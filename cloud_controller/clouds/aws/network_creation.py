@@ -6,7 +6,6 @@ breaks off, what is there is found again, by its name and by its tags.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -27,8 +26,6 @@ from cloud_controller.clouds.aws.target_groups import TargetGroups, with_default
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import LoadBalancerModel, Owner, Pool
 from cloud_controller.load_balancer_backends import Member
-
-_log = logging.getLogger(__name__)
 
 
 class NetworkCreation:
@@ -67,7 +64,6 @@ class NetworkCreation:
             [call for pool in model.pools for call in self._exchange(groups[pool.name], pool)],
         )
         unfit = {member for each in refused for member in each}
-        warn_of(unfit)
         arn = str(view["LoadBalancerArn"])
         self._memory.put_tags(arn, dict(model.tags))
         self._memory.made(name, view)
@@ -99,7 +95,6 @@ class NetworkCreation:
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
         """Give the target group exactly the members of the pool, as far as AWS takes them."""
         unfit = {member for each in self._together(self._exchange(group, pool)) for member in each}
-        warn_of(unfit)
         return _filled(group, pool, unfit)
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
@@ -171,10 +166,3 @@ def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[st
 def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:
     members = tuple(member for member in pool.members if member not in unfit)
     return replace(group, pool=replace(group.pool, members=members))
-
-
-def warn_of(unfit: Collection[Member]) -> None:
-    """Say in the log which targets AWS did not take; whoever looks at everything next finds that they lack."""
-    if unfit:
-        named = ", ".join(sorted({member.address for member in unfit}))
-        _log.warning("not registered targets=%r: AWS takes running machines, and addresses of the VPC, alone", named)

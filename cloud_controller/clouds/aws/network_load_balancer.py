@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
 from cloud_controller.clouds.aws.network_changes import NetworkChanges
-from cloud_controller.clouds.aws.network_creation import NetworkCreation, warn_of
+from cloud_controller.clouds.aws.network_creation import NetworkCreation
 from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
@@ -172,7 +172,6 @@ class NetworkLoadBalancers:
             members = {member.key: member for member in group.pool.members}
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
-        warn_of(refused)
 
     def remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; connections that they have are drained."""

@@ -6,6 +6,7 @@ nothing, for every target has one of its own.
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import tag_list, told
 from cloud_controller.load_balancer import HealthCheck, Owner, Pool
 from cloud_controller.load_balancer_backends import Member
+
+_log = logging.getLogger(__name__)
 
 TARGETS_A_CALL = 100
 """Targets that AWS takes at once."""
@@ -98,8 +101,8 @@ class TargetGroups:
     ) -> list[Callable[[], list[Member]]]:
         """The calls that make these its targets, and those not any more; none need wait for another.
 
-        Each answers those that AWS does not take, as it takes no stopped machine. Targets that are gone already do not
-        matter.
+        Each answers those that AWS does not take, as it takes no stopped machine; the log says why. Targets that are
+        gone already do not matter.
         """
         return [
             *(partial(self._register, arn, part) for part in _chunks(added)),
@@ -145,6 +148,7 @@ class TargetGroups:
                 named = _named(error, members)
                 if not named or (isinstance(error, InvalidConfiguration) and len(refused) >= _MOST_OUTSIDE):
                     raise
+                _log.warning("left out of a target group target_group=%s: %s", arn, error)
                 refused += named
                 members = [member for member in members if member not in named]
             else:

@@ -455,7 +455,7 @@ def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_every
     running.settle()
 
     assert {number: len(found) for number, found in by_port(account).items()} == {80: 3, 81: 3}
-    assert machine["InstanceId"] in caplog.text
+    assert "not in a running state" in caplog.text and machine["InstanceId"] in caplog.text
 
     account.ec2.start_instances(InstanceIds=[machine["InstanceId"]])
     running.resync()
