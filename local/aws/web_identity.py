@@ -63,23 +63,25 @@ def check_token(token: str, public_key: str, provider: Provider, now: datetime |
 
 
 def check_trust(policy: Mapping[str, Any], token: str, provider: Provider) -> None:
-    """Raise Refused unless a statement of the role's trust policy lets the token's subject in.
+    """Raise Refused unless a statement of the role's trust policy lets the token's subject in, and none denies it.
 
-    Of conditions it knows StringEquals and StringLike on `sub` and `aud`; with any other a statement lets nobody in.
+    Of conditions it knows StringEquals and StringLike on `sub` and `aud`; with any other a statement lets nobody in. A
+    statement that denies does so whatever its conditions.
     """
     claims = claims_of(token)
     told = {f"{provider.url}:sub": [claims["sub"]], f"{provider.url}:aud": _list(claims["aud"])}
-    if not any(_lets_in(statement, provider, told) for statement in _list(policy.get("Statement"))):
+    statements = [each for each in _list(policy.get("Statement")) if ACTION in _list(each.get("Action"))]
+    denied = any(each.get("Effect") == "Deny" for each in statements)
+    if denied or not any(_lets_in(each, provider, told) for each in statements):
         raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
 
 
 def _lets_in(statement: Mapping[str, Any], provider: Provider, told: Mapping[str, list[str]]) -> bool:
     principal = statement.get("Principal")
     federated = _list(principal.get("Federated")) if isinstance(principal, dict) else []
-    if statement.get("Effect") != "Allow" or ACTION not in _list(statement.get("Action")):
-        return False
     conditions = statement.get("Condition") or {}
-    return provider.arn in federated and all(
+    allows = statement.get("Effect") == "Allow" and provider.arn in federated
+    return allows and all(
         operator in ("StringEquals", "StringLike") and _matches(operator, told.get(key, []), _list(allowed))
         for operator, keys in conditions.items()
         for key, allowed in keys.items()

@@ -99,6 +99,7 @@ def test_a_role_that_trusts_the_service_account_is_assumed(policy: dict[str, Any
     [
         pytest.param({}, id="nobody"),
         pytest.param(trust(Effect="Deny"), id="denied"),
+        pytest.param({"Statement": [*trust()["Statement"], *trust(Effect="Deny")["Statement"]]}, id="both"),
         pytest.param(trust(Action="sts:AssumeRole"), id="by another call"),
         pytest.param(trust(Principal={"Federated": "arn:aws:iam::1:oidc-provider/else"}), id="another issuer"),
         pytest.param(trust(Principal="*"), id="no provider named"),
