@@ -126,13 +126,13 @@ class AwsProvider:
         return hidden({**plain, **(found or {})}, request.news)
 
     def delete(self, request: DeleteRequest) -> None:
-        kind = _kind(request.urn)
-        deadline = self._deadline(kind, request)
+        kind, outputs = _kind(request.urn), without_secrets(request.outputs)
         with _told(request.inputs):
             try:
-                kind.remove(self._api, request.id, without_secrets(request.outputs), deadline)
+                kind.remove(self._api, request.id, outputs, self._deadline(kind, request))
             except AwsError as error:
-                if not error.missing:
+                # What is missing may be something else: a policy of the role that is to go.
+                if not error.missing or kind.read(self._api, request.id, outputs) is not None:
                     raise
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, AwsError, Deadline
+from local.engine.providers.aws.api import Api, Deadline
 from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted
 from local.engine.providers.aws.kind import Change, Creation, find_or_make, made_by, present, tag_outputs
 from local.engine.providers.provider import OutcomeUnknown, ProviderError
@@ -173,11 +173,7 @@ class _Rule(Ec2Kind):
         del deadline
         direction = "egress" if self.egress else "ingress"
         group = outputs["securityGroupId"]
-        try:
-            api.call("ec2", f"revoke_security_group_{direction}", GroupId=group, SecurityGroupRuleIds=[id])
-        except AwsError:
-            if self.found(api, id) is not None:
-                raise
+        api.call("ec2", f"revoke_security_group_{direction}", GroupId=group, SecurityGroupRuleIds=[id])
 
 
 class SecurityGroupIngressRule(_Rule):

@@ -17,7 +17,7 @@ from local.engine.providers.aws.api import Api, AwsError
 from local.engine.providers.aws.provider import AwsProvider
 from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
 from tests.local.engine.killable_stack import Killed
-from tests.local.engine.providers.aws.aws_program import ALL, program
+from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, program
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
@@ -210,6 +210,26 @@ def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
 
     assert "the answer was lost" in failed.errors[0] and led.open().store.snapshot.pending
     assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
+
+
+def test_what_is_there_is_not_forgotten_because_something_else_was_gone_when_it_was_deleted(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        if operation == "detach_role_policy":
+            raise AwsError("NoSuchEntity", "somebody else detached it a moment ago")
+        return call(api, service, operation, **params)
+
+    led.up(lambda: aws.iam.Role("r", name="r", assume_role_policy="{}", force_detach_policies=True))
+    iam, call = cloud.client("iam"), Api.call
+    policy = iam.create_policy(PolicyName="p", PolicyDocument=RIGHTS)["Policy"]["Arn"]
+    iam.attach_role_policy(RoleName="r", PolicyArn=policy)
+    with monkeypatch.context() as raced:
+        raced.setattr(Api, "call", without)
+        assert not led.destroy().ok
+
+    assert cloud.left()["roles"] == ["r"] and led.resources()["r"].id == "r"
+    assert led.destroy().ok and "roles" not in cloud.left()
 
 
 def test_an_api_that_has_too_much_to_do_is_called_again(led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
