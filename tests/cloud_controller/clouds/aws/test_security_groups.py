@@ -7,47 +7,40 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from cloud_controller.catalogue import Value
-from cloud_controller.cloud import Conflict, InvalidConfiguration, Unavailable
-from cloud_controller.clouds.aws.client import Api
+from cloud_controller.cloud import InvalidConfiguration, Unavailable
+from cloud_controller.clouds.aws import security_group_calls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.load_balancer import LoadBalancerModel, Owner
+from cloud_controller.retries import RetryPolicy
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, Calls, tag_list
+from tests.cloud_controller.clouds.aws.crashing import DyingApi
 
 OWNER = Owner(CLUSTER, "0f7e5f3c-0000-4000-8000-000000000001", "default", "web")
 ID = "k8s-default-web-0123456789"
 RULES = ("icmp 3-4 0.0.0.0/0", "tcp 80-80 0.0.0.0/0")
 
 
-class HoldingApi(Api):
-    """While it `holds`, DependencyViolation, as AWS answers for minutes after a load balancer is gone, and moto never.
-
-    `before` an operation for the first time something else may happen.
-    """
-
-    holds = False
+class InterruptedApi(DyingApi):
+    """`before` an operation for the first time something else may happen."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.before: dict[str, Callable[[], None]] = {}
 
-    def call(self, service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+    def call(self, service: str, operation: str, /, *, idempotent: bool | None = None, **params: Any) -> dict[str, Any]:
         self.before.pop(f"{service} {operation}", lambda: None)()
-        if self.holds and operation == "DeleteSecurityGroup":
-            error = {"Error": {"Code": "DependencyViolation", "Message": "resource has a dependent object"}}
-            raise Conflict("still in use") from ClientError(error, operation)  # type: ignore[arg-type]
-        return super().call(service, operation, **params)
+        return super().call(service, operation, idempotent=idempotent, **params)
 
 
 class Scene:
     """One process: its own client, facts and memory."""
 
     def __init__(self, account: AwsAccount, calls: Calls | None = None, **config: Any) -> None:
-        self.api = HoldingApi(account.config(**config))
+        self.api = InterruptedApi(account.config(**config))
         self.api.observer = calls
         self.surroundings = Surroundings(self.api, CLUSTER_TAG, account.vpc_id)
         self.groups = SecurityGroups(self.api, account.config(**config), self.surroundings)
@@ -216,7 +209,10 @@ def test_rules_that_somebody_else_changed_meanwhile_come_out_right(account: AwsA
     assert {each["FromPort"] for each in groups_of(account)[ID]["IpPermissions"]} == {3, 80, 443}
 
 
-def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(account: AwsAccount) -> None:
+def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(
+    account: AwsAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(security_group_calls, "_SOON", RetryPolicy(attempts=2, first_delay=0.0))
     scene = Scene(account)
     (group,) = scene.groups.front(ID, model())
     account.ec2.delete_security_group(GroupId=group)
