@@ -42,6 +42,8 @@ _BEYOND = """
 - Which elastic and which private addresses a Network Load Balancer has: moto takes them and tells nothing of them. Unit
   tests hold that they are asked for.
 - That a security group is in use for minutes after its load balancer went, that traffic flows, and health.
+- That a classic load balancer must be in a subnet at any time, and in one a zone: moto takes any order. Unit tests hold
+  ours.
 - Where moto answers otherwise than AWS does, so that a controller would pay for it, a proxy mends the answer for both
   (`benchmarks/aws/moto_gaps.py`): a TCP listener has no TLS policy, a classic load balancer has a health check from the
   start, and attributes that every load balancer has are there.
