@@ -361,6 +361,14 @@ AWS_SCENARIOS: Sequence[Scenario[AwsRun]] = (
         "node removed", _two_nodes, _both_serve, lambda run: run.environment.terminate(run.machines[-1]), _node_is_out
     ),
     Scenario(
+        # AWS itself takes an instance that is terminated out of target groups, but not one that runs on.
+        "node removed, its instance runs on",
+        _two_nodes,
+        _both_serve,
+        lambda run: run.kube.delete(NODES, run.machines[-1].name),
+        _node_is_out,
+    ),
+    Scenario(
         "route created",
         lambda run: run.node(pod_cidr=False),
         lambda run: run.initialised(run.machines[0]),
