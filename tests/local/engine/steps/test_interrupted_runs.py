@@ -21,8 +21,8 @@ from pulumi import ResourceOptions
 from local.engine.providers.provider import CreateRequest, CreateResult, PartialFailure
 from local.engine.stack.lock import LockedError, StackLock
 from local.engine.values import PropertyMap
-from tests.local.engine.conftest import Memory, MemoryProvider
 from tests.local.engine.killable_stack import Killed
+from tests.local.engine.things import Memory, MemoryProvider
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
