@@ -33,10 +33,11 @@ class Call:
     def __str__(self) -> str:
         return f"{self.service}:{self.action}"
 
-    @property
-    def speaks_json(self) -> bool:
-        """Whether the caller reads JSON, and not XML."""
-        return self.service == EKS or "Action" not in self.parameters
+
+def speaks_json(request: Request) -> bool:
+    """Whether the caller, whatever he calls, reads JSON and not XML."""
+    is_form = "x-www-form-urlencoded" in request.headers.get("content-type", "")
+    return not is_form and "Action=" not in request.query
 
 
 def call_of(request: Request, service: str) -> Call:

@@ -17,7 +17,7 @@ from moto.core.utils import utcnow
 from moto.iam.models import get_account_id_from
 from moto.sts.models import AssumedRole, sts_backends
 
-from local.aws.calls import Call, call_of
+from local.aws.calls import Call, call_of, speaks_json
 from local.aws.rights import permits
 from local.aws.signatures import Refused, Request, Signature, signature_of, verify
 from local.aws.simulator import Simulator
@@ -71,7 +71,7 @@ class Gate:
             self._check(request, signature, call)
         except Refused as refusal:
             _log.info("%s refused: %s", (call and call.action) or request.path, refusal.code)
-            return _refusal(start_response, refusal, as_json=call is None or call.speaks_json)
+            return _refusal(start_response, refusal, as_json=speaks_json(request))
         if signature is not None:
             environ["HTTP_AUTHORIZATION"] = signature.as_header()  # of a presigned request moto knows too little
         with self._simulator.lock:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.aws.calls import call_of
+from local.aws.calls import call_of, speaks_json
 from local.aws.signatures import Refused, Request
 
 FORM = b"Action=DescribeVpcs&Version=2016-11-15"
@@ -53,6 +53,19 @@ def test_a_call_is_read_where_its_protocol_has_it(asked: Request, service: str, 
 def test_what_names_none_or_several_is_refused(asked: Request) -> None:
     with pytest.raises(Refused):
         call_of(asked, "ec2")
+
+
+@pytest.mark.parametrize(
+    ("asked", "in_json"),
+    [
+        pytest.param(request(headers={"content-type": "application/x-www-form-urlencoded; charset=utf-8"}), False),
+        pytest.param(request(method="GET", query=FORM.decode()), False),
+        pytest.param(request(headers={"content-type": "application/x-amz-json-1.1"}), True),
+        pytest.param(request(method="GET", path="/clusters", query="maxResults=9"), True),
+    ],
+)
+def test_a_caller_is_answered_in_the_form_that_he_reads(asked: Request, in_json: bool) -> None:
+    assert speaks_json(asked) is in_json
 
 
 def test_of_a_parameter_given_twice_the_first_counts_as_for_moto() -> None:
