@@ -17,10 +17,9 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
-    ConnectionClosedError,
     EndpointConnectionError,
+    HTTPClientError,
     ParamValidationError,
-    ReadTimeoutError,
 )
 from botocore.parsers import ResponseParserError
 
@@ -179,7 +178,7 @@ class Api:
             raise OutcomeUnknown(
                 f"{service} {operation}: the answer is none of AWS's; the endpoint may lack it"
             ) from None
-        except (ReadTimeoutError, ConnectionClosedError) as error:
+        except HTTPClientError as error:
             raise OutcomeUnknown(f"{service} {operation}: the answer was lost: {error}") from None
         except EndpointConnectionError as error:
             raise ProviderError(f"{service} {operation}: {error}") from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pulumi_aws as aws
 import pytest
-from botocore.exceptions import ConnectionClosedError
+from botocore.exceptions import ConnectionClosedError, HTTPClientError
 from botocore.httpsession import URLLib3Session
 
 from local.engine.providers.aws.api import Api, AwsError
@@ -191,8 +191,11 @@ def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, c
     assert counted(cloud.left())["subnets"] == 12 and counted(cloud.left())["vpcs"] == 1
 
 
+@pytest.mark.parametrize(
+    "error", [ConnectionClosedError(endpoint_url="http://127.0.0.1"), HTTPClientError(error="cut off")]
+)
 def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
-    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch, error: HTTPClientError
 ) -> None:
     def run() -> None:
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
@@ -200,7 +203,7 @@ def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
     def deaf(session: Any, request: Any) -> Any:
         answer = send(session, request)
         if "Action=CreateVpc&" in str(request.body):
-            raise ConnectionClosedError(endpoint_url=request.url)
+            raise error
         return answer
 
     send = URLLib3Session.send
