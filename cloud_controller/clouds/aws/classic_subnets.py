@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws.client import Api, error_code
@@ -20,16 +21,7 @@ def move(
 ) -> None:
     """Make the calls of `steps`. Raises Unavailable where a zone is not free yet: what is left to do is seen later."""
     for operation, subnets in steps(actual, wanted, zones):
-
-        def once(_: int, operation: str = operation, subnets: Sequence[str] = subnets) -> None:
-            try:
-                api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
-            except CloudError as error:
-                if error_code(error) != "InvalidConfigurationRequest":
-                    raise
-                raise Unavailable(str(error)) from error.__cause__
-
-        call(once, _SOON, idempotent=True)
+        call(partial(_once, api, operation, name, subnets), _SOON, idempotent=True)
 
 
 def steps(
@@ -50,3 +42,12 @@ def steps(
     gone = [subnet for subnet in actual if subnet not in wanted and subnet not in successors]
     swaps = [step for old, new in successors.items() for step in ((_DETACH, [old]), (_ATTACH, [new]))]
     return [(operation, subnets) for operation, subnets in ((_ATTACH, further), *swaps, (_DETACH, gone)) if subnets]
+
+
+def _once(api: Api, operation: str, name: str, subnets: Sequence[str], _: int) -> None:
+    try:
+        api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
+    except CloudError as error:
+        if error_code(error) != "InvalidConfigurationRequest":
+            raise
+        raise Unavailable(str(error)) from error.__cause__
