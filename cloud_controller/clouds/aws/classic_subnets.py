@@ -16,16 +16,14 @@ _SOON = RetryPolicy(deadline=10.0, attempts=5)
 """How long a zone may be taken still by the subnet that was detached: AWS answers before it is done."""
 
 
-def move(
-    api: Api, name: str, *, actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str | None]
-) -> None:
+def move(api: Api, name: str, *, actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str]) -> None:
     """Make the calls of `steps`. Raises Unavailable where a zone is not free yet: what is left to do is seen later."""
     for operation, subnets in steps(actual, wanted, zones):
         call(partial(_once, api, operation, name, subnets), _SOON, idempotent=True)
 
 
 def steps(
-    actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str | None]
+    actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str]
 ) -> list[tuple[str, Sequence[str]]]:
     """The calls and their subnets: new zones first, then zone by zone where one takes another's place.
 
