@@ -219,8 +219,9 @@ class Api:
             if service not in self._clients:
                 if service not in self._endpoints:
                     raise ProviderError(f"endpoints names no URL for {service}")
-                # botocore's own retries would make twice what was made before the answer was lost.
-                config = Config(retries={"total_max_attempts": 1}, connect_timeout=5)
+                # botocore's own retries would make twice what was made before the answer was lost; and no proxy that
+                # the environment names is to see what stays on this machine.
+                config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, proxies={})
                 make: Any = shared_session().client
                 with _MAKING:
                     self._clients[service] = make(

@@ -84,6 +84,16 @@ def test_outputs_are_those_of_pulumi_aws(led: Any) -> None:
     assert {kind: made[kind].outputs.keys() - declared(kind) for kind in KINDS} == {kind: set() for kind in KINDS}
 
 
+def test_no_proxy_of_the_environment_sees_the_calls(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+
+    outcome = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16"))
+
+    assert outcome.ok, outcome.errors
+
+
 def test_a_secret_stays_one(led: Any) -> None:
     def run() -> None:
         aws.ec2.LaunchTemplate("t", user_data=pulumi.Output.secret(USER_DATA))
