@@ -13,9 +13,9 @@ from typing import Any
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
+    FINALIZER,
     Rules,
     finalizers,
-    has_finalizer,
     node_backends,
     preserves,
     reused_id,
@@ -216,7 +216,7 @@ def _ensure(
         why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
         changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
     actions: list[Action] = []
-    if not has_finalizer(service):
+    if rules.finalizer not in finalizers(service):
         add = AddFinalizer(owner.namespace, owner.name, owner.uid, rules.finalizer)
         actions.append(Action(ActionKind.UPDATE, target, f"add finalizer {add.finalizer}", operation=add))
     for ignored in built.ignored:
@@ -359,14 +359,15 @@ def _clean_up(
     being_deleted = bool(service["metadata"].get("deletionTimestamp"))
     # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
     # then, as upstream, the finalizer goes, for nobody else may know it.
-    if not has_finalizer(service) or not (being_deleted or service["spec"].get("type") != "LoadBalancer"):
-        return ServicePlan(Plan())
     of_type = service["spec"].get("type") == "LoadBalancer"
+    removed = finalizers(service)
     if of_type and not rules.without_class and service["spec"].get("loadBalancerClass") is None:
-        # Another controller's that has the same finalizer, and a load balancer to delete before it may go.
+        # Upstream's is another controller's here, which has a load balancer to delete before it may go.
+        removed = [each for each in removed if each != FINALIZER]
+    if not removed or (of_type and not being_deleted):
         return ServicePlan(Plan())
     actions = [] if being_deleted else _status(service, [])
-    for finalizer in finalizers(service):
+    for finalizer in removed:
         remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid, finalizer)
         actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {finalizer}", operation=remove))
     return ServicePlan(Plan.of(actions))

@@ -96,7 +96,7 @@ def service_traits(service: Object) -> tuple[Any, ...]:
         metadata["uid"],
         metadata.get("annotations"),
         metadata.get("deletionTimestamp"),
-        has_finalizer(service),
+        tuple(finalizers(service)),
         {field: value for field, value in spec.items() if field not in _SPEC_WITHOUT_EFFECT},
         (service.get("status") or {}).get("loadBalancer"),
     )

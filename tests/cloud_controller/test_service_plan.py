@@ -218,6 +218,24 @@ def test_beside_another_controller_services_have_a_finalizer_that_it_does_not_ta
     assert isinstance(waits.operation, DeleteLoadBalancer)
 
 
+def test_a_service_that_had_upstreams_finalizer_before_gets_the_other_one_too() -> None:
+    had = web(finalizers=(FINALIZER,), loadBalancerClass="example.com/ours")
+
+    add, *_ = plan_service(had, [existing(had)], backends(node()), Builder(), ONLY_CLASSES).plan
+
+    assert isinstance(add.operation, AddFinalizer)
+    assert add.operation.finalizer == FINALIZER_BESIDE_ANOTHER
+
+
+def test_our_finalizer_holds_no_service_that_became_another_controllers() -> None:
+    without_class = web(finalizers=(FINALIZER, FINALIZER_BESIDE_ANOTHER), deleted=True)
+
+    [remove] = plan_service(without_class, [], Backends(), Builder(), ONLY_CLASSES).plan
+
+    assert isinstance(remove.operation, RemoveFinalizer)
+    assert remove.operation.finalizer == FINALIZER_BESIDE_ANOTHER
+
+
 def test_a_new_service_gets_its_finalizer_before_its_load_balancer() -> None:
     assert operations(planned(web(finalizers=()))) == [AddFinalizer, CreateLoadBalancer]
 
