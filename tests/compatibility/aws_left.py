@@ -158,7 +158,7 @@ def _classic(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                 "certificate": listener.get("SSLCertificateId"),
                 "policies": [policies[each] for each in described["PolicyNames"]],
             }
-        check = balancer["HealthCheck"]
+        check = balancer.get("HealthCheck")
         found.append(
             {
                 "type": "classic",
@@ -171,7 +171,9 @@ def _classic(account: Account, made: Mapping[str, SecurityGroupTypeDef]) -> list
                     for each in balancer["BackendServerDescriptions"]
                     if each["PolicyNames"]
                 },
-                "health_check": {
+                # moto gives none to one that was just made.
+                "health_check": check
+                and {
                     "target": check["Target"],
                     "interval": check["Interval"],
                     "timeout": check["Timeout"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
@@ -40,6 +41,10 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.retries import RetryPolicy, call
+
+_SHOWN = RetryPolicy(deadline=10.0)
+"""How long AWS may not show yet what was just made, until somebody else looks again, and then makes it once more."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,11 +104,7 @@ class ClassicLoadBalancers:
             self._put_attributes(name, attribute_params(model.attributes, DEFAULTS))
             for pool in model.pools:
                 self._register(name, pool.members)
-        # What it came to is read, not made up: one that was there already may differ in more than is set here.
-        for made in self.read([name]):
-            return made
-        # Not a Conflict: its name is not taken by another, so that there must not be a second one.
-        raise Unavailable(f"load balancer {name} was made, though no list shows it yet; it will be looked at again")
+        return call(partial(self._made, name), _SHOWN, idempotent=True)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it exactly these tags, and the attributes that can be changed."""
@@ -183,6 +184,13 @@ class ClassicLoadBalancers:
             self._memory.forget(name)
 
     # ----------------------------------------------------------------------------------------------------- helpers
+
+    def _made(self, name: str, _: int) -> ObservedLoadBalancer:
+        """What it came to is read, not made up: one that was there already may differ in more than was set."""
+        for made in self.read([name]):
+            return made
+        # Not a Conflict: its name is not taken by another, so that there must not be a second one.
+        raise Unavailable(f"load balancer {name} was made, though AWS does not show it yet; it will be looked at again")
 
     def _of(self, name: str) -> Known:
         """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""

@@ -93,6 +93,27 @@ def test_a_load_balancer_is_made_with_its_groups_its_check_and_its_instances(acc
     assert tags(account)[CLUSTER_TAG] == "owned"
 
 
+def test_what_aws_does_not_show_at_once_is_looked_for_again_and_not_made_again(
+    account: AwsAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = nodes_of(account)
+    process = Process(account)
+    real, unseen = process.api.call, [2]
+
+    def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+        answer = real(service, operation, **params)
+        if operation == "DescribeLoadBalancers" and unseen[0] and "LoadBalancerNames" in params:
+            unseen[0] -= 1
+            answer["LoadBalancerDescriptions"] = []
+        return answer
+
+    monkeypatch.setattr(process.api, "call", call)
+    process.converge(classic(), members)
+
+    assert unseen == [0]
+    assert process.calls.writes["elb CreateLoadBalancer"] == 1
+
+
 def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount) -> None:
     members = nodes_of(account)
     process = made(account, classic(), members)
