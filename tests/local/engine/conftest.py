@@ -187,10 +187,11 @@ def kit() -> Kit:
 
 
 @pytest.fixture(scope="session")
-def sample_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ran]]:
+def sample_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """Every recording of the real CLI, beside a run of the same by the engine's command line."""
+    # The recorded providers are gone before other tests of this process run.
     with pytest.MonkeyPatch.context() as monkeypatch:
-        yield replay(tmp_path_factory.mktemp("sample"), monkeypatch)
+        return replay(tmp_path_factory.mktemp("sample"), monkeypatch)
 
 
 @pytest.fixture
