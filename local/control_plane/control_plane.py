@@ -155,11 +155,12 @@ class ControlPlane:
                 process.stop(grace_seconds)
 
     def _reusable(self) -> set[str]:
-        """The components that run with today's command line; if one runs with another, all are stopped."""
+        """The components that run with today's command line and what they need; if one does not, all are stopped."""
         found = {component: processes.find(self._layout.record(component)) for component in COMPONENTS}
         running = {component: process for component, process in found.items() if process is not None}
-        # Without its etcd an API server hangs, and one that outlived it would serve another start's certificates.
-        orphaned = bool(running) and ETCD not in running
+        # An API server hangs without its etcd, and would serve another start's certificates if it outlived it. The
+        # other two give up while there is no API server, or when the next one does not know their roles yet.
+        orphaned = bool(running) and not running.keys() >= {ETCD, API_SERVER}
         if orphaned or any(list(process.argv) != self._argv(name) for name, process in running.items()):
             self._stop()
             return set()
