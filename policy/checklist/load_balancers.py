@@ -15,7 +15,9 @@ from pulumi_policy import ReportViolation, ResourceValidationArgs
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
+from cloud_controller.clouds.aws.annotations import CLASSES as AWS_CLASSES
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
+from cloud_controller.clouds.mycloud.annotations import CLASSES as MYCLOUD_CLASSES
 from policy.checklist.objects import SERVICE, dig, is_judged
 from policy.checklist.unknowns import Problem, first_known, judge
 
@@ -47,6 +49,9 @@ class Mark:
 def _of(catalogue: Catalogue, argument: str) -> str:
     return catalogue.by_argument[argument].name
 
+
+OUR_CLASSES = (*AWS_CLASSES, *MYCLOUD_CLASSES)
+"""The values of `spec.loadBalancerClass` that our daemon serves, in one cloud or the other."""
 
 SOURCE_RANGES = _of(MYCLOUD, "load_balancer_source_ranges")
 """Every cloud's: it is Kubernetes' own."""

@@ -16,7 +16,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from cloud_controller.clouds.aws.annotations import CLASSES
+from policy.checklist.load_balancers import OUR_CLASSES
 from policy.checklist.objects import SERVICE, WORKLOADS, ccm_schema, dig, is_exempt, object_name
 from policy.checklist.workloads import ccm_container
 
@@ -84,7 +84,7 @@ def _is_balanced(resource: PolicyResource, config: Mapping[str, Any]) -> bool:
     if resource.resource_type != SERVICE or dig(resource.props, "spec", "type") != "LoadBalancer":
         return False
     balancer_class = dig(resource.props, "spec", "loadBalancerClass")
-    return not balancer_class or balancer_class in (*CLASSES, *(config.get("loadBalancerClasses") or ()))
+    return not balancer_class or balancer_class in (*OUR_CLASSES, *(config.get("loadBalancerClasses") or ()))
 
 
 def _reachable(resource: PolicyResource) -> set[str]:
@@ -121,8 +121,8 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
             "items": {"type": "string"},
             "default": [],
             "description": (
-                f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(CLASSES)}; Services of other "
-                "classes are left out."
+                f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(OUR_CLASSES)}; Services of "
+                "other classes are left out."
             ),
         },
         requireController={

@@ -81,7 +81,9 @@ def test_services_that_no_ccm_serves_and_exempt_ones_are_left_alone(pack: Policy
     assert pack.analyze_stack([ccm(), other]) == []
 
 
-@pytest.mark.parametrize("own", ["cloud-controller/nlb", "cloud-controller/classic", "mycloud.io/ours"])
+@pytest.mark.parametrize(
+    "own", ["cloud-controller/nlb", "cloud-controller/classic", "mycloud.io/load-balancer", "mycloud.io/ours"]
+)
 def test_a_service_of_a_class_that_the_ccm_serves_is_held_to_the_rule(pack: PolicyHost, own: str) -> None:
     ours = service(spec={"loadBalancerClass": own})
 

@@ -17,8 +17,6 @@ from cloud_controller.clouds.aws.routes import AwsRoutes
 from cloud_controller.clouds.aws.surroundings import Surroundings, found_vpc
 from cloud_controller.clouds.aws.together import Together
 
-LOAD_BALANCER_CLASSES = frozenset(CLASSES)
-
 
 class Aws:
     """One cluster of one account, in one region."""
@@ -48,7 +46,7 @@ class Aws:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        return LOAD_BALANCER_CLASSES
+        return frozenset(CLASSES)
 
     @property
     def instances(self) -> AwsInstances:

@@ -9,6 +9,9 @@ PREFIX = "service.beta.kubernetes.io/dlb-"
 INGRESS_NODE = "mycloud.io/ingress-node"
 """Annotation of a node ("true"): load balancers send their traffic to such nodes alone. Machines carry it as a tag."""
 
+CLASSES = ("mycloud.io/load-balancer",)
+"""The values of `spec.loadBalancerClass` that are ours."""
+
 _SINCE = "0.1"
 _API = "docs/mycloud-api.md, Objects"
 _REQUIREMENTS = "requirements of shared load balancers, 000; of Alibaba's CCM, 002"

@@ -7,6 +7,7 @@ from functools import partial
 
 from cloud_controller.cloud import CallObserver
 from cloud_controller.clouds.mycloud import access
+from cloud_controller.clouds.mycloud.annotations import CLASSES
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, read_token
 from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
@@ -14,8 +15,6 @@ from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.clouds.mycloud.volumes import MyCloudVolumes
-
-LOAD_BALANCER_CLASSES = frozenset({"mycloud.io/load-balancer"})
 
 _CALL_DEADLINE = 20.0
 """Seconds that one call may take with its retries: a controller has other objects to see to."""
@@ -51,7 +50,7 @@ class MyCloud:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        return LOAD_BALANCER_CLASSES
+        return frozenset(CLASSES)
 
     @property
     def instances(self) -> MyCloudInstances:
