@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from ipaddress import IPv4Network
-from time import monotonic
 
 from local.addresses import NETWORKS_PER_SITE, AddressBlock
 from local.aws.differences import SiteCluster
 from local.aws.machinery import STOP_GRACE_SECONDS, Machinery, MachineryError
 from local.aws.simulator import Machine, Simulator
+from local.workers import Workers
 
 TICK_SECONDS = 0.5
 """How often processes are looked after when nothing else happens."""
@@ -76,13 +75,10 @@ class Lifecycle:
         self._simulator = simulator
         self._machinery = machinery
         self._block = block
-        self._pool = ThreadPoolExecutor(WORKERS, "lifecycle")
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
         self._bell = threading.Event()
         self._stopping = threading.Event()
-        self._lock = threading.Lock()
-        self._busy: set[str] = set()
-        self._not_before: dict[str, float] = {}
+        self._workers = Workers(WORKERS, expected=MachineryError, retry_seconds=RETRY_SECONDS, changed=self._bell.set)
 
     def start(self) -> None:
         """Begin to work, in threads of its own."""
@@ -110,7 +106,7 @@ class Lifecycle:
         self._stopping.set()
         self._bell.set()
         self._thread.join()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._workers.stop(wait=False)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -127,39 +123,18 @@ class Lifecycle:
         uids = {cluster.uid for cluster in clusters}
         for cluster in clusters:
             if cluster.status == "CREATING":
-                self._submit(cluster.uid, partial(self._create, cluster))
+                self._workers.submit(cluster.uid, partial(self._create, cluster))
             elif cluster.status == "UPDATING":
-                self._submit(cluster.uid, partial(self._heal, cluster))
+                self._workers.submit(cluster.uid, partial(self._heal, cluster))
         for uid in self._machinery.clusters_there():
             if uid not in uids:
-                self._submit(uid, partial(self._machinery.remove_cluster, uid))
+                self._workers.submit(uid, partial(self._machinery.remove_cluster, uid))
         booted = self._machinery.booted()
         self._simulator.replace_outdated({machine for machine, runs in booted.items() if runs})
         machines = self._simulator.machines()
         active = {cluster.name for cluster in clusters if cluster.status == "ACTIVE"}
         for step in machine_steps(machines, booted, active, self._machinery.machine_folders()):
-            self._submit(step.machine_id, partial(self._work_on, step))
-
-    def _submit(self, id: str, work: Callable[[], None]) -> None:
-        with self._lock:
-            if id in self._busy or monotonic() < self._not_before.get(id, 0):
-                return
-            self._busy.add(id)
-        self._pool.submit(work).add_done_callback(lambda future: self._done(id, future))
-
-    def _done(self, id: str, future: Future[None]) -> None:
-        error = None if future.cancelled() else future.exception()
-        with self._lock:
-            self._busy.discard(id)
-            self._not_before.pop(id, None)
-            if error is not None:
-                self._not_before[id] = monotonic() + RETRY_SECONDS
-        if isinstance(error, MachineryError):
-            log.warning("%s: %s; trying again", id, error)
-        elif error is not None:
-            log.error("%s: a step broke; trying again", id, exc_info=error)
-        else:
-            self._bell.set()
+            self._workers.submit(step.machine_id, partial(self._work_on, step))
 
     # -- clusters
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from time import monotonic, time
 
 from local.mycloud.filters import Filter
@@ -22,6 +21,7 @@ from local.mycloud.models.networking import NetworkRecord, SubnetRecord
 from local.mycloud.models.volumes import Attachment, Volume
 from local.mycloud.store import Session, Store
 from local.mycloud.volumes import release_volumes
+from local.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -58,14 +58,10 @@ class Lifecycle:
         self._store = store
         self._machinery = machinery
         self._tick_seconds = tick_seconds
-        self._retry_seconds = retry_seconds
-        self._pool = ThreadPoolExecutor(WORKERS, "lifecycle")
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
         self._bell = threading.Event()
         self._stopping = threading.Event()
-        self._lock = threading.Lock()
-        self._busy: set[str] = set()
-        self._not_before: dict[str, float] = {}
+        self._workers = Workers(WORKERS, expected=MachineryError, retry_seconds=retry_seconds, changed=self._bell.set)
         store.observe(self._bell.set)
 
     def start(self) -> None:
@@ -82,7 +78,7 @@ class Lifecycle:
         self._stopping.set()
         self._bell.set()
         self._thread.join()
-        self._pool.shutdown(wait=wait, cancel_futures=True)
+        self._workers.stop(wait=wait)
 
     def _run(self) -> None:
         looked = -self._tick_seconds
@@ -118,43 +114,18 @@ class Lifecycle:
                 for machine in to_forget:
                     session.remove(machine.id)
         if look_after_processes and not self._machinery.balancer_is_running():
-            self._submit("the load balancers' data plane", self._start_balancer)
+            self._workers.submit("the load balancers' data plane", self._machinery.start_balancer)
         by_id = {cluster.id: cluster for cluster in clusters}
         for cluster in clusters:
             if cluster.state == State.AVAILABLE and not look_after_processes:
                 continue
             if self._cluster_needs_work(cluster, networks[cluster.network_id]):
-                self._submit(cluster.id, self._work_on_cluster)
+                self._workers.submit(cluster.id, partial(self._work_on_cluster, cluster.id))
         for machine in machines:
             if self._machine_needs_work(machine, by_id.get(machine.cluster_id)):
-                self._submit(machine.id, self._work_on_machine)
+                self._workers.submit(machine.id, partial(self._work_on_machine, machine.id))
         for volume in volumes:
-            self._submit(volume.id, self._work_on_volume)
-
-    def _submit(self, id: str, work: Callable[[str], bool]) -> None:
-        with self._lock:
-            if id in self._busy or monotonic() < self._not_before.get(id, 0):
-                return
-            self._busy.add(id)
-        self._pool.submit(work, id).add_done_callback(lambda future: self._done(id, future))
-
-    def _done(self, id: str, future: Future[bool]) -> None:
-        error = None if future.cancelled() else future.exception()
-        with self._lock:
-            self._busy.discard(id)
-            self._not_before.pop(id, None)
-            if error is not None:
-                self._not_before[id] = monotonic() + self._retry_seconds
-        if isinstance(error, MachineryError):
-            log.warning("%s: %s; trying again", id, error)
-        elif error is not None:
-            log.error("%s: a step broke; trying again", id, exc_info=error)
-        elif not future.cancelled() and future.result():
-            self._bell.set()
-
-    def _start_balancer(self, _: str) -> bool:
-        self._machinery.start_balancer()
-        return True
+            self._workers.submit(volume.id, partial(self._work_on_volume, volume.id))
 
     # -- networks and subnets: nothing in the world belongs to them
 

@@ -1,0 +1,128 @@
+"""What the workers of a reconciler promise: one step at a time an object, and a pause after one that failed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from local.workers import Workers
+
+SECONDS = 30.0
+"""For what must come."""
+
+
+class ExpectedError(Exception):
+    """What a step may raise."""
+
+
+class Changes:
+    """Counts what the workers say of changes."""
+
+    def __init__(self) -> None:
+        self.told = threading.Semaphore(0)
+
+    def await_one(self) -> None:
+        assert self.told.acquire(timeout=SECONDS)
+
+    def is_empty(self) -> bool:
+        return not self.told.acquire(blocking=False)
+
+
+@contextmanager
+def workers(count: int, changes: Changes, retry_seconds: float = 3600) -> Iterator[Workers]:
+    made = Workers(count, expected=ExpectedError, retry_seconds=retry_seconds, changed=changes.told.release)
+    yield made
+    made.stop(wait=True)
+
+
+def test_an_object_has_one_step_at_a_time_while_others_go_on() -> None:
+    changes, taken, release, second = Changes(), threading.Event(), threading.Event(), threading.Event()
+
+    with workers(2, changes) as pool:
+        pool.submit("a", lambda: _hold(taken, release))
+        assert taken.wait(SECONDS)
+        pool.submit("a", lambda: _note(second))
+        pool.submit("b", lambda: None)
+        changes.await_one()
+        release.set()
+
+    assert not second.is_set()
+
+
+def test_the_next_step_begins_after_one_that_is_done() -> None:
+    changes = Changes()
+
+    with workers(1, changes) as pool:
+        for _ in range(2):
+            pool.submit("a", lambda: None)
+            changes.await_one()
+
+
+def test_a_step_that_did_nothing_is_no_change() -> None:
+    changes = Changes()
+
+    with workers(1, changes) as pool:
+        pool.submit("a", lambda: False)
+        pool.submit("b", lambda: None)
+        changes.await_one()
+
+    assert changes.is_empty()
+
+
+def test_an_object_whose_step_failed_waits_and_others_do_not(caplog: pytest.LogCaptureFixture) -> None:
+    changes, again = Changes(), threading.Event()
+
+    with caplog.at_level(logging.WARNING), workers(1, changes) as pool:
+        pool.submit("a", _raising(ExpectedError("no room")))
+        pool.submit("b", lambda: None)
+        changes.await_one()
+        pool.submit("a", lambda: _note(again))
+        pool.submit("c", lambda: None)
+        changes.await_one()
+
+    assert not again.is_set()
+    assert [record.getMessage() for record in caplog.records] == ["a: no room; trying again"]
+
+
+def test_an_object_whose_step_failed_is_worked_on_again_after_the_pause() -> None:
+    changes = Changes()
+
+    with workers(1, changes, retry_seconds=0) as pool:
+        pool.submit("a", _raising(ExpectedError("no room")))
+        pool.submit("b", lambda: None)
+        changes.await_one()
+        pool.submit("a", lambda: None)
+        changes.await_one()
+
+
+def test_a_defect_is_logged_with_its_traceback_and_the_worker_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    changes = Changes()
+
+    with caplog.at_level(logging.WARNING), workers(1, changes) as pool:
+        pool.submit("a", _raising(KeyError("zone")))
+        pool.submit("b", lambda: None)
+        changes.await_one()
+
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.exc_info is not None
+
+
+def _hold(taken: threading.Event, release: threading.Event) -> None:
+    taken.set()
+    assert release.wait(SECONDS)
+
+
+def _note(begun: threading.Event) -> None:
+    begun.set()
+
+
+def _raising(error: Exception) -> Callable[[], None]:
+    def step() -> None:
+        raise error
+
+    return step
