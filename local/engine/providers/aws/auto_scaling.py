@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from local.engine.providers.aws.api import Api, AwsError, Deadline
 from local.engine.providers.aws.kind import (
@@ -17,6 +17,18 @@ from local.engine.providers.aws.kind import (
 )
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap, Value
+
+_TRIGGERS: Final = {
+    "desired_capacity": "desiredCapacity",
+    "health_check_grace_period": "healthCheckGracePeriod",
+    "health_check_type": "healthCheckType",
+    "max_size": "maxSize",
+    "min_size": "minSize",
+    "tag": "tags",
+    "target_group_arns": "targetGroupArns",
+    "vpc_zone_identifier": "vpcZoneIdentifiers",
+}
+"""The inputs that may start an instance refresh, by what pulumi-aws calls them there."""
 
 
 class Group(Kind):
@@ -119,7 +131,7 @@ class Group(Kind):
         if "tags" in change.changed and after:
             api.call("autoscaling", "create_or_update_tags", Tags=_tags(id, news))
         self._change_target_groups(api, id, change)
-        if "launchTemplate" in change.changed and "instanceRefresh" in news:
+        if "instanceRefresh" in news and _replaces_machines(change):
             self._refresh(api, id, news, change.deadline)
         self._await_machines(api, id, news, change.deadline)
 
@@ -173,6 +185,15 @@ class Group(Kind):
                 deadline.report("an instance refresh runs already; its machines get what it began with")
                 return
             raise ProviderError(f"{error}; machines of the older template stay until somebody ends them") from None
+
+
+def _replaces_machines(change: Change) -> bool:
+    """Whether something changed for which the machines that there are shall be replaced. Raises ProviderError."""
+    triggers = change.news["instanceRefresh"].get("triggers") or ()
+    if unknown := set(triggers) - _TRIGGERS.keys():
+        known = ", ".join(sorted(_TRIGGERS))
+        raise ProviderError(f"instanceRefresh.triggers: {', '.join(sorted(unknown))} is not known; known: {known}")
+    return not change.changed.isdisjoint({"launchTemplate", *(_TRIGGERS[name] for name in triggers)})
 
 
 def _settings(inputs: PropertyMap) -> dict[str, Any]:

@@ -185,6 +185,38 @@ def test_an_instance_refresh_that_the_endpoint_lacks_fails_the_update_by_name(le
     assert led.up(run("m5.xlarge")).ok and not led.resources()["g"].init_errors
 
 
+@pytest.mark.parametrize(
+    ("triggers", "told"), [([], ""), (["tag"], "start_instance_refresh"), (["colour"], "colour is not known")]
+)
+def test_a_change_of_what_an_instance_refresh_names_starts_it(
+    led: Any, cloud: Any, triggers: list[str], told: str
+) -> None:
+    """moto has none, so that one that is started fails."""
+
+    def run(owner: str) -> Any:
+        def declare() -> None:
+            template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type="m5.large")
+            aws.autoscaling.Group(
+                "g",
+                min_size=0,
+                max_size=1,
+                vpc_zone_identifiers=[subnet],
+                launch_template={"id": template.id, "version": "1"},
+                instance_refresh={"strategy": "Rolling", "triggers": triggers},
+                tags=[{"key": "owner", "value": owner, "propagate_at_launch": True}],
+            )
+
+        return declare
+
+    subnet = cloud.client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    led.up(run("a"))
+
+    outcome = led.up(run("b"))
+
+    assert told in " ".join(outcome.errors)
+    assert outcome.ok is not bool(told)
+
+
 def test_what_others_changed_shows_in_a_refresh_and_is_mended_by_the_next_up(led: Any, cloud: Any) -> None:
     def run() -> None:
         network()
