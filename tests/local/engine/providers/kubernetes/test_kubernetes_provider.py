@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -31,6 +32,7 @@ from cloud_controller.kube import (
     EventType,
     Kube,
     NotFoundError,
+    Object,
     PatchType,
 )
 from local.control_plane.control_plane import ControlPlane
@@ -48,9 +50,12 @@ from local.engine.providers.provider import (
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 from local.engine.wire import from_struct
 from tests.control_planes import running_control_plane
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
 
+PATIENCE = 120.0
+"""Seconds for what the control plane does: no test waits in vain that long."""
 CONFIG_MAP = "core/v1:ConfigMap"
 SERVICE = "core/v1:Service"
 DEPLOYMENT = "apps/v1:Deployment"
@@ -80,7 +85,7 @@ class Lines:
 
     def await_line(self, part: str) -> None:
         with self._news:
-            there = self._news.wait_for(lambda: any(part in line for line in self._said), 30)
+            there = self._news.wait_for(lambda: any(part in line for line in self._said), PATIENCE)
             assert there, f"nobody said {part!r}: {self._said}"
 
 
@@ -93,7 +98,7 @@ class Cluster:
     kube: Kube
     lines: Lines = field(default_factory=Lines)
 
-    def create(self, type: str, name: str, news: PropertyMap, timeout: float = 60) -> Managed:
+    def create(self, type: str, name: str, news: PropertyMap, timeout: float = PATIENCE) -> Managed:
         urn = f"urn:pulumi:dev::sample::kubernetes:{type}::{name}"
         checked = self.provider.check(urn, {}, news)
         assert checked.failures == ()
@@ -104,7 +109,7 @@ class Cluster:
         urn = f"urn:pulumi:dev::sample::kubernetes:{type}::{name}"
         return self.make(urn, self.provider.check(urn, {}, news).inputs, preview=True).outputs
 
-    def make(self, urn: str, inputs: PropertyMap, *, preview: bool = False, timeout: float = 60) -> CreateResult:
+    def make(self, urn: str, inputs: PropertyMap, *, preview: bool = False, timeout: float = PATIENCE) -> CreateResult:
         """The bare creation, of checked inputs."""
         return self.provider.create(
             CreateRequest(urn=urn, inputs=inputs, preview=preview, timeout=timeout, report=self.lines.append)
@@ -134,7 +139,7 @@ class Cluster:
                 news=checked.inputs,
                 ignore_changes=ignore,
                 preview=preview,
-                timeout=60,
+                timeout=PATIENCE,
                 report=self.lines.append,
             )
         )
@@ -147,7 +152,7 @@ class Cluster:
         assert found.inputs is not None
         return Managed(managed.urn, found.id, found.inputs, found.outputs)
 
-    def delete(self, managed: Managed, timeout: float = 60) -> None:
+    def delete(self, managed: Managed, timeout: float = PATIENCE) -> None:
         self.provider.delete(
             DeleteRequest(
                 urn=managed.urn,
@@ -181,31 +186,63 @@ def namespace(cluster: Cluster) -> str:
     """A namespace of the test's own; it is left to the control plane's end."""
     name = f"test-{uuid4().hex[:12]}"
     cluster.kube.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    accounts = cluster.kube.resource("v1", "ServiceAccount")
+    # Without one the API server takes no pod; a controller makes it, some time after the namespace.
+    eventually(lambda: cluster.kube.list(accounts, name).items, "the namespace has a ServiceAccount", PATIENCE)
     return name
 
 
 @pytest.fixture
 def kubelet(cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> Iterator[None]:
     """Makes every pod of the namespace ready as soon as it is there; with a phase as parameter, it ends so."""
-    phase = getattr(request, "param", "Running")
-    stop = threading.Event()
-    listed = cluster.kube.list(PODS, namespace)
-    watch = cluster.kube.watch(PODS, namespace, resource_version=listed.resource_version, stop=stop)
+    with running_kubelet(cluster, namespace, getattr(request, "param", "Running")):
+        yield
 
-    def make_ready() -> None:
+
+@contextmanager
+def running_kubelet(cluster: Cluster, namespace: str, phase: str = "Running") -> Iterator[None]:
+    """Makes every pod that is in the namespace, or comes, ready."""
+    listed = cluster.kube.list(PODS, namespace)
+    watch = cluster.kube.watch(PODS, namespace, resource_version=listed.resource_version)
+
+    def make_ready(pod: Object) -> None:
+        status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
+        name = pod["metadata"]["name"]
+        # It may be gone again.
+        with suppress(NotFoundError):
+            cluster.kube.patch(PODS, name, {"status": status}, namespace, type=PatchType.MERGE, subresource="status")
+
+    def make_all_ready() -> None:
+        for pod in listed.items:
+            make_ready(pod)
         for event in watch:
             if event.type is EventType.ADDED:
-                status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
-                name = event.object["metadata"]["name"]
-                cluster.kube.patch(
-                    PODS, name, {"status": status}, namespace, type=PatchType.MERGE, subresource="status"
-                )
+                make_ready(event.object)
 
-    thread = threading.Thread(target=make_ready, daemon=True)
+    thread = threading.Thread(target=make_all_ready, daemon=True)
     thread.start()
     yield
     watch.close()
     thread.join()
+
+
+@dataclass
+class Clock:
+    """The monotonic clock of whoever waits for an object; a test may let time pass."""
+
+    passed: float = 0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.passed
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Whoever waits looks at this one, and looks often."""
+    made = Clock()
+    monkeypatch.setattr("local.engine.providers.kubernetes.wait.time", made)
+    monkeypatch.setattr("local.engine.providers.kubernetes.wait.LOOK_SECONDS", 0.5)
+    return made
 
 
 def config_map(namespace: str, data: PropertyMap, **metadata: Any) -> PropertyMap:
@@ -430,12 +467,13 @@ def test_an_ignored_field_keeps_the_value_of_its_other_manager(cluster: Cluster,
 # Awaits
 
 
-@pytest.mark.usefixtures("kubelet")
 def test_a_deployment_is_awaited(cluster: Cluster, namespace: str) -> None:
-    made = cluster.create(DEPLOYMENT, "web", deployment(namespace, replicas=2))
+    creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace, replicas=2)))
+    cluster.lines.await_line("of 2 replicas")
+    with running_kubelet(cluster, namespace):
+        made = creation.result(PATIENCE)
 
     assert made.outputs["status"]["availableReplicas"] == 2
-    cluster.lines.await_line("replicas")
 
 
 @pytest.mark.usefixtures("kubelet")
@@ -514,7 +552,7 @@ def test_an_object_is_awaited_until_what_its_annotation_names_holds(cluster: Clu
     cluster.lines.await_line("waiting for {.data.token}")
     cluster.kube.patch(CONFIG_MAPS, "token", {"data": {"token": "t"}}, namespace, type=PatchType.MERGE)
 
-    assert making.result(30).outputs["data"]["token"] == "t"
+    assert making.result(PATIENCE).outputs["data"]["token"] == "t"
 
 
 @pytest.mark.usefixtures("kubelet")
@@ -527,9 +565,14 @@ def test_the_annotation_takes_the_place_of_what_the_kind_waits_for(cluster: Clus
     assert "ingress" not in made.outputs["status"]["loadBalancer"]
 
 
-def test_a_deployment_that_does_not_become_ready_is_kept_and_says_why(cluster: Cluster, namespace: str) -> None:
+def test_a_deployment_that_does_not_become_ready_is_kept_and_says_why(
+    cluster: Cluster, namespace: str, clock: Clock
+) -> None:
+    creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=600))
+    cluster.lines.await_line("not scheduled")
+    clock.passed = 600
     with pytest.raises(PartialFailure) as caught:
-        cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=3)
+        creation.result(PATIENCE)
 
     failure = caught.value
     assert re.search(r"Deployment .*/web is not ready: .*pod web-.*not scheduled: Unschedulable", str(failure))
@@ -573,12 +616,12 @@ def test_a_load_balancer_service_is_awaited_until_it_has_address_and_pod(cluster
     }
     cluster.kube.create(ENDPOINT_SLICES, endpoints, namespace)
 
-    made = creation.result(timeout=30)
+    made = creation.result(PATIENCE)
     assert made.outputs["status"]["loadBalancer"]["ingress"][0]["ip"] == "127.1.2.3"
 
 
-def test_while_it_waits_it_tells_the_warnings_of_the_object(cluster: Cluster, namespace: str) -> None:
-    creation = start(lambda: cluster.create(SERVICE, "web", service(namespace, type="LoadBalancer"), timeout=7))
+def test_while_it_waits_it_tells_the_warnings_of_the_object(cluster: Cluster, namespace: str, clock: Clock) -> None:
+    creation = start(lambda: cluster.create(SERVICE, "web", service(namespace, type="LoadBalancer"), timeout=600))
     cluster.lines.await_line("no load balancer address yet")
     live = cluster.kube.get(SERVICES, "web", namespace)
     event = {
@@ -593,8 +636,9 @@ def test_while_it_waits_it_tells_the_warnings_of_the_object(cluster: Cluster, na
     cluster.kube.create(EVENTS, event, namespace)
 
     cluster.lines.await_line("SyncLoadBalancerFailed: no such annotation")
+    clock.passed = 600
     with pytest.raises(PartialFailure, match="no load balancer address yet; SyncLoadBalancerFailed"):
-        creation.result(timeout=30)
+        creation.result(PATIENCE)
 
 
 @pytest.mark.parametrize(("mode", "awaited"), [("WaitForFirstConsumer", False), ("Immediate", True)])
@@ -683,7 +727,7 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
     cluster.lines.await_line("being deleted; waiting for its end")
     cluster.kube.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 
-    made = creation.result(timeout=30)
+    made = creation.result(PATIENCE)
     assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
     assert made.outputs["data"] == {"run": "2"}
 
@@ -700,7 +744,7 @@ def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_some
     cluster.lines.await_line("being deleted; waiting for its end")
     cluster.kube.patch(CONFIG_MAPS, name, {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 
-    made = creation.result(timeout=30)
+    made = creation.result(PATIENCE)
     assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
 
 
@@ -711,7 +755,7 @@ def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cluster: Cluste
     cluster.provider.interrupt()
 
     with pytest.raises(PartialFailure, match="interrupted while waiting") as raised:
-        creation.result(timeout=30)
+        creation.result(PATIENCE)
     assert raised.value.id == f"{namespace}/web"
 
 
@@ -722,7 +766,7 @@ def test_closing_the_provider_ends_what_waits(cluster: Cluster, namespace: str) 
     cluster.provider.close()
 
     with pytest.raises(ProviderError):
-        creation.result(timeout=30)
+        creation.result(PATIENCE)
 
 
 def test_many_objects_are_made_at_once(cluster: Cluster, namespace: str) -> None:
