@@ -118,10 +118,11 @@ class ControlPlane:
             try:
                 if not running:
                     write_credentials(self._layout)
-                self._start(missing, (ETCD, API_SERVER))
-                self._wait("the API server is ready", self._api_server_is_ready, deadline)
-                # These two give up if there is no API server for ten seconds, so they come after it.
-                self._start(missing, (CONTROLLER_MANAGER, SCHEDULER))
+                self._start(ETCD, API_SERVER)
+                self._wait("the API server is ready", self._api_server_is_ready, deadline, (ETCD, API_SERVER))
+                # These two give up if there is no API server for ten seconds, or one that does not know their roles
+                # yet. So they come after it, also those that ran before and ended meanwhile.
+                self._start(CONTROLLER_MANAGER, SCHEDULER)
             except BaseException:
                 self._stop(missing)
                 raise
@@ -155,20 +156,20 @@ class ControlPlane:
                 process.stop(grace_seconds)
 
     def _reusable(self) -> set[str]:
-        """The components that run with today's command line and what they need; if one does not, all are stopped."""
+        """The components that run with today's command line; if one runs with another, all are stopped."""
         found = {component: processes.find(self._layout.record(component)) for component in COMPONENTS}
         running = {component: process for component, process in found.items() if process is not None}
-        # An API server hangs without its etcd, and would serve another start's certificates if it outlived it. The
-        # other two give up while there is no API server, or when the next one does not know their roles yet.
-        orphaned = bool(running) and not running.keys() >= {ETCD, API_SERVER}
+        # Without its etcd an API server hangs, and one that outlived it would serve another start's certificates.
+        orphaned = bool(running) and ETCD not in running
         if orphaned or any(list(process.argv) != self._argv(name) for name, process in running.items()):
             self._stop()
             return set()
         return set(running)
 
-    def _start(self, missing: Collection[str], components: Sequence[str]) -> None:
+    def _start(self, *components: str) -> None:
+        """Start those of them that do not run."""
         for component in components:
-            if component in missing:
+            if processes.find(self._layout.record(component)) is None:
                 processes.start(
                     component,
                     self._argv(component),
@@ -181,10 +182,12 @@ class ControlPlane:
     def _argv(self, component: str) -> list[str]:
         return [str(self._binaries.path(component)), *arguments(component, self._layout)]
 
-    def _wait(self, what: str, condition: Callable[[], bool], deadline: float) -> None:
-        """Wait for a condition, but no longer than every started component lives."""
+    def _wait(
+        self, what: str, condition: Callable[[], bool], deadline: float, needed: Sequence[str] = COMPONENTS
+    ) -> None:
+        """Wait for a condition, but no longer than every component lives that it needs and that was started."""
         while not condition():
-            for component in COMPONENTS:
+            for component in needed:
                 process = processes.load(self._layout.record(component))
                 if process is not None and not process.is_running():
                     raise ControlPlaneError(

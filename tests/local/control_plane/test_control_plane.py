@@ -28,7 +28,14 @@ from cloud_controller.kube import (
 )
 from local import processes
 from local.control_plane.binaries import Binaries
-from local.control_plane.components import ALL_PORTS, API_SERVER, COMPONENTS, ETCD, ETCD_CLIENT_PORT
+from local.control_plane.components import (
+    ALL_PORTS,
+    API_SERVER,
+    COMPONENTS,
+    CONTROLLER_MANAGER,
+    ETCD,
+    ETCD_CLIENT_PORT,
+)
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.ports import PortBusyError, unused_address
 from local.processes import Process
@@ -132,6 +139,7 @@ def test_what_was_killed_is_brought_back_by_start(
 ) -> None:
     control_plane = make_control_plane(tmp_path)
     control_plane.start()
+    control_plane.wait_ready()
     client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
     for victim in victims:
         process = process_of(control_plane, victim)
@@ -144,6 +152,29 @@ def test_what_was_killed_is_brought_back_by_start(
 
     assert control_plane.is_running()
     assert client(control_plane).get(CONFIG_MAPS, "kept", "default")
+
+
+def test_what_ends_while_there_is_no_api_server_is_brought_back_with_it(binaries: Binaries, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    wrapper = tmp_path / "kube-apiserver"
+    real = binaries.path(API_SERVER)
+    wrapper.write_text(f'#!/bin/sh\n[ -f {victim} ] && kill -9 $(cat {victim})\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    control_plane = control_plane_with(Binaries({**binaries.paths, API_SERVER: wrapper}), tmp_path / "c")
+    try:
+        control_plane.start()
+        control_plane.wait_ready()
+        victim.write_text(str(process_of(control_plane, CONTROLLER_MANAGER).pid))
+        api_server = process_of(control_plane, API_SERVER)
+        api_server.signal(signal.SIGKILL)
+        assert api_server.wait(10)
+
+        control_plane.start()
+        control_plane.wait_ready()
+
+        assert control_plane.is_running()
+    finally:
+        control_plane.stop()
 
 
 def test_a_record_that_names_another_process_by_now_is_seen_through(
@@ -195,15 +226,16 @@ def test_a_component_that_ends_at_once_is_named_with_its_log_and_the_others_are_
     broken = tmp_path / "kube-apiserver"
     broken.write_text("#!/bin/sh\necho the flag is unknown >&2\nexit 1\n")
     broken.chmod(0o755)
-    control_plane = ControlPlane(
-        *(tmp_path / "c", Binaries({**binaries.paths, API_SERVER: broken})),
-        *(unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test"),
-    )
+    control_plane = control_plane_with(Binaries({**binaries.paths, API_SERVER: broken}), tmp_path / "c")
 
     with pytest.raises(ControlPlaneError, match=r"kube-apiserver ended while waiting[^$]*the flag is unknown"):
         control_plane.start()
 
     assert not processes.find_all(tmp_path / "c" / "processes")
+
+
+def control_plane_with(binaries: Binaries, directory: Path) -> ControlPlane:
+    return ControlPlane(directory, binaries, unused_address(ALL_PORTS), "10.1.0.0/16", "10.2.0.0/24", "test")
 
 
 def client(control_plane: ControlPlane, user: str = "admin", *groups: str) -> Kube:
