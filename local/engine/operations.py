@@ -141,7 +141,7 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         if options.policy_packs:
             run.emit(PolicyLoad())
         policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
-        opened.cleanup.callback(policies.close)
+        opened.servers.callback(policies.close)
         pending.resolve(run, creates=name == "destroy")
         # What there would be to target only the program says, unless it only helps to delete.
         asked = run.targets if name == "destroy" else run.replaces
@@ -188,12 +188,16 @@ class _Opened:
     run: Run
     session: Session
     cleanup: ExitStack
+    servers: ExitStack
+    """Ends the processes of providers and policy packs, which say what they say through pipes."""
     started: float
     old_outputs: PropertyMap
 
     def end(self, outputs: PropertyMap, packs: Mapping[str, str] | None = None) -> bool:
         """Write the state, tell the summary; returns whether all went well."""
         run = self.run
+        # What they printed last may still be on its way, and after the summary nobody looks for it.
+        self.servers.close()
         pending.report_remaining(run)
         if run.simulated:
             told = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
@@ -224,7 +228,8 @@ def _opened(request: Request, options: Options, emit: Sink, name: str, *, dry_ru
         if lock is not None and lock.taken_over is not None:
             emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
         shared = options.make_providers(session, partial(_line, emit))
-        cleanup.callback(shared.close)
+        servers = cleanup.enter_context(ExitStack())
+        servers.callback(shared.close)
         others = StackReferences(request.stack_dir.parent, placeholder_secrets=request.placeholder_secrets)
         registry = ProviderRegistry({**shared.factories(), stack_references.PACKAGE: lambda _: others})
         cleanup.callback(registry.close)
@@ -242,7 +247,7 @@ def _opened(request: Request, options: Options, emit: Sink, name: str, *, dry_ru
             replaces=options.replaces,
             continue_on_error=options.continue_on_error,
         )
-        yield _Opened(run, session, cleanup, started, run.stack_outputs())
+        yield _Opened(run, session, cleanup, servers, started, run.stack_outputs())
 
 
 def _starts(

@@ -117,6 +117,8 @@ class PluginProcess:
             self._failure = f'its first line is "{first}", not a port' if first else "it ended before it listened"
         self._told.set()
         self._follow(process.stdout)
+        # `stop` waits for this thread: so nothing that was written is lost.
+        errors.join()
         process.wait()
 
     def _follow(self, stream: IO[str]) -> None:

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from local.engine.cli import main
 from local.engine.program.runner import run_in_subprocess
+from local.engine.providers.plugin_process import PluginProcess
 from local.engine.stack.lock import StackLock
 from tests.local.engine.engine_event_schema import ENGINE_EVENT
 from tests.local.engine.recordings import PASSPHRASE, SALT
@@ -132,6 +133,24 @@ def test_json_is_one_engine_event_a_line(project: Project) -> None:
     assert "preludeEvent" in events[0] and events[-2]["summaryEvent"]["resourceChanges"] == {"create": 2}
     assert events[-1]["cancelEvent"] == {}
     assert events[0]["preludeEvent"]["config"]["notes:token"] == "[secret]" and "hunter2" not in shown
+
+
+@pytest.mark.engine
+def test_what_a_provider_says_is_told_before_the_summary_however_late_it_is_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = PluginProcess._follow
+
+    def late(process: PluginProcess, stream: IO[str]) -> None:
+        with stream:
+            text = stream.read()  # up to the server's end
+        follow(process, io.StringIO(text))
+
+    monkeypatch.setattr(PluginProcess, "_follow", late)
+    _, shown = project.run("preview", "--json")
+    events = [json.loads(line) for line in shown.splitlines()]
+    assert [e["diagnosticEvent"]["message"] for e in events if "diagnosticEvent" in e][-1] == "checking\n"
+    assert "summaryEvent" in events[-2]
 
 
 @pytest.mark.engine
