@@ -61,6 +61,7 @@ class Store:
         self.snapshot, self._written = _load(directory, crypter)
         self._begun = False
         """Whether the journal tells which state it continues."""
+        self._closed = False
         self._sequence = max(self.snapshot.pending, default=0)
         if writable:
             directory.mkdir(parents=True, exist_ok=True)
@@ -122,6 +123,8 @@ class Store:
             self.snapshot.remove(resource.key, ends)
 
     def _note(self, entry: Json) -> None:
+        if self._closed:
+            raise StateError("the run is over")
         if not self._begun:
             # Killed between writing state.json and removing the journal, a run leaves one that the state tells already.
             self._journal.append({"op": "continues", "state": self._written})
@@ -149,8 +152,12 @@ class Store:
         return _document(self.snapshot, self._crypter, self._salt, self._clock(), show_secrets=show_secrets)
 
     def close(self) -> None:
-        """Let go of the journal's file; nothing is written."""
+        """Let go of the journal's file; from now on a change raises StateError.
+
+        Of a run that was cut short a step may still be ending, and the stack may be another run's by then.
+        """
         with self._lock:
+            self._closed = True
             self._journal.close()
 
 

@@ -55,18 +55,26 @@ class Killed(BaseException):
 
 
 @dataclass
+class Life:
+    """That of one run's process. When it is over, whatever of its threads still goes on does nothing any more."""
+
+    over: bool = False
+
+
+@dataclass
 class Cloud:
-    """What was made, by place and drawn name, and what was asked. A dead one's process does nothing any more."""
+    """What was made, by place and drawn name, and what was asked."""
 
     objects: dict[str, PropertyMap] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     drawn: Iterator[int] = field(default_factory=lambda: count(1))
-    dead: bool = False
+    life: Life = field(default_factory=Life)
+    """That of the present run."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def change(self, verb: str, key: str, inputs: PropertyMap | None) -> None:
+    def change(self, life: Life, verb: str, key: str, inputs: PropertyMap | None) -> None:
         with self.lock:
-            if self.dead:
+            if life.over:
                 raise Killed
             self.calls.append((verb, key))
             if inputs is None:
@@ -82,6 +90,7 @@ class RandomProvider:
 
     def __init__(self, cloud: Cloud, config: PropertyMap) -> None:
         self._cloud = cloud
+        self._life = cloud.life
         self._place = str(config.get("place", "default"))
         self.accepts_secrets = self._place.startswith("place1")
 
@@ -98,7 +107,7 @@ class RandomProvider:
     def create(self, request: CreateRequest) -> CreateResult:
         assert not request.preview
         name = str(request.inputs["name"])
-        self._cloud.change("create", f"{self._place}/{name}", request.inputs)
+        self._cloud.change(self._life, "create", f"{self._place}/{name}", request.inputs)
         return CreateResult(name, self._outputs(name, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
@@ -112,11 +121,11 @@ class RandomProvider:
 
     def update(self, request: UpdateRequest) -> PropertyMap:
         assert not request.preview
-        self._cloud.change("update", f"{self._place}/{request.id}", request.news)
+        self._cloud.change(self._life, "update", f"{self._place}/{request.id}", request.news)
         return self._outputs(request.id, request.news)
 
     def delete(self, request: DeleteRequest) -> None:
-        self._cloud.change("delete", f"{self._place}/{request.id}", None)
+        self._cloud.change(self._life, "delete", f"{self._place}/{request.id}", None)
 
     def close(self) -> None:
         pass
@@ -260,20 +269,18 @@ def recorded_journal(cloud: Cloud, kill_at: int | None, written: bool) -> Iterat
     """The lines of every journal meanwhile; after the one to be killed at, nothing is written and nothing done."""
     lines: list[str] = []
     append = Journal.append
+    life = cloud.life = Life()
 
     def recording(journal: Journal, entry: Any) -> None:
-        if cloud.dead:
+        if life.over:
             raise Killed
         if kill_at is not None and len(lines) + 1 == kill_at:
-            cloud.dead = True
+            life.over = True
             if written:
                 append(journal, entry)
             raise Killed
         lines.append(json.dumps(entry))
         append(journal, entry)
 
-    try:
-        with patch.object(Journal, "append", recording):
-            yield lines
-    finally:
-        cloud.dead = False
+    with patch.object(Journal, "append", recording):
+        yield lines

@@ -73,6 +73,20 @@ def test_what_comes_after_such_a_journal_counts(tmp_path: Path, monkeypatch: pyt
     assert [r.name for r in opened(tmp_path, writable=False).snapshot.all()] == ["a", "b"]
 
 
+def test_a_step_that_ends_after_its_run_writes_nothing(tmp_path: Path) -> None:
+    cut_short = opened(tmp_path)
+    cut_short.compact()
+    number = cut_short.begin(Operation.CREATING, thing("a"))
+    cut_short.close()
+    opened(tmp_path).put(thing("b", id="2"))
+
+    with pytest.raises(StateError, match="the run is over"):
+        cut_short.put(thing("a", id="1"), ends=number)
+
+    found = opened(tmp_path, writable=False)
+    assert ([r.name for r in found.snapshot.all()], pending(found)) == (["b"], ["a"])
+
+
 @pytest.mark.parametrize("runs", [1, 3])
 def test_runs_that_fold_their_journals_while_another_reads_are_seen_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
