@@ -30,6 +30,8 @@ from local.engine.events import Event, Prelude, Summary
 
 DRAWN_EVERY: Final = 0.1
 """Seconds between two drawings."""
+DRAWN_WITHIN: Final = 1.0
+"""Seconds that a drawing may take; a terminal that takes nothing more (Ctrl-S) is not waited for."""
 
 
 class LiveTree:
@@ -106,9 +108,13 @@ class LiveTree:
     def _suspend(self, number: int, frame: object) -> None:
         """Ctrl-Z: the shell gets the terminal with its cursor; what is drawn after `fg` stands below."""
         del number, frame
+        # Neither what is drawn just now nor what is drawn first after `fg` is to stand where the shell writes.
+        held = self._lock.acquire(timeout=DRAWN_WITHIN)
         self._terminal.lend()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._lent = True
+        if held:
+            self._lock.release()
 
     def _keep_drawing(self, stop: threading.Event) -> None:
         second = -1

@@ -54,17 +54,13 @@ class Emulated:
         self.screen.resize(lines, columns)
 
     def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self.master, 65536)
-            except OSError:
-                return
-            if not data:
-                return
-            with self._changed:
-                self._feed.feed(data)
-                self.received += data
-                self._changed.notify_all()
+        # Closed by whoever reads it: another file may have its number soon after.
+        with os.fdopen(self.master, "rb", buffering=0) as master, suppress(OSError):
+            while data := master.read(65536):
+                with self._changed:
+                    self._feed.feed(data)
+                    self.received += data
+                    self._changed.notify_all()
 
     def lines(self) -> list[str]:
         """All lines, also those that have left the screen."""
@@ -92,8 +88,7 @@ class Emulated:
             process.wait()
         self.stream.close()
         os.close(self.slave)
-        self._reader.join(5)
-        os.close(self.master)
+        self._reader.join(60)
 
 
 @pytest.fixture
