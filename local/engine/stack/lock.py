@@ -8,10 +8,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
 LOCK_FILE = "lock.json"
+LOOK_SECONDS = 0.01
+"""How long a run that begins leaves to somebody who only looks whether there is one."""
 
 
 class LockedError(Exception):
@@ -76,8 +79,11 @@ def _acquire(path: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _holder(file)
+            looked_at, holder = _is_looked_at(file), _holder(file)
             os.close(file)
+            if looked_at:
+                time.sleep(LOOK_SECONDS)
+                continue
             process = f" (process {holder})" if holder is not None else ""
             raise LockedError(
                 f"another run{process} is changing this stack; wait for it, or end it with Ctrl-C where it runs"
@@ -89,6 +95,15 @@ def _acquire(path: Path) -> int:
             pass
         # Whoever held it took it away meanwhile: what is locked here is no longer what others would find.
         os.close(file)
+
+
+def _is_looked_at(file: int) -> bool:
+    """Whether it is only `is_held` that has the lock, which shares it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _release(file: int, path: Path) -> None:

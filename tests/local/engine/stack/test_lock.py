@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import subprocess
@@ -59,6 +60,15 @@ def test_a_file_that_nobody_holds_locks_nobody_out(tmp_path: Path, text: str) ->
         assert lock.taken_over is None
 
 
+def test_whoever_only_looks_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = os.open(tmp_path / LOCK_FILE, os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    # In the pause that is left to it, it has looked.
+    monkeypatch.setattr("local.engine.stack.lock.time.sleep", lambda _: os.close(looking))
+    with StackLock(tmp_path):
+        assert is_held(tmp_path)
+
+
 def _counts(directory: Path, rounds: int) -> None:
     counter = directory / "counter"
     done = 0
@@ -78,5 +88,5 @@ def test_of_many_that_want_it_one_has_it_at_a_time(tmp_path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(120)
     assert (tmp_path / "counter").read_text() == "600"
