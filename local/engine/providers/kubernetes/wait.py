@@ -19,6 +19,7 @@ from cloud_controller.kube import (
     NotFoundError,
     Object,
     Resource,
+    TooManyRequestsError,
     UnreachableError,
 )
 from local.engine.providers.kubernetes.conditions import Judge, Progress, judge_endpoints, judge_of, needs_endpoints
@@ -168,9 +169,8 @@ class Waiter:
                         if event.type is EventType.DELETED:
                             del items[event.object["metadata"]["uid"]]
                         yield list(items.values()), False
-            except (UnreachableError, GoneError):
-                # The API server restarts, or compacted its history: list again, as long as there is time.
-                if time.monotonic() >= deadline or self._stop.wait(RETRY_SECONDS):
+            except ApiError as error:
+                if not _passes(error) or time.monotonic() >= deadline or self._stop.wait(RETRY_SECONDS):
                     raise
 
     def _binds_later(self, resource: Resource, obj: Object) -> bool:
@@ -235,6 +235,11 @@ class _Watching:
         self._watch.close()
         # A closed watch gives its connection back when it is read to its end, which comes at once.
         collections.deque(self._watch, maxlen=0)
+
+
+def _passes(error: ApiError) -> bool:
+    """Whether it is worth listing again: the API server restarts or has too much to do, or compacted its history."""
+    return isinstance(error, UnreachableError | GoneError | TooManyRequestsError) or error.status >= 500
 
 
 def pod_problems(pod: Object) -> list[str]:
