@@ -36,7 +36,7 @@ _KINDS: Final = {
 MAX_TRIES: Final = 100
 """How often an operation is tried, whatever its error hooks say."""
 
-REGISTRATION_SECONDS: Final = 5.0
+REGISTRATION_SECONDS: Final = 30.0
 """How long a hook is waited for that the running program has not registered yet."""
 
 Done = TypeVar("Done", bound=ResourceState | None)

@@ -126,21 +126,25 @@ def test_an_error_hook_is_told_the_operation_and_the_options(hooks: Hooks, progr
     assert request.old_options.protect and not request.HasField("new_options")
 
 
-def test_a_hook_that_is_registered_a_moment_later_is_waited_for(hooks: Hooks, program: Program) -> None:
+def test_a_hook_that_is_registered_a_moment_later_is_waited_for(
+    hooks: Hooks, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("local.engine.program.hooks.REGISTRATION_SECONDS", 120)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(hooks.before, "delete", OLD, None)
         register(hooks, "another")
         register(hooks)
-        running.result(20)
+        running.result(60)
     assert len(program.asked) == 1
 
 
-def test_after_the_program_no_hook_is_waited_for(hooks: Hooks) -> None:
+def test_after_the_program_no_hook_is_waited_for(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("local.engine.program.hooks.REGISTRATION_SECONDS", 120)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(hooks.before, "delete", OLD, None)
         hooks.complete()
         with pytest.raises(HookError, match='hook "hook" was not registered by the program'):
-            running.result(4)
+            running.result(60)
 
 
 def test_a_binding_names_only_what_is_bound() -> None:
