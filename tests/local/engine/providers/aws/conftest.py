@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from moto.moto_server import threaded_moto_server
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import ThreadedMotoServer
 
 from local.engine.providers.aws.api import shared_session
@@ -21,13 +24,24 @@ SERVICES = ("autoscaling", "ec2", "eks", "iam", "sts")
 def simulator() -> Iterator[str]:
     """The simulator's URL."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    with pytest.MonkeyPatch.context() as environment:
-        # A thousand images, which no test asks for, would be made anew at every reset.
-        environment.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    with pytest.MonkeyPatch.context() as starting:
+        starting.setattr(threaded_moto_server, "DomainDispatcherApplication", OneAtATime)
         server.start()
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-        server.stop()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+class OneAtATime(DomainDispatcherApplication):
+    """Answers one request after the other: moto's threads change what others of them iterate over, which is a 500."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._answering = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        with self._answering:
+            return super().__call__(*arguments)
 
 
 class Aws:
@@ -82,8 +96,10 @@ class Aws:
 
 
 @pytest.fixture
-def cloud(simulator: str) -> Aws:
+def cloud(simulator: str, monkeypatch: pytest.MonkeyPatch) -> Aws:
     """The simulator as a new account finds it."""
+    # A thousand images, which no test asks for, would be made anew at every reset.
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
     urllib.request.urlopen(urllib.request.Request(f"{simulator}/moto-api/reset", method="POST")).read()
     return Aws(simulator)
 

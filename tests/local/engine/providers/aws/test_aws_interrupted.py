@@ -151,7 +151,7 @@ def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cloud: Any, mon
         provider.interrupt()
 
     with pytest.raises(PartialFailure, match="interrupted while waiting") as raised:
-        provider.create(CreateRequest(urn=urn, inputs=inputs, preview=False, timeout=20, report=interrupt))
+        provider.create(CreateRequest(urn=urn, inputs=inputs, preview=False, timeout=200, report=interrupt))
     assert raised.value.id == "c" and cloud.left()["clusters"] == ["c"]
 
 
@@ -180,7 +180,7 @@ def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, c
     up = [sys.executable, "-m", "local.engine", "up", *where, "--skip-preview", "--parallel", "1"]
     process = subprocess.Popen(up, stdout=subprocess.DEVNULL)
     try:
-        eventually(lambda: counted(cloud.left()).get("subnets", 0) >= 3, "some subnets are there")
+        eventually(lambda: counted(cloud.left()).get("subnets", 0) >= 3, "some subnets are there", 150)
     finally:
         process.kill()
         process.wait()
