@@ -137,13 +137,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     lifecycle.start()
-    assert started.wait(10)
+    assert started.wait(60)
     port = server.servers[0].sockets[0].getsockname()[1]
     kube = FakeKube()
     monkeypatch.setattr(Kube, "from_kubeconfig", lambda _text: kube)
     yield Site(f"http://127.0.0.1:{port}", machinery, kube)
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)
     lifecycle.stop()
     store.close()
 

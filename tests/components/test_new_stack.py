@@ -31,7 +31,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def new_stack(checkout: Path, *name: str) -> subprocess.CompletedProcess[str]:
     command = [str(checkout / "tools" / "new-stack"), *name]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def config_of(text: str) -> dict[str, object]:

@@ -324,7 +324,7 @@ def test_what_waits_for_its_turn_when_another_fails_does_not_begin(
         with changed:
             changed.notify_all()
             if verb == "create":
-                assert changed.wait_for(lambda: len(stack.cloud.asked("check")) == 12, 20)
+                assert changed.wait_for(lambda: len(stack.cloud.asked("check")) == 12, 60)
                 raise kit.ProviderError("quota exceeded")
 
     monkeypatch.setattr(stack.cloud, "note", noting)
@@ -482,7 +482,7 @@ def test_a_targeted_run_that_is_killed_leaves_the_others_as_they_were(tmp_path: 
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

@@ -102,14 +102,14 @@ class MemoryProvider:
         urn = request.urn
         self.cloud.note("create", urn, request.timeout)
         if self.cloud.barrier is not None:
-            self.cloud.barrier.wait(20)
+            self.cloud.barrier.wait(60)
         plain = without_secrets(request.inputs)
         made = f"{name_of(urn)}-{plain.get('kind', 'a')}"
         self.cloud.objects[self._place + made] = plain
         with self.cloud.made:
             self.cloud.made.notify_all()
             awaited = self.cloud.waits_for.get(name_of(urn))
-            if awaited and not self.cloud.made.wait_for(lambda: awaited in self.cloud.objects, timeout=20):
+            if awaited and not self.cloud.made.wait_for(lambda: awaited in self.cloud.objects, timeout=60):
                 raise ProviderError(f"{awaited} did not come")
         self.cloud.done("create", urn)
         return CreateResult(made, {**plain, "address": f"address of {made}"})
@@ -134,7 +134,7 @@ class MemoryProvider:
         self.cloud.note("delete", request.urn, request.timeout)
         with self.cloud.made:
             awaited = self.cloud.outlives.get(name_of(request.urn))
-            if awaited and not self.cloud.made.wait_for(lambda: awaited not in self.cloud.objects, timeout=20):
+            if awaited and not self.cloud.made.wait_for(lambda: awaited not in self.cloud.objects, timeout=60):
                 raise ProviderError(f"{awaited} did not go")
             self.cloud.objects.pop(self._place + request.id, None)
             self.cloud.made.notify_all()

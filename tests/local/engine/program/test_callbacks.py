@@ -127,13 +127,13 @@ def test_the_end_of_the_run_ends_a_call_that_hangs(server: Server, callbacks: Ca
 
     def hang(_request: callback_pb2.CallbackInvokeRequest, _context: Any) -> bytes:
         begun.set()
-        released.wait(20)
+        released.wait(60)
         return b""
 
     server.answer = hang
     with futures.ThreadPoolExecutor(1) as pool:
         call = pool.submit(failure, callbacks, server.callback)
-        assert begun.wait(20)
+        assert begun.wait(60)
         callbacks.close()
-        assert call.result(20)
+        assert call.result(60)
         released.set()

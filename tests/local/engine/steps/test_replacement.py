@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
 
 FIRST = ResourceOptions(delete_before_replace=True)
 CHANGES = ("create", "update", "delete")
-SOON = 20.0
+SOON = 60.0
 
 
 def test_a_child_that_also_needs_its_parents_outputs_goes_before_it(stack: Any, kit: Any) -> None:

@@ -165,7 +165,7 @@ def test_no_more_than_so_many_run_at_once(workers: int) -> None:
         with lock:
             running += 1
             most = max(most, running)
-        everyone.wait(20)
+        everyone.wait(60)
         with lock:
             running -= 1
         return True
@@ -196,7 +196,7 @@ def test_after_ctrl_c_what_runs_may_finish_and_a_second_one_goes_through(monkeyp
         return concurrent.futures.wait(*arguments, **options)
 
     def do(item: int) -> bool:
-        assert go.wait(20)
+        assert go.wait(60)
         done.append(item)
         return True
 
