@@ -4,16 +4,21 @@ A process is known by its record, a JSON file with its pid, its start time and t
 time together name one process for ever, so a pid that the kernel gave out again is never mistaken for ours. The child
 writes the record itself, just before it becomes the command: whenever its starter is killed, no process of ours runs
 unrecorded.
+
+Who starts one holds its folder of records until the record is there, even if he is killed meanwhile: nobody takes the
+new record for the old one and removes it, and nobody who looks in between finds nothing.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
 import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +27,7 @@ KILL_DEADLINE_SECONDS = 10.0
 
 # $1 the record, $2 its JSON without the last two fields, $3 the working directory; the command follows. Start time
 # is field 22 of /proc/PID/stat: the 20th after the command's name, which ends with the last parenthesis. exec keeps
-# pid and start time. Closing descriptor 3 tells the starter that the record is there.
+# pid and start time. Closing descriptor 3 tells the starter that the record is there; 4 is his hold on the folder.
 _RECORD_AND_EXEC = """\
 record=$1 fields=$2
 cd -- "$3" || exit 127
@@ -34,7 +39,7 @@ umask 077
 printf '%s, "pid": %s, "start_ticks": %s}\\n' "$fields" "$$" "$ticks" > "$record.new" || exit 127
 mv -f -- "$record.new" "$record" || exit 127
 umask "$umask_before"
-exec 3>&-
+exec 3>&- 4>&-
 exec "$@"
 """
 
@@ -102,7 +107,9 @@ class Process:
             finally:
                 os.close(pidfd)
             self._kill_session()
-        _remove_record(self)
+        with _held(self.record.parent):
+            if load(self.record) == self:  # and not a newer process's
+                self.record.unlink(missing_ok=True)
         return graceful
 
     def log_tail(self, lines: int = 15) -> str:
@@ -158,9 +165,6 @@ def start(
     executable = shutil.which(argv[0])
     if executable is None:
         raise ProcessError(f"{name}: there is no executable {argv[0]}")
-    running = find(record)
-    if running is not None:
-        raise ProcessError(f"{name} runs already (pid {running.pid})")
     record.parent.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     fields = {"name": name, "argv": list(argv), "log": str(log.absolute()), "boot_id": _boot_id()}
@@ -169,8 +173,12 @@ def start(
         *(str(record.absolute()), json.dumps(fields)[:-1], str((cwd or Path.cwd()).absolute())),
         *(executable, *argv[1:]),
     ]
-    pid = _spawn(command, dict(os.environ if env is None else env), log)
-    process = load(record)
+    with _held(record.parent) as hold:
+        running = load(record)
+        if running is not None and running.is_running():
+            raise ProcessError(f"{name} runs already (pid {running.pid})")
+        pid = _spawn(command, dict(os.environ if env is None else env), log, hold)
+        process = load(record)
     if process is None or process.pid != pid:
         _reap(pid, block=True)
         raise ProcessError(f"{name} could not be started:\n{log_tail(log)}")
@@ -179,15 +187,18 @@ def start(
 
 def find(record: Path) -> Process | None:
     """The running process that `record` names, or None. A stale record, of an ended process, is removed."""
-    process = load(record)
-    if process is None or process.is_running():
-        return process
-    _remove_record(process)
+    with _held(record.parent):
+        process = load(record)
+        if process is None or process.is_running():
+            return process
+        record.unlink(missing_ok=True)
     return None
 
 
 def find_all(directory: Path) -> list[Process]:
     """The running processes whose records lie in `directory`, by name."""
+    with _held(directory):
+        pass  # whoever is just being started has his record then
     found = (find(record) for record in sorted(directory.glob("*.json")))
     return [process for process in found if process is not None]
 
@@ -239,12 +250,17 @@ def _all_pids() -> Iterator[int]:
     return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
 
 
-def _spawn(command: list[str], env: dict[str, str], log: Path) -> int:
-    """Start the recording shell and wait until it has recorded itself or failed; returns the pid."""
+def _spawn(command: list[str], env: dict[str, str], log: Path, hold: int | None) -> int:
+    """Start the recording shell and wait until it has recorded itself or failed; returns the pid.
+
+    The shell has the folder's `hold`, too, until then.
+    """
     if log.exists() and log.stat().st_size > LOG_ROTATE_BYTES:
         log.replace(log.with_name(log.name + ".1"))
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     taken_over, handle = os.pipe()
+    # Another number than 3: that one is overwritten first.
+    hold = None if hold is None else fcntl.fcntl(hold, fcntl.F_DUPFD_CLOEXEC, 5)
     try:
         # posix_spawn, for a fork of a process with many threads is not safe; every descriptor of Python's own is
         # close-on-exec. Python ignores SIGPIPE and SIGXFSZ, which the command must not inherit.
@@ -257,14 +273,15 @@ def _spawn(command: list[str], env: dict[str, str], log: Path) -> int:
                 (os.POSIX_SPAWN_DUP2, output, 1),
                 (os.POSIX_SPAWN_DUP2, output, 2),
                 (os.POSIX_SPAWN_DUP2, handle, 3),
+                *([] if hold is None else [(os.POSIX_SPAWN_DUP2, hold, 4)]),
             ],
             setsid=True,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
         )
     finally:
-        os.close(output)
-        os.close(handle)
+        for descriptor in (output, handle, *([] if hold is None else [hold])):
+            os.close(descriptor)
     with os.fdopen(taken_over, "rb") as pipe:
         pipe.read()
     return pid
@@ -286,7 +303,19 @@ def _reap(pid: int, *, block: bool = False) -> None:
         return  # started by another process, which (or init) collects it
 
 
-def _remove_record(process: Process) -> None:
-    """Remove the record, unless it names a newer process by now."""
-    if load(process.record) == process:
-        process.record.unlink(missing_ok=True)
+@contextmanager
+def _held(directory: Path) -> Iterator[int | None]:
+    """Keep everybody else, of whichever process, from starting or forgetting processes recorded in this folder.
+
+    Gives the descriptor that holds it; without the folder there is nothing to hold.
+    """
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

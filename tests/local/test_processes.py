@@ -9,14 +9,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from local import processes
 from local.processes import Process, ProcessError
+from tests.waiting import eventually
 
 Start = Callable[..., Process]
+SECONDS = 60
+"""For what must come."""
+
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); signal.pause()"
 # pthread_exit in the first thread: /proc says zombie, but the process goes on.
 LEADERLESS = (
@@ -43,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield start_one
     for process in started:
         process.signal(signal.SIGKILL)
-        process.wait(5)
+        process.wait(SECONDS)
 
 
 def test_a_started_process_leads_a_session_of_its_own_and_is_found_by_its_record(start: Start) -> None:
@@ -67,13 +72,60 @@ def test_it_is_recorded_even_if_its_starter_is_killed_at_once(tmp_path: Path) ->
 
     assert starter.returncode == -signal.SIGKILL
     assert orphan is not None
-    assert orphan.stop(5)
+    assert orphan.stop(SECONDS)
+
+
+def test_who_looks_while_it_is_being_started_finds_it_even_if_its_starter_is_killed_then(tmp_path: Path) -> None:
+    record, begun, go_on = (tmp_path / name for name in ("orphan.json", "begun", "go-on"))
+    move = tmp_path / "bin" / "mv"
+    move.parent.mkdir()
+    move.write_text(f'#!/bin/sh\n: > {begun}\nwhile [ ! -e {go_on} ]; do /bin/sleep 0.02; done\nexec /bin/mv "$@"\n')
+    move.chmod(0o700)
+    program = (
+        "import sys; from pathlib import Path; from local import processes\n"
+        "processes.start('orphan', ['sleep', '600'], record=Path(sys.argv[1]), log=Path(sys.argv[2]),"
+        " env={'PATH': sys.argv[3]})"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, record, tmp_path / "log", move.parent]) as starter:
+        eventually(begun.exists, "it is about to be recorded", SECONDS)
+        starter.kill()
+
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(processes.find, record)
+        go_on.touch()
+        orphan = found.result(SECONDS)
+
+    assert orphan is not None
+    assert orphan.stop(SECONDS)
+
+
+def test_a_new_record_is_not_removed_for_the_stale_one_in_whose_place_it_came(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = start()
+    ended.signal(signal.SIGKILL)
+    assert ended.wait(SECONDS)
+    unlink, starts = Path.unlink, list[Future[Process]]()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def slowly(path: Path, missing_ok: bool = False) -> None:
+            if path == ended.record and not starts:
+                starts.append(pool.submit(start))
+                wait(starts, 0.5)  # the other comes in between, unless he is kept out
+            unlink(path, missing_ok=missing_ok)
+
+        monkeypatch.setattr(Path, "unlink", slowly)
+        processes.find(ended.record)
+        new = starts[0].result(SECONDS)
+
+    assert processes.find(ended.record) == new
 
 
 def test_what_is_asked_to_end_ends_by_itself_and_its_record_goes(start: Start) -> None:
     process = start()
 
-    assert process.stop(grace_seconds=10)
+    assert process.stop(grace_seconds=SECONDS)
     assert not process.is_running()
     assert not process.record.exists()
     assert process.stop(grace_seconds=10), "stopping what has ended is no error"
@@ -99,7 +151,7 @@ def test_what_a_process_left_behind_in_its_session_is_stopped_with_it(start: Sta
     process = start("sh", "-c", "sleep 600 & echo child $!; trap 'exit 0' TERM; wait")
     child = int(wait_for_log(process, "child ").split()[1])
 
-    process.stop(grace_seconds=10)
+    process.stop(grace_seconds=SECONDS)
 
     assert has_ended(child)
 
@@ -107,7 +159,7 @@ def test_what_a_process_left_behind_in_its_session_is_stopped_with_it(start: Sta
 def test_a_record_whose_process_ended_is_stale_and_removed(start: Start) -> None:
     process = start()
     process.signal(signal.SIGKILL)
-    assert process.wait(5)
+    assert process.wait(SECONDS)
 
     assert processes.find(process.record) is None
     assert not process.record.exists()
@@ -151,7 +203,7 @@ def test_a_missing_executable_is_named(start: Start) -> None:
 
 def test_output_goes_to_the_log_which_nobody_else_may_read(start: Start) -> None:
     process = start("sh", "-c", "echo out; echo err >&2")
-    process.wait(5)
+    assert process.wait(SECONDS)
 
     assert process.log_tail().splitlines() == ["out", "err"]
     assert process.log.stat().st_mode & 0o777 == 0o600
@@ -159,23 +211,25 @@ def test_output_goes_to_the_log_which_nobody_else_may_read(start: Start) -> None
 
 def test_the_environment_is_the_given_one_and_arguments_are_taken_literally(start: Start) -> None:
     process = start("sh", "-c", 'echo "$COLOUR $1"', "sh", "$(id) 'x' \"y\"", env={"COLOUR": "red"})
-    process.wait(5)
+    assert process.wait(SECONDS)
 
     assert process.log_tail() == "red $(id) 'x' \"y\""
 
 
 def wait_for_log(process: Process, text: str) -> str:
     """The first line with this text; the process writes it without being asked."""
-    for _ in range(500):
+
+    def written() -> str | None:
+        ended = process.wait(0)
         line = next((line for line in process.log.read_text().splitlines() if text in line), None)
-        if line is not None:
-            return line
-        assert not process.wait(0.02), process.log_tail()
-    raise AssertionError(f"{process.name} never wrote {text!r}: {process.log_tail()}")
+        assert line is not None or not ended, process.log_tail()
+        return line
+
+    return eventually(written, f"{process.name} writes {text!r}", SECONDS) or ""
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process that is not our child ends within five seconds."""
+    """Whether a process that is not our child ends."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -183,6 +237,6 @@ def has_ended(pid: int) -> bool:
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     try:
-        return bool(poll.poll(5000))
+        return bool(poll.poll(SECONDS * 1000))
     finally:
         os.close(pidfd)
