@@ -35,7 +35,9 @@ from local.stack_copy import SiteConfig
 
 API = "api"
 
-HEALTHY_SECONDS = 30.0
+HEALTHY_SECONDS = 120.0
+"""How long an API may take to come up; one that ends is noticed at once."""
+
 STOP_GRACE_SECONDS = 10.0
 PROBE_SECONDS = 2.0
 MACHINE_GRACE_SECONDS = 20.0
@@ -192,8 +194,9 @@ class ApiSite(ABC):
         ]
 
     def is_healthy(self) -> bool:
-        """Whether the site's API runs and answers."""
-        return self._process(API) is not None and self._answers(self.endpoint)
+        """Whether the site's API runs and answers; on a busy machine it may take some time."""
+        api = self._process(API)
+        return api is not None and bool(self._health_in_time(api, self.endpoint, STOP_GRACE_SECONDS))
 
     # -- helpers
 
@@ -241,8 +244,7 @@ class ApiSite(ABC):
             )
         except ProcessError as error:
             raise SiteError(str(error)) from error
-        wait_until(lambda: self._answers(endpoint(block)) or not api.is_running(), HEALTHY_SECONDS)
-        if self._answers(endpoint(block)):
+        if self._health_in_time(api, endpoint(block), HEALTHY_SECONDS):
             return
         ended = not api.is_running()
         tail = api.log_tail()
@@ -257,12 +259,22 @@ class ApiSite(ABC):
 
     def _may_stay(self, api: Process) -> bool:
         """Whether the running API answers (it may just be starting), and runs this code: the project may be updated."""
-        wait_until(lambda: self._answers(self.endpoint) or not api.is_running(), STOP_GRACE_SECONDS)
-        return api.is_running() and self._health(self.endpoint).get("revision") == self.revision()
+        return self._health_in_time(api, self.endpoint, STOP_GRACE_SECONDS).get("revision") == self.revision()
 
-    def _answers(self, url: str) -> bool:
-        """Whether this site's own API answers there, and not another user's that was quicker."""
-        return self._health(url).get("site") == self.folder.fingerprint()
+    def _health_in_time(self, api: Process, url: str, seconds: float) -> dict[str, Any]:
+        """What this site's own API says of itself, and not another user's that was quicker.
+
+        Waits at most `seconds`; nothing if it does not answer until then, or ends.
+        """
+        site, health = self.folder.fingerprint(), dict[str, Any]()
+
+        def answers() -> bool:
+            nonlocal health
+            health = self._health(url)
+            return health.get("site") == site
+
+        wait_until(lambda: answers() or not api.is_running(), seconds)
+        return health if health.get("site") == site else {}
 
     def _health(self, url: str) -> dict[str, Any]:
         """What a healthy API says of itself; nothing if none answers."""
@@ -275,11 +287,11 @@ class ApiSite(ABC):
 
     def _stop_everything_else(self) -> None:
         records = self.folder.process_record(API).parent
-        left = sorted(records.glob("*.json"))
         clusters = self.folder.cluster("x").parent
         try:
+            left = processes.find_all(records)
             with ThreadPoolExecutor(max(1, len(left))) as pool:
-                list(pool.map(_stop_record, left))
+                list(pool.map(lambda process: process.stop(MACHINE_GRACE_SECONDS), left))
             machines = self.folder.machine("x").parent
             for directory in sorted(machines.iterdir()) if machines.is_dir() else []:
                 kill_leftovers(directory)
@@ -337,12 +349,6 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
-
-
-def _stop_record(record: Path) -> None:
-    process = processes.load(record)
-    if process is not None:
-        process.stop(MACHINE_GRACE_SECONDS)
 
 
 def _control_plane(directory: Path) -> ControlPlane:

@@ -6,8 +6,6 @@ import base64
 import json
 import os
 import signal
-import socket
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from local.api_site import API
 from local.aws import account, webhook
 from local.aws.site import AwsSite
 from tests.local.aws.conftest import REGION, client
+from tests.strangers import listening_on_a_free_block
 from tests.waiting import eventually
 
 
@@ -355,24 +354,34 @@ def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_pat
 
 def test_a_block_on_which_somebody_listens_is_passed_over(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
-    first = next(iter(site.registry.free_blocks(site.folder.root)))
-    with socket.create_server((first.api_address, webhook.PORT)):
+    stranger, strangers = listening_on_a_free_block(site, webhook.PORT)
+    with stranger:
         site.up()
         taken = site.block
         site.down()
 
-    assert taken != first
+    assert taken != strangers
 
 
 def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
     site.up()
     endpoint, ran = site.endpoint, processes.find(site.folder.process_record(API))
+    ours = site.folder.fingerprint()
     assert ran is not None
+    assert ours in told_at(endpoint)
 
     site.down()
 
     assert not site.folder.cloud.exists()
     assert not ran.is_running()
-    with pytest.raises(OSError):
-        urllib.request.urlopen(f"{endpoint}/healthz", timeout=1)
+    assert ours not in told_at(endpoint)
+
+
+def told_at(endpoint: str) -> str:
+    """Who answers there: once it is down, perhaps another site, which was given its addresses."""
+    try:
+        with urllib3.PoolManager(retries=False, timeout=30) as pool:
+            return pool.request("GET", f"{endpoint}/healthz").data.decode()
+    except urllib3.exceptions.HTTPError:
+        return ""
