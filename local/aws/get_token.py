@@ -65,11 +65,12 @@ def exec_credential(token: str) -> dict[str, object]:
 
 def write_command(folder: Path) -> None:
     """Put the command `aws` into a folder, to be named in a PATH."""
-    command = folder / "aws"
+    command, new = folder / "aws", folder / "aws.written"
     project, python = (shlex.quote(str(each)) for each in (Path(__file__).resolve().parents[2], sys.executable))
     call = f'PYTHONPATH={project} exec {python} -P -m local.aws.get_token "$@"'
-    write_private(command, f"#!/bin/sh\n{call}\n")
-    command.chmod(0o700)
+    write_private(new, f"#!/bin/sh\n{call}\n")
+    new.chmod(0o700)
+    new.replace(command)  # at once: another run of the stack may just be calling it
 
 
 if __name__ == "__main__":

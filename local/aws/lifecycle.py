@@ -121,14 +121,15 @@ class Lifecycle:
         self.notice_ended_clusters()
         clusters = self._simulator.clusters()
         uids = {cluster.uid for cluster in clusters}
+        deleted = [uid for uid in self._machinery.clusters_there() if uid not in uids]
         for cluster in clusters:
-            if cluster.status == "CREATING":
+            # Not before those that were deleted have ended: their addresses are given again.
+            if cluster.status == "CREATING" and not deleted:
                 self._workers.submit(cluster.uid, partial(self._create, cluster))
             elif cluster.status == "UPDATING":
                 self._workers.submit(cluster.uid, partial(self._heal, cluster))
-        for uid in self._machinery.clusters_there():
-            if uid not in uids:
-                self._workers.submit(uid, partial(self._machinery.remove_cluster, uid))
+        for uid in deleted:
+            self._workers.submit(uid, partial(self._machinery.remove_cluster, uid))
         booted = self._machinery.booted()
         self._simulator.replace_outdated({machine for machine, runs in booted.items() if runs})
         machines = self._simulator.machines()
@@ -183,7 +184,7 @@ class Lifecycle:
                 cluster = next((each for each in self._simulator.clusters() if each.name == machine.cluster), None)
                 if cluster is not None:
                     self._machinery.boot(machine, cluster)
-            case Work.NOTE_CRASH if not self._machinery.is_running(machine_id):
+            case Work.NOTE_CRASH if self._machinery.has_crashed(machine_id):
                 log.warning("machine %s is stopped, for its process has ended", machine_id)
                 with self._simulator.changing():
                     self._simulator.stop_crashed(machine_id)

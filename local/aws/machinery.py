@@ -96,23 +96,26 @@ class Machinery:
             self._processes.boot_machine(machine_json(machine), self._control_plane(cluster))
         self._boot_mark(machine.id).touch()
 
-    def is_running(self, id: str) -> bool:
-        """Whether the machine's process runs."""
-        with _told():
-            return self._processes.is_running(id)
+    def has_crashed(self, id: str) -> bool:
+        """Whether the machine was booted and not halted since, and does not run."""
+        return self._boot_mark(id).exists() and not self._runs(id)
 
     def booted(self) -> dict[str, bool]:
         """The machines that were booted and not halted since, and whether they still run.
 
         One that runs without its mark was booted by a process that was killed then.
         """
-        running = {each: self.is_running(each) for each in self.machine_folders()}
+        running = {each: self._runs(each) for each in self.machine_folders()}
         return {each: runs for each, runs in running.items() if runs or self._boot_mark(each).exists()}
 
     def forget_boots(self) -> None:
         """Nothing of the site runs, and it is nobody's fault: what was booted shall boot again."""
         for each in self.machine_folders():
             self._boot_mark(each).unlink(missing_ok=True)
+
+    def _runs(self, id: str) -> bool:
+        with _told():
+            return self._processes.is_running(id)
 
     def _boot_mark(self, id: str) -> Path:
         return self._folder.machine(id) / "booted"

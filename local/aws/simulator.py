@@ -138,7 +138,8 @@ class Simulator:
         role = next((each for each in list(_iam().roles.values()) if each.arn == session.role_arn), None)
         if role is None:
             return []  # it was deleted since
-        documents = [*role.policies.values(), *(_default_version(each) for each in role.managed_policies.values())]
+        managed = [*role.managed_policies.values()]  # at once, for a call of another thread may attach one meanwhile
+        documents = [*role.policies.values(), *(_default_version(each) for each in managed)]
         return [json.loads(each) if isinstance(each, str) else each for each in documents]
 
     def clusters(self) -> list[SiteCluster]:
@@ -179,10 +180,9 @@ class Simulator:
         for regions in list(_backends("autoscaling").values()):
             for backend in list(regions.values()):
                 with self.lock:
-                    due = list(to_replace(backend, {m.id for m in self.machines() if m.id not in booted}))
-                for machine in due:
-                    with self.changing():
-                        backend.terminate_instance(machine, should_decrement=False)
+                    for machine in list(to_replace(backend, {m.id for m in self.machines() if m.id not in booted})):
+                        with self.changing():
+                            backend.terminate_instance(machine, should_decrement=False)
 
     def _instances(self) -> list[Instance]:
         return [

@@ -46,8 +46,9 @@ class AwsSite(ApiSite):
     def up(self) -> None:
         """As every site; and the command that kubeconfigs of EKS call is there."""
         super().up()
-        write_private(self._region_note, self._region)
-        write_command(self._commands)
+        with self._lock():
+            write_private(self._region_note, self._region)
+            write_command(self._commands)
 
     @property
     def _region(self) -> str:

@@ -22,7 +22,12 @@ from local.control_plane.pki import Authority, write_pair
 from local.mycloud.state_folder import write_private
 
 PORT = 7443
-STS_SECONDS = 5.0
+STS_SECONDS = 20.0
+"""The API server waits for half a minute; whoever is told sooner that nobody answers is kept out."""
+
+IDLE_SECONDS = 600
+"""Longer than the API server keeps a connection (90 s): if this side closed it, a question might be on its way."""
+
 MOST_BYTES = 64 * 1024
 ADMINISTRATORS = "system:masters"
 
@@ -99,7 +104,7 @@ class Webhook:
 def _handler(review: Callable[[str, str], dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        timeout = 60
+        timeout = IDLE_SECONDS
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
