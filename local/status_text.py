@@ -9,7 +9,7 @@ Json = Mapping[str, Any]
 
 # By what is surely there: of the programs that can send a packet, a fresh machine may have none.
 _UDP = (
-    """python3 -c 'from socket import *; s = socket(type=SOCK_DGRAM); s.settimeout(2); """
+    """python3 -c 'from socket import *; s = socket(type=SOCK_DGRAM); s.settimeout(5); """
     """s.connect(("{address}", {port})); s.send(b"hello"); print(s.recv(2048).decode())'"""
 )
 

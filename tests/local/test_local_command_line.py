@@ -588,7 +588,7 @@ def test_no_command_goes_through_a_proxy() -> None:
 def test_the_command_for_udp_shows_the_answer() -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as server, ThreadPoolExecutor(1) as pool:
         server.bind(("127.0.0.1", 0))
-        server.settimeout(20)
+        server.settimeout(60)
         listeners = [{"protocol": "UDP", "port": server.getsockname()[1]}]
         (command,) = addresses([{"name": "echo", "address": "127.0.0.1", "listeners": listeners}])["echo"]
         shown = pool.submit(subprocess.check_output, command, shell=True, text=True)

@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +191,11 @@ class Local:
 
 
 @pytest.fixture
-def local(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> Local:
-    return Local(cli, monkeypatch)
+def local(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
+    """The command line changes the umask of its process, which is the other tests' too."""
+    before = os.umask(0o022)
+    yield Local(cli, monkeypatch)
+    os.umask(before)
 
 
 @pytest.mark.parametrize(("command", "called"), [("up", "up"), ("preview", "preview"), ("refresh", "refresh")])
