@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.message import Message
+from http.client import HTTPException
 from random import Random
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import parse_qsl, urlencode
 from urllib.request import Request, urlopen
 from xml.etree import ElementTree as ET
@@ -292,8 +292,8 @@ class Lag:
     def _run(self) -> None:
         while not self._over.wait(_LOOK):
             at = time.monotonic()
-            # moto may fail where something changes while it tells; the next copy is soon.
-            with suppress(URLError, ET.ParseError):
+            # The next copy is soon.
+            with suppress(OSError, HTTPException, ET.ParseError):
                 self._copies.append((at, {name: self._now(name) for name in _LISTS}))
 
     def _now(self, name: str) -> Mapping[str, Any]:

@@ -45,14 +45,16 @@ _SPACE = rbac.LEASE_NAMESPACE
 
 Json = dict[str, Any]
 D = TypeVar("D", bound="Daemon")
+T = TypeVar("T")
 
 
-def until(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    """Wait until the condition holds; fails with `what` when it does not in time."""
+def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> T:
+    """Wait until the condition holds, and answer what it came to; fails with `what` when it does not in time."""
     deadline = time.monotonic() + patience
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {patience:g} s: {what}"
         time.sleep(_POLL)
+    return found
 
 
 @dataclass(kw_only=True)

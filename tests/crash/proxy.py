@@ -27,6 +27,7 @@ _NO_CHANGE = (
 """Calls that change nothing that a crash could leave half done; the lease, the events and the checkpoint are nobody's
 state. AWS is asked by POST, whatever for: its operations are told by their names (`ec2 DescribeSubnets`)."""
 
+_WATCHES = "watch=true"
 _NOT_RELAYED = frozenset({"connection", "content-length", "transfer-encoding", "keep-alive"})
 _LOOK = 0.05
 
@@ -94,16 +95,19 @@ class Recorder:
         return [call for call in self.calls(since) if call.mutating]
 
     def quiet_for(self, seconds: float) -> bool:
-        """Whether no mutating call was answered for so long, and none is under way: it may have had its effect."""
+        """Whether no mutating call was answered for so long, and no call is under way.
+
+        One that changes something may have had its effect; the answer to a read may be what the next change waits for.
+        """
         with self._lock:
             if self._under_way:
                 return False
         return not self.writes(time.monotonic() - seconds)
 
     @contextlib.contextmanager
-    def under_way(self, method: str, path: str) -> Iterator[None]:
-        """The call is with the server until the block ends."""
-        counts = int(_may_change(method, path))
+    def under_way(self, path: str) -> Iterator[None]:
+        """The call is with the server until the block ends. Watches are for ever, and nobody waits for them."""
+        counts = int(_WATCHES not in path)
         with self._lock:
             self._under_way += counts
         try:
@@ -180,8 +184,8 @@ class Proxy:
         self._backend = urlsplit(backend)
         self._trust = trust
         self._partitioned = threading.Event()
-        self._silenced = threading.Event()
         self._lock = threading.Lock()
+        self._caught = 0
         self._sockets: set[socket.socket] = set()
         self._streams: set[_Stream] = set()
         self._server = _Server((host, 0), _Handler)
@@ -225,6 +229,17 @@ class Proxy:
     def partitioned(self) -> bool:
         """Whether nothing gets through."""
         return self._partitioned.is_set()
+
+    @property
+    def caught(self) -> int:
+        """How many calls and streams the partitions have kept from getting through."""
+        with self._lock:
+            return self._caught
+
+    def catch(self) -> None:
+        """One more."""
+        with self._lock:
+            self._caught += 1
 
     def silence_streams(self) -> int:
         """Swallow what the streams that are open now would say, and keep them open; answers how many."""
@@ -304,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # Killed while it asked: the server would wait for the rest for ever.
             return
         self.asked = self.server.proxy.naming(self.path, self.headers, body)
-        with self.server.proxy.recorder.under_way(self.command, self.asked):
+        with self.server.proxy.recorder.under_way(self.asked):
             self._relay_one(body)
 
     def _relay_one(self, body: bytes) -> None:
@@ -323,7 +338,7 @@ class _Handler(BaseHTTPRequestHandler):
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
                 upstream.request(self.command, self.path, body or None, headers)
                 answer = upstream.getresponse()
-                if self.command == "GET" and "watch=true" in self.path and answer.status == 200:
+                if self.command == "GET" and _WATCHES in self.path and answer.status == 200:
                     self._stream(answer)
                     return
                 data = answer.read()
@@ -348,7 +363,9 @@ class _Handler(BaseHTTPRequestHandler):
         proxy = self.server.proxy
         lost = False
         while proxy.partitioned:
-            lost = self.close_connection = True
+            if not lost:
+                lost = self.close_connection = True
+                proxy.catch()
             time.sleep(_LOOK)
         return lost
 

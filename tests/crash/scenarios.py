@@ -11,6 +11,7 @@ from cloud_controller.cloud import NotFound
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
 from cloud_controller.load_balancer import PRESERVED_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 from tests.crash.in_words import kept, node_in_words, service_in_words
 from tests.crash.trial import Scenario
@@ -78,7 +79,7 @@ class Run:
             "listeners": [{"protocol": "TCP", "port": THEIRS, "backend_set": "theirs"}],
         }
         made = self.environment.cloud.create("load_balancers", body)
-        self.environment.cloud.wait_for_state("load_balancers", made["id"], ["available"], 30)
+        self.environment.cloud.wait_for_state("load_balancers", made["id"], ["available"], PATIENCE)
         self.given.append(made["id"])
         return str(made["id"])
 
@@ -182,15 +183,15 @@ class Run:
         for service in self.services:
             with contextlib.suppress(NotFoundError):
                 self.kube.delete(SERVICES, service, SPACE)
-        until(lambda: not self._present_services(), "the Services are gone, and their finalizers", 30)
-        until(lambda: not self._owned(), "no load balancer is left", 30)
+        until(lambda: not self._present_services(), "the Services are gone, and their finalizers")
+        until(lambda: not self._owned(), "no load balancer is left")
         for lb in self.environment.load_balancers():
             if lb["id"] in self.given:
                 assert [each["port"] for each in lb["listeners"]] == [THEIRS], f"what was lent came back as {lb}"
             cloud.delete("load_balancers", lb["id"])
-        until(lambda: not self.environment.load_balancers(), "the load balancers that people made are gone", 30)
+        until(lambda: not self.environment.load_balancers(), "the load balancers that people made are gone")
         self._end_machines()
-        until(lambda: not self.environment.routes(), "no route is left", 40)
+        until(lambda: not self.environment.routes(), "no route is left")
 
     def force(self) -> None:
         """See `trial.Run.force`."""
@@ -202,7 +203,7 @@ class Run:
                 self.kube.delete(SERVICES, service, SPACE)
         for lb in environment.load_balancers():
             environment.cloud.delete("load_balancers", lb["id"])
-            environment.cloud.wait_until_gone("load_balancers", lb["id"], 30)
+            environment.cloud.wait_until_gone("load_balancers", lb["id"], PATIENCE)
         self._end_machines()
         table = environment.network["route_table_id"]
         if cidrs := [route["destination_cidr"] for route in environment.routes()]:

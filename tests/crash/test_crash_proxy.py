@@ -12,6 +12,7 @@ import pytest
 from cloud_controller.kube import NODES, Kube, ObjectList, UnreachableError
 from cloud_controller.kube.config import Connection
 from tests.cloud_controller.kube.scripted_server import Answer, ScriptedServer, serving
+from tests.crash.daemon import PATIENCE, until
 from tests.crash.proxy import Proxy, Recorder, Refusal
 
 BODY = {"metadata": {"name": "n", "resourceVersion": "1"}}
@@ -33,7 +34,7 @@ def proxy(server: ScriptedServer) -> Iterator[Proxy]:
 @pytest.fixture
 def kube(proxy: Proxy) -> Kube:
     port = int(proxy.url.rpartition(":")[2])
-    return Kube(Connection("http", "127.0.0.1", port, None, None)).with_timeout(5)
+    return Kube(Connection("http", "127.0.0.1", port, None, None)).with_timeout(PATIENCE)
 
 
 def read(kube: Kube) -> ObjectList:
@@ -69,7 +70,7 @@ def test_the_trap_shuts_at_its_call_after_the_server_has_done_it_and_no_other_is
 
 def test_a_call_that_was_cut_off_reaches_nobody(server: ScriptedServer, proxy: Proxy) -> None:
     address = urlsplit(proxy.url)
-    with socket.create_connection((address.hostname, address.port or 0), timeout=5) as client:
+    with socket.create_connection((address.hostname, address.port or 0), timeout=PATIENCE) as client:
         client.sendall(b"POST /api/v1/nodes HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
         client.shutdown(socket.SHUT_WR)
         assert client.recv(1) == b"", "the proxy answers nothing"
@@ -81,6 +82,7 @@ def test_through_a_partition_nothing_comes_until_it_is_healed(server: ScriptedSe
     proxy.partition()
     with pytest.raises(UnreachableError):
         kube.with_timeout(0.2).create(NODES, BODY)
+    until(lambda: proxy.caught, "the call has come to the proxy")
     assert not server.calls
 
     proxy.heal()

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 
 from cloud_controller.kube import NODES, STORAGE_CLASSES
+from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, Manager, until
 from tests.crash.trial import COLUMNS, EVERY, QUIET, QUIET_AFTER_LOSS, Blow, points
 from tests.crash.volume_scenarios import (
@@ -38,7 +39,7 @@ def worker(environment: Environment) -> Iterator[Json]:
     made = machine(environment)
     yield made
     environment.cloud.delete("machines", made["id"])
-    environment.cloud.wait_for_state("machines", made["id"], ["terminated"], 60)
+    environment.cloud.wait_for_state("machines", made["id"], ["terminated"], 2 * PATIENCE)
     environment.kube.delete(NODES, made["name"])
     environment.kube.delete(STORAGE_CLASSES, CLASS)
 
@@ -67,7 +68,7 @@ def undisturbed(manager: Manager, worker: Json, scenario: VolumeScenario) -> tup
         manager.recorder.arm()
         since = time.monotonic()
         scenario.act(run)
-        until(lambda: scenario.done(run) and manager.recorder.quiet_for(QUIET), f"{scenario.name}: done")
+        until(lambda: scenario.done(run) and manager.has_come_to_rest(QUIET), f"{scenario.name}: done")
         return tuple(map(str, manager.recorder.writes(since))), run.snapshot()
 
 
@@ -79,7 +80,7 @@ def disturbed(
     with prepared(manager, worker, scenario) as run:
         recorder.arm(number, manager.kill if blow == "kill" else lambda: None)
         scenario.act(run)
-        until(lambda: recorder.sprung, f"call {number} is made", 30)
+        until(lambda: recorder.sprung, f"call {number} is made")
         at_rest = recorder.quiet_for
         if blow == "kill":
             assert manager.pid is None, "the manager outlived its kill"

@@ -92,7 +92,8 @@ def undisturbed(daemon: Daemon, begin: Callable[[], R], scenario: Scenario[R]) -
         daemon.recorder.arm()
         since = time.monotonic()
         scenario.act(run)
-        until(lambda: scenario.done(run) and daemon.recorder.quiet_for(QUIET), f"{scenario.name}: done")
+        # Whatever it asks anybody may lead to a change yet: without that the others would not end as this run does.
+        until(lambda: scenario.done(run) and daemon.has_come_to_rest(QUIET), f"{scenario.name}: done")
         return Reference(tuple(map(str, daemon.recorder.writes(since))), run.snapshot())
 
 
@@ -110,7 +111,7 @@ def disturbed(
     with prepared(daemon, begin(), scenario) as run:
         recorder.arm(number, daemon.kill if blow == "kill" else lambda: None)
         scenario.act(run)
-        until(lambda: recorder.sprung, f"call {number} of {len(reference.calls)} is made", 30)
+        until(lambda: recorder.sprung, f"call {number} of {len(reference.calls)} is made")
         at_rest = recorder.quiet_for
         if blow == "kill":
             assert daemon.pid is None, "the daemon outlived its kill"

@@ -28,6 +28,7 @@ from cloud_controller.kube import (
     uid,
 )
 from cloud_controller.volumes import PV_TAG
+from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 
 SPACE = "default"
@@ -165,7 +166,7 @@ class VolumeRun:
             cloud.post(f"volumes/{volume['id']}:detach", {"machine_id": self.machine["id"]})
             until(lambda: not any(each["attachment"] for each in self.volumes()), "it is detached")
             cloud.delete("volumes", volume["id"])
-            cloud.wait_until_gone("volumes", volume["id"], 30)
+            cloud.wait_until_gone("volumes", volume["id"], PATIENCE)
 
     # -------------------------------------------------------------------------------------------------------- helpers
 
@@ -216,7 +217,7 @@ def machine(environment: Environment) -> Json:
         "register_provider_id": True,
     }
     made = environment.cloud.create("machines", body)
-    made = environment.cloud.wait_for_state("machines", made["id"], ["running"], 60)
+    made = environment.cloud.wait_for_state("machines", made["id"], ["running"], 2 * PATIENCE)
 
     def node() -> Object | None:
         try:
