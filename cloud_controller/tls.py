@@ -32,40 +32,49 @@ class ServerTls:
         Raises InvalidConfiguration for files that are no pair, and OSError for those that can't be read.
         """
         self._files = files
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._read_at = self._stamp()
         if files is None:
+            self._context = _context()
             pem.load(self._context, _self_signed(address))
         else:
-            self._load(files)
+            self._context = _loaded(files)
 
     def wrap(self, connection: socket.socket) -> ssl.SSLSocket:
         """The server's side of TLS, after its handshake; `connection` has a timeout. Raises OSError."""
         stamp = self._stamp()
         if self._files is not None and stamp != self._read_at:
             try:
-                self._load(self._files)
+                self._context = _loaded(self._files)
                 self._read_at = stamp
             except (InvalidConfiguration, OSError):
                 # The files are being replaced: served with the pair before, and looked at again the next time.
                 pass
         return self._context.wrap_socket(connection, server_side=True)
 
-    def _load(self, files: tuple[Path, Path]) -> None:
-        for path in files:
-            path.read_bytes()  # ssl would not say which one is missing.
-        try:
-            self._context.load_cert_chain(*files)
-        except ssl.SSLError as error:
-            why = f"{files[0]} and {files[1]} are no pair of PEM certificate and key ({error.reason or error})"
-            raise InvalidConfiguration("tls-cert-file", why) from None
-
     def _stamp(self) -> tuple[int, ...]:
         try:
             return tuple(path.stat().st_mtime_ns for path in self._files or ())
         except OSError:
             return ()
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _loaded(files: tuple[Path, Path]) -> ssl.SSLContext:
+    """A new context each time: one that has taken a certificate whose key does not fit has lost the pair before."""
+    for path in files:
+        path.read_bytes()  # ssl would not say which one is missing.
+    context = _context()
+    try:
+        context.load_cert_chain(*files)
+    except ssl.SSLError as error:
+        why = f"{files[0]} and {files[1]} are no pair of PEM certificate and key ({error.reason or error})"
+        raise InvalidConfiguration("tls-cert-file", why) from None
+    return context
 
 
 def _self_signed(address: str) -> bytes:

@@ -27,7 +27,7 @@ from cloud_controller.tls import ServerTls
 pytestmark = pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 
 ADDRESS = "127.0.0.1"
-HTTP = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=10, retries=False)
+HTTP = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=60, retries=False)
 
 
 @dataclass
@@ -235,8 +235,12 @@ def test_files_that_are_replaced_are_served_without_a_restart(tmp_path: Path) ->
         assert served_name(server.port) == "first"
         pair(tmp_path, "second")
         assert served_name(server.port) == "second"
+        key = files[1].read_text()
         files[1].write_text("half of a ke")
         assert served_name(server.port) == "second"
+        pair(tmp_path, "third")
+        files[1].write_text(key)
+        assert served_name(server.port) == "second", "the third's key is not there yet"
     finally:
         server.stop()
 
