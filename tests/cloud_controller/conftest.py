@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -67,7 +68,8 @@ class FakeCloud:
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         self.fail_if_told()
         self.describes.append(len(refs))
-        living = [machine for machine in self.machines.values() if machine.state is not InstanceState.TERMINATED]
+        # Of a copy: tests change them while a daemon asks.
+        living = [each for each in [*self.machines.values()] if each.state is not InstanceState.TERMINATED]
         by_provider_id = {machine.provider_id: machine for machine in living}
         by_name = {machine.name: machine for machine in living}
         return {
@@ -141,13 +143,16 @@ def make_instance(name: str) -> Instance:
 
 
 @pytest.fixture(autouse=True)
-def _logging() -> Iterator[None]:
-    """Commands set up logging for their process; the next test's is its own again."""
+def _process() -> Iterator[None]:
+    """Commands set up logging and signals for their process; the next test's is its own again."""
     root = logging.getLogger()
     handlers, level = [*root.handlers], root.level
+    signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    for number, handler in signals.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

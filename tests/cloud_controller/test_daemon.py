@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ from cloud_controller.kube import (
     ROLE_BINDINGS,
     ROLES,
     SERVICE_ACCOUNTS,
+    ForbiddenError,
     Kube,
     NotFoundError,
     Object,
@@ -52,7 +54,8 @@ USER = "the-daemon"
 OPTIONS = ManagerOptions(
     controllers=CONTROLLERS,
     route=RouteOptions(("10.1.0.0/16",)),
-    lease_times=LeaseTimes(4, 3, 0.2),
+    # Longer than a busy machine keeps a process waiting: a call for the lease has `retry_period`.
+    lease_times=LeaseTimes(30, 20, 5),
     node_monitor_period=0.5,
     route_reconciliation_period=1.0,
 )
@@ -66,7 +69,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
+def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Kube:
     """A client as the daemon's user."""
     rules = rbac.rules(CONTROLLERS, protected=True)
     subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
@@ -82,7 +85,20 @@ def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
         (ROLE_BINDINGS, {"metadata": space, "roleRef": role | {"kind": "Role"}, "subjects": subjects}),
     ):
         kube.create(resource, {"apiVersion": resource.api_version, "kind": resource.kind, **obj})
-    yield Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    daemon = Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+
+    def may_work() -> bool:
+        try:
+            daemon.list(NODES)
+            daemon.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+        except ForbiddenError:
+            return False
+        except NotFoundError:
+            pass
+        return True
+
+    until(may_work, "the API server knows the rights that were just written")
+    return daemon
 
 
 @dataclass
@@ -117,11 +133,17 @@ def start(daemon_kube: Kube, kube: Kube, cloud: FakeCloud) -> Iterator[Callable[
         started.append(Daemon(daemon_kube, cloud, replace(OPTIONS, **options)))  # type: ignore[arg-type]
         return started[-1]
 
+    # Each daemon puts back the hook that it found, and they end in any order.
+    hook = threading.excepthook
     yield start
     for daemon in started:
         daemon.end()
+    threading.excepthook = hook
     for node in kube.list(NODES).items:
         kube.delete(NODES, name(node))
+    # Not all give it back.
+    with suppress(NotFoundError):
+        kube.delete(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
 
 
 def register(kube: Kube, node: str) -> None:
@@ -340,10 +362,10 @@ def test_a_daemon_whose_lease_is_overdue_ends_with_1_though_the_renewal_has_not_
     answer = threading.Event()
 
     def silent(*_: object) -> bool:
-        return answer.wait(PATIENCE)
+        return answer.wait()
 
     monkeypatch.setattr(LeaderElector, "hold", silent)
-    daemon = start()
+    daemon = start(lease_times=LeaseTimes(4, 3, 1))
     try:
         daemon.thread.join(PATIENCE)
         assert daemon.code == 1
@@ -394,6 +416,8 @@ def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_i
         return line.rpartition(" ")[2]
 
     start(serving=Serving(address, 18001, protected=False))
+    # Ready it is before it leads, too.
+    until(lambda: answer(18001, "/healthz") == "ok" and leads(18001) == "1.0", "the first leads")
     until(lambda: ready(18001) == "ok", "the leader is ready")
     start(serving=Serving(address, 18002, protected=False))
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
