@@ -26,7 +26,7 @@ from cloud_controller.kube import (
 from local.control_plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.control_plane
-PATIENCE = 30.0
+PATIENCE = 60.0
 NS = "default"
 
 

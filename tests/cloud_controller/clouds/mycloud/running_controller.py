@@ -43,19 +43,20 @@ class Running:
         for informer in self._informers:
             informer.start()
         for informer in self._informers:
-            informer.wait_synced(30)
+            informer.wait_synced(60)
         self.controller.start(self._stop)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        assert self.controller.join(10)
+        assert self.controller.join(60)
         for informer in self._informers:
             informer.stop()
-        assert self._events.close()
+        # Each is a write of its own, and there may be hundreds.
+        assert self._events.close(60)
 
 
-def eventually(site: MyCloudSite, what: Callable[[], T], seconds: float = 30) -> T:
+def eventually(site: MyCloudSite, what: Callable[[], T], seconds: float = 60) -> T:
     """The first true value, with mycloud's data plane at work meanwhile."""
     deadline = time.monotonic() + seconds
     while not (value := what()):
