@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from botocore.exceptions import ClientError
 from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
@@ -40,6 +42,10 @@ class DyingApi(Api):
     refused_instances: Collection[str] = ()
     """A call with one of these is refused whole, as AWS does with instances that are gone, and moto never."""
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._counting = threading.Lock()
+
     def call(self, service: str, operation: str, /, *, idempotent: bool | None = None, **params: Any) -> dict[str, Any]:
         if self.left is not None and self.left <= 0:
             raise Died
@@ -51,8 +57,10 @@ class DyingApi(Api):
             raise InvalidConfiguration(operation, "no") from ClientError(invalid, operation)  # type: ignore[arg-type]
         answer = super().call(service, operation, idempotent=idempotent, **params)
         if self.left is not None and not _READS.fullmatch(operation):
-            self.left -= 1
-            if self.left == 0:
+            with self._counting:  # Several are under way at once.
+                self.left -= 1
+                last = self.left == 0
+            if last:
                 raise Died
         return answer
 

@@ -189,7 +189,10 @@ def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, mo
     assert aws.sleeps == []
 
 
-def test_where_one_caller_is_throttled_the_next_one_waits_too(aws: ScriptedAws) -> None:
+def test_where_one_caller_is_throttled_the_next_one_waits_too(
+    aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "Pace", lambda: Pace(clock=lambda: 0.0))
     aws.answers = [ec2_error("RequestLimitExceeded", 503), NO_INSTANCES]
     api = aws.api()
     api.call("ec2", "DescribeInstances")
@@ -267,6 +270,7 @@ def test_the_metadata_service_tells_region_and_credentials_where_nothing_else_do
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", aws.endpoint)
+    monkeypatch.setenv("AWS_METADATA_SERVICE_TIMEOUT", "60")  # botocore gives it a second.
     role = "/latest/meta-data/iam/security-credentials/"
     aws.metadata = {
         "/latest/meta-data/placement/availability-zone/": f"{REGION}a",
@@ -415,6 +419,7 @@ def test_credentials_that_are_not_taken_any_more_are_read_anew(
 def test_new_credentials_are_not_read_anew_for_each_call_that_is_refused(
     monkeypatch: pytest.MonkeyPatch, aws: ScriptedAws, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(client, "_CREDENTIALS_AGE", 600.0)
     api = _with_credentials_of(tmp_path / "credentials", "FIRST", monkeypatch, aws)
     aws.answers = [ec2_error("AuthFailure", 401)]
 

@@ -6,6 +6,7 @@ Every call with CRASH_POINTS=all (`make crash-test`), else every eighth, beginni
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,7 @@ class Faults:
         self.left = left
         self.dies = dies
         self.happened = False
+        self._lock = threading.Lock()
 
     def __call__(self, cloud: Aws) -> None:
         api = cloud._api
@@ -59,8 +61,10 @@ class Faults:
                 raise Died
             answer = real(service, operation, **params)
             if not operation.startswith("Describe"):
-                self.left -= 1
-                if self.left == 0:
+                with self._lock:  # Several are under way at once.
+                    self.left -= 1
+                    last = self.left == 0
+                if last:
                     self.happened = True
                     raise Died if self.dies else Unavailable(f"no answer from {operation}")
             return answer

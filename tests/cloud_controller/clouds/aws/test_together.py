@@ -16,7 +16,7 @@ def test_answers_come_in_the_order_of_the_calls() -> None:
 
 
 def test_calls_do_not_wait_for_one_another() -> None:
-    met = threading.Barrier(3, timeout=10)
+    met = threading.Barrier(3, timeout=60)
 
     Together()([met.wait, met.wait, met.wait])
 
