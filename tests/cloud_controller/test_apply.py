@@ -70,7 +70,7 @@ def _halt(operation: Halt, _: apply.Run) -> None:
 
 @apply.performs(Meet)
 def _meet(operation: Meet, _: apply.Run) -> None:
-    operation.barrier.wait(timeout=10)
+    operation.barrier.wait(timeout=60)
 
 
 @apply.performs_batch(Batch)

@@ -183,10 +183,20 @@ def test_what_was_put_off_is_done_in_a_later_round() -> None:
     assert world.told == ["a: done"]
 
 
-def test_when_time_is_over_it_says_what_failed_and_what_is_left() -> None:
-    world = World({"a": [Conflict("taken")] * 100_000})
+def test_when_time_is_over_it_says_what_failed_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(converge, "time", SimpleNamespace(monotonic=lambda: now))
+    world = World({"a": [Conflict("taken")] * 100})
+    try_it = world.work
 
-    report = world.run(deadline=0.05)
+    def work(name: str) -> None:
+        nonlocal now
+        now += 1
+        try_it(name)
+
+    world.work = work  # type: ignore[method-assign]
+
+    report = world.run(deadline=5)
 
     assert report.failed == ("a: taken",)
     assert report.left == ("~  a: do it",)

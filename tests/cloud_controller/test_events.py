@@ -44,7 +44,7 @@ def test_an_event_names_object_reason_and_source() -> None:
     events = recorder(kube)
 
     events.warning(SERVICE, "Failed", "It failed")
-    assert events.close()
+    assert events.close(60)
 
     (event,) = kube.events.values()
     assert event["involvedObject"] == {
@@ -61,7 +61,7 @@ def test_an_event_of_a_cluster_wide_object_is_kept_in_the_default_namespace() ->
     events = recorder(kube)
 
     events.normal(NODE, "Synced", "done")
-    events.close()
+    events.close(60)
 
     assert [namespace for namespace, _ in kube.events] == ["default"]
 
@@ -73,7 +73,7 @@ def test_the_same_event_again_raises_its_count() -> None:
     for _ in range(3):
         events.normal(NODE, "Synced", "done")
     events.normal(NODE, "Synced", "something else")
-    events.close()
+    events.close(60)
 
     assert sorted(event["count"] for event in kube.events.values()) == [1, 3]
 
@@ -88,7 +88,7 @@ def test_an_event_that_has_expired_is_written_anew() -> None:
     events = recorder(kube)
     events.normal(NODE, "Synced", "done")
     events.normal(NODE, "Synced", "done")
-    events.close()
+    events.close(60)
 
     assert [event["count"] for event in kube.events.values()] == [1]
 
@@ -101,7 +101,7 @@ def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(caplo
 
     events.normal(NODE, "One", "1")
     events.normal(NODE, "Two", "2")
-    assert events.close()
+    assert events.close(60)
 
     assert "reason=One" in caplog.text
     assert "reason=Two" in caplog.text
@@ -112,7 +112,7 @@ def test_the_event_of_an_object_with_the_longest_name_has_a_name_that_an_object_
     events = recorder(kube)
 
     events.normal({**NODE, "metadata": {"name": "a" * 235 + "-" + "b" * 17}}, "Long", "x")
-    events.close()
+    events.close(60)
 
     (event,) = kube.events.values()
     assert object_name(event["metadata"]["name"])
@@ -123,7 +123,7 @@ def test_a_long_message_is_cut_to_what_the_api_server_takes() -> None:
     events = recorder(kube)
 
     events.normal(NODE, "Long", "x" * 5000)
-    events.close()
+    events.close(60)
 
     (event,) = kube.events.values()
     assert len(event["message"]) == 1024

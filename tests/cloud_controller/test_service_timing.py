@@ -126,7 +126,7 @@ def test_two_that_want_the_same_locks_in_any_order_never_wait_for_each_other_for
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
 
     assert len(done) == 400
 

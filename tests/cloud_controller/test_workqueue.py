@@ -107,7 +107,7 @@ def test_closing_wakes_whoever_waits() -> None:
     waiting.start()
 
     q.close()
-    waiting.join(10)
+    waiting.join(60)
 
     assert got == [None]
 

@@ -169,12 +169,21 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
     store = Store(tmp_path_factory.mktemp("mycloud") / "first.db")
     first = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
     app = create_app(first)
-    config = uvicorn.Config(app, host="127.80.0.1", port=0, http=AbortableProtocol, lifespan="off", log_level="warning")
+    config = uvicorn.Config(
+        app,
+        host="127.80.0.1",
+        port=0,
+        http=AbortableProtocol,
+        lifespan="off",
+        log_level="warning",
+        # A connection that it ends just when a call comes is a lost call: tests that are held up must not meet that.
+        timeout_keep_alive=600,
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="mycloud-api", daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not server.started:
             assert thread.is_alive() and time.monotonic() < deadline, "mycloud's API did not start"
             time.sleep(0.005)

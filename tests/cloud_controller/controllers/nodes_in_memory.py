@@ -112,7 +112,7 @@ class Cluster:
 
     def told(self, controller: LoopController) -> list[tuple[str, str, str]]:
         """Every event so far."""
-        assert controller.events.close()
+        assert controller.events.close(60)
         return self.events
 
     def triggered(self, controller: LoopController) -> frozenset[str]:

@@ -161,7 +161,7 @@ class Life(RuleBasedStateMachine):
         table = [(route.destination_cidr, route.target_instance) for route in self.cloud.table]
         assert sorted(table) == sorted([*wanted, (FOREIGN.destination_cidr, FOREIGN.target_instance)])
         for controller in self.controllers:
-            assert controller.events.close()
+            assert controller.events.close(60)
         self.cluster.writes.clear()
         for controller in self.controllers:
             assert [*controller.reconcile(None)] == []

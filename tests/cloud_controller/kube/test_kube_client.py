@@ -229,7 +229,7 @@ def test_a_watch_ends_at_once_when_it_is_closed_from_another_thread(server: Scri
     reader.start()
 
     watch.close()
-    reader.join(10)
+    reader.join(60)
 
     assert not reader.is_alive()
     assert seen == []

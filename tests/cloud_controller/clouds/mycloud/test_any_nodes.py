@@ -91,7 +91,7 @@ class Process:
     def end(self) -> None:
         """Its threads end with it."""
         for controller in self.controllers:
-            assert controller.events.close()
+            assert controller.events.close(60)
 
     def work(self, controller: LoopController, *, everything: bool) -> bool:
         """One pass, as the loop makes it; whether it went well."""

@@ -125,7 +125,7 @@ class World(RuleBasedStateMachine):
         try:
             if self.process:
                 self.come_to_rest()
-                assert self.process.controller.events.close()
+                assert self.process.controller.events.close(60)
         finally:
             self._leave.__exit__(None, None, None)
 
@@ -213,7 +213,7 @@ class World(RuleBasedStateMachine):
     @rule()
     def start(self) -> None:
         if self.process:
-            assert self.process.controller.events.close()
+            assert self.process.controller.events.close(60)
         self.process = Process(self.site, self.api, self.clock, self.writes_left)
 
     @rule(everything=st.booleans(), last_write=last_writes, cloud_works=st.booleans())

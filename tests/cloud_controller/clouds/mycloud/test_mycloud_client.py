@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.mycloud.client import Client, operation_of, typed_error
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -221,9 +221,7 @@ def test_a_slow_cloud_does_also_what_its_caller_no_longer_waits_for(site: MyClou
     with pytest.raises(Unavailable, match="did not answer POST /v1/load_balancers in time"):
         impatient.create("load_balancers", load_balancer(site))
 
-    deadline = time.monotonic() + 10
-    while not site.load_balancers() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(site.load_balancers, "the load balancer is made")
     assert len(site.load_balancers()) == 1
 
 

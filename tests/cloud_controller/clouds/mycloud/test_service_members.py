@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC
-from cloud_controller.controllers.service_timing import GATHER_NEW
+from cloud_controller.controllers.service_timing import GATHER_NEW, NodeStorm
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.mycloud.service_world import (
     MAX_QPS,
@@ -295,6 +295,7 @@ def test_nodes_that_still_come_put_the_change_of_members_off(site: MyCloudSite, 
     running = controller(site, cluster)
     settle(site, running)
     cluster.put_node(site.machine("worker-2"))
+    running._storm = NodeStorm(lambda: 0.0)
     running._storm.changed(GATHER_NEW)
 
     running.handle(NODES_CHANGED)
