@@ -145,10 +145,10 @@ def _fill(old: str, new: str, tree: Tree) -> None:
         if name in tree:
             continue
         place = os.path.join(new, name)
-        if entry.is_symlink():
-            os.symlink(os.readlink(entry.path), place)
-            continue
         try:
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), place)
+                continue
             is_directory = entry.is_dir()
             _make_mount_point(place, directory=is_directory)
             _bind(entry.path, place, read_only=False)

@@ -22,7 +22,7 @@ from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 Json = dict[str, Any]
 

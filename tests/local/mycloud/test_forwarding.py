@@ -15,7 +15,7 @@ from local.mycloud.tcp_forwarder import TcpForwarder
 from local.mycloud.udp_forwarder import UdpForwarder
 
 HOST = "127.2.200.1"
-DEADLINE = 10
+DEADLINE = 60
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -253,9 +253,10 @@ def test_an_idle_udp_session_ends() -> None:
     async def scenario() -> None:
         backend, backend_transport = await udp_backend(b"b")
         forwarder = UdpForwarder(to(backend), idle_timeout=0.1)
-        client, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        # An answer is not waited for: the session may end before a slow backend gives it.
         client_transport.sendto(b"hi")
-        await client.received.get()
+        await until(lambda: forwarder.counters.connections == 1)
 
         await until(lambda: forwarder.open_sessions == 0)
 

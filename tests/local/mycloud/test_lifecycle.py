@@ -21,7 +21,7 @@ from local.mycloud.models.networking import CreateNetwork, CreateSubnet, Network
 from local.mycloud.models.volumes import Attachment, CreateVolume, Volume
 from local.mycloud.store import Store
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 _ON_THE_WAY = ("attaching", "detaching")
 
 

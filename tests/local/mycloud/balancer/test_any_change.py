@@ -18,7 +18,7 @@ from local.mycloud.balancer_board import BalancerConfig
 LB = f"127.252.{random.randrange(256)}.{random.randrange(1, 255)}"
 PORTS = (8081, 8082, 8083)
 BACKENDS = 3
-DEADLINE = 20
+DEADLINE = 60
 
 
 @dataclass(frozen=True)

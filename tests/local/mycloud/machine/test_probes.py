@@ -65,7 +65,7 @@ async def no_command(_: tuple[str, ...]) -> int:
     raise AssertionError("no command is to be run")
 
 
-def probe_server(answer: bytes, check: Callable[[str, int], HttpCheck | TcpCheck], timeout: float = 5.0) -> str | None:
+def probe_server(answer: bytes, check: Callable[[str, int], HttpCheck | TcpCheck], timeout: float = 60.0) -> str | None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if answer:
             writer.write(answer)

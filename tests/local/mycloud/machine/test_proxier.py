@@ -15,11 +15,12 @@ from local.mycloud.machine.proxier import Forwarding, HealthPorts
 from local.mycloud.machine.proxy_rules import Listener, Route, ServiceHealth, Target
 
 HOST = "127.2.200.3"
+DEADLINE = 60
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE):
             await scenario()
 
     asyncio.run(bounded())
@@ -160,7 +161,7 @@ def test_a_health_port_says_how_many_endpoints_are_here_and_fails_without_any() 
         ports = HealthPorts()
 
         async def asked() -> tuple[int, object]:
-            status, body = await request(at, "GET", "/", timeout=5)
+            status, body = await request(at, "GET", "/", timeout=DEADLINE)
             return status, json.loads(body)
 
         def content(count: int) -> object:
@@ -189,7 +190,7 @@ def test_a_health_port_that_is_taken_is_said_and_served_once_it_is_free() -> Non
 
         blocker.close()
         assert await ports.keep(wanted) == []
-        assert (await request(at, "GET", "/", timeout=5))[0] == 200
+        assert (await request(at, "GET", "/", timeout=DEADLINE))[0] == 200
         ports.close()
 
     run(scenario)

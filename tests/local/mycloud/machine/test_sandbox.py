@@ -23,17 +23,19 @@ from local.mycloud.machine.wildcard import parse_sockets
 
 T = TypeVar("T")
 
+DEADLINE = 60
+
 
 def run(scenario: Callable[[], Awaitable[T]]) -> T:
     async def bounded() -> T:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE):
             return await scenario()
 
     return asyncio.run(bounded())
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true"
         time.sleep(0.02)
@@ -125,7 +127,8 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_gr
 
     async def scenario() -> processes.Exit:
         process = await processes.start(shell(tmp_path, script, cwd=str(tmp_path)), tmp_path)
-        while not (tmp_path / "child").exists():  # it tells that the trap is set
+        child = tmp_path / "child"
+        while not (child.exists() and child.read_text().strip()):  # it tells that the trap is set
             await asyncio.sleep(0.02)
         return await process.stop(0.2)
 
