@@ -12,6 +12,7 @@ from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.components import ALL_PORTS
 from local.control_plane.control_plane import ControlPlane
 from local.ports import unused_address
+from tests.control_planes import running_control_plane
 
 MakeControlPlane = Callable[[Path], ControlPlane]
 
@@ -21,9 +22,9 @@ def binaries() -> Binaries:
     return ensure(lambda line: print(line, file=sys.stderr))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
-    """Makes control planes that do not run yet, and stops each at the end."""
+    """Makes control planes that do not run yet, and stops each after the test: none takes others' time."""
     made: list[ControlPlane] = []
 
     def make(directory: Path) -> ControlPlane:
@@ -35,10 +36,8 @@ def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
         control_plane.stop()
 
 
-@pytest.fixture(scope="session")
-def running(make_control_plane: MakeControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane that is ready, for tests that change nothing of its processes."""
-    control_plane = make_control_plane(tmp_path_factory.mktemp("control-plane"))
-    control_plane.start()
-    control_plane.wait_ready()
-    return control_plane
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as control_plane:
+        yield control_plane

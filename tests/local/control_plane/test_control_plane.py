@@ -39,6 +39,7 @@ from local.control_plane.components import (
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.ports import PortBusyError, unused_address
 from local.processes import Process
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
 MakeControlPlane = Callable[[Path], ControlPlane]
@@ -81,7 +82,9 @@ def test_a_client_certificate_is_its_user_and_groups_and_may_what_rbac_grants_th
     )
     viewer, nobody = client(running, "eve", "viewers"), client(running, "eve", "strangers")
 
-    assert viewer.list(CONFIG_MAPS, "default").items
+    # What `view` means is put together by kube-controller-manager, which also makes the ConfigMap; and the API server
+    # learns of a binding by a watch.
+    eventually(lambda: can_list(viewer), "who is bound to the role may list")
     with pytest.raises(ForbiddenError):
         viewer.list(SECRETS, "default")
     with pytest.raises(ForbiddenError):
@@ -121,6 +124,7 @@ def test_starting_what_runs_changes_nothing(running: ControlPlane) -> None:
 def test_objects_survive_stop_and_start(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
     control_plane = make_control_plane(tmp_path)
     control_plane.start()
+    control_plane.wait_ready()
     kept = client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
 
     control_plane.stop()
@@ -144,7 +148,7 @@ def test_what_was_killed_is_brought_back_by_start(
     for victim in victims:
         process = process_of(control_plane, victim)
         process.signal(signal.SIGKILL)
-        assert process.wait(10)
+        assert process.wait(30)
 
     assert not control_plane.is_running()
     control_plane.start()
@@ -167,7 +171,7 @@ def test_what_ends_while_there_is_no_api_server_is_brought_back_with_it(binaries
         victim.write_text(str(process_of(control_plane, CONTROLLER_MANAGER).pid))
         api_server = process_of(control_plane, API_SERVER)
         api_server.signal(signal.SIGKILL)
-        assert api_server.wait(10)
+        assert api_server.wait(30)
 
         control_plane.start()
         control_plane.wait_ready()
@@ -244,6 +248,14 @@ def client(control_plane: ControlPlane, user: str = "admin", *groups: str) -> Ku
     return Kube.from_kubeconfig(text)
 
 
+def can_list(kube: Kube) -> bool:
+    """Whether this user sees a ConfigMap of the default namespace."""
+    try:
+        return bool(kube.list(CONFIG_MAPS, "default").items)
+    except ForbiddenError:
+        return False
+
+
 def host_of(control_plane: ControlPlane) -> str:
     host = urlsplit(control_plane.endpoint).hostname
     assert host is not None
@@ -258,7 +270,7 @@ def process_of(control_plane: ControlPlane, component: str) -> Process:
 
 def get_anonymously(control_plane: ControlPlane, path: str) -> int:
     with urllib3.PoolManager(
-        ca_certs=str(control_plane.directory / "pki" / "ca.crt"), retries=False, timeout=5
+        ca_certs=str(control_plane.directory / "pki" / "ca.crt"), retries=False, timeout=30
     ) as pool:
         return pool.request("GET", control_plane.endpoint + path).status
 
@@ -270,7 +282,7 @@ def get_from_etcd(control_plane: ControlPlane, as_client: str) -> int:
         cert_file=str(pki / f"{as_client}.crt"),
         key_file=str(pki / f"{as_client}.key"),
         retries=False,
-        timeout=5,
+        timeout=30,
     ) as pool:
         return pool.request("GET", f"https://{host_of(control_plane)}:{ETCD_CLIENT_PORT}/version").status
 
