@@ -20,7 +20,9 @@ Object = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 _IMPATIENT = (0.1, 1.0)
-_BIND_CHECK_AFTER = 3.0
+_BIND_CHECKS_AFTER = (3.0, 7.0, 20.0, 60.0)
+"""Several: who starts slowly binds late."""
+
 _PULL_BACKOFF = (5.0, 60.0)
 
 
@@ -259,12 +261,14 @@ class Container:
             process.kill()
 
     async def _check_binding(self, process: processes.ContainerProcess) -> None:
-        await asyncio.sleep(_BIND_CHECK_AFTER)
-        ports = await asyncio.to_thread(wildcard_ports, process.pid)
-        if ports:
-            self._pod.emit(
-                "Warning",
-                "WildcardBind",
-                f"Container {self.state.name} listens on every address of this machine ({', '.join(ports)}): bind "
-                "the pod's address, from an env with fieldRef status.podIP",
-            )
+        for delay in _BIND_CHECKS_AFTER:
+            await asyncio.sleep(delay)
+            ports = await asyncio.to_thread(wildcard_ports, process.pid)
+            if ports:
+                self._pod.emit(
+                    "Warning",
+                    "WildcardBind",
+                    f"Container {self.state.name} listens on every address of this machine ({', '.join(ports)}): bind "
+                    "the pod's address, from an env with fieldRef status.podIP",
+                )
+                return

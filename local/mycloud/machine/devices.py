@@ -23,7 +23,8 @@ Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
-_RELEASE_SECONDS = 2.0
+_RELEASE_SECONDS = 10.0
+"""How long a pod's end waits at most for that to be said: a machine that stops says nothing later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,9 @@ def test_a_killed_control_plane_comes_back_with_its_data_and_goes_with_its_clust
     assert len(components) == 4
     for component in components:
         component.signal(signal.SIGKILL)
+        assert component.wait(DEADLINE)
 
+    # Each of them in the place of one that was killed: until this is noticed, the cluster is still called available.
     assert becomes(lambda: len(processes.find_all(directory / "processes")) == 4)
     cloud.api.wait_for_state("clusters", cloud.cluster["id"], ["available"], DEADLINE)
     assert {node["metadata"]["name"] for node in cloud.kube.list(NODES).items} == nodes
