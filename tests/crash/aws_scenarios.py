@@ -69,10 +69,11 @@ class AwsRun:
     def serves(self, *ports: str, type: str = "network", of: int = 0) -> bool:
         """Whether the Service's status names a load balancer of this type with exactly these listeners ("80 TCP")."""
         service = self.get_service(of)
-        ingress = ((service or {}).get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-        uid = service["metadata"]["uid"] if service else ""
+        if service is None or not (service.get("status", {}).get("loadBalancer") or {}).get("ingress"):
+            return False  # All that there is in AWS takes dozens of calls to tell, which the daemon would wait for.
+        uid = service["metadata"]["uid"]
         found = [lb for lb in self.load_balancers() if uid in lb["tags"].values()]
-        return bool(ingress) and [(lb["type"], {*lb["listeners"]}) for lb in found] == [(type, {*ports})]
+        return [(lb["type"], {*lb["listeners"]}) for lb in found] == [(type, {*ports})]
 
     def targets_are(self, wanted: set[int]) -> bool:
         """Whether there are load balancers, and everything that they send to is exactly these machines."""

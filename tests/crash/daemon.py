@@ -36,8 +36,8 @@ from local.ports import unused_address
 from tests.crash.proxy import Mending, Naming, Proxy, Recorder, as_it_is, path_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds that a condition may take; it is usually true within a few."""
+PATIENCE = 120.0
+"""Seconds that a condition may take; it is usually true within a few, but not where ten others want the processor."""
 
 _POLL = 0.05
 _IDENTITY = "crash-test"

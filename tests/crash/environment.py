@@ -87,7 +87,7 @@ class Environment:
         if self.cloud.get("clusters", self.cluster["id"])["state"] == "available":
             return
         self.resume("kube-controller-manager", "kube-scheduler")
-        self.cloud.wait_for_state("clusters", self.cluster["id"], ["available"], 2 * PATIENCE)
+        self.cloud.wait_for_state("clusters", self.cluster["id"], ["available"], PATIENCE)
         self.pause("kube-controller-manager", "kube-scheduler")
 
     @contextlib.contextmanager
@@ -167,4 +167,4 @@ class Environment:
 
     def _ready(self, collection: str, body: Json) -> Json:
         made = self.cloud.create(collection, body)
-        return self.cloud.wait_for_state(collection, made["id"], ["available"], 2 * PATIENCE)
+        return self.cloud.wait_for_state(collection, made["id"], ["available"], PATIENCE)

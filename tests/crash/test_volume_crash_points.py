@@ -39,7 +39,7 @@ def worker(environment: Environment) -> Iterator[Json]:
     made = machine(environment)
     yield made
     environment.cloud.delete("machines", made["id"])
-    environment.cloud.wait_for_state("machines", made["id"], ["terminated"], 2 * PATIENCE)
+    environment.cloud.wait_for_state("machines", made["id"], ["terminated"], PATIENCE)
     environment.kube.delete(NODES, made["name"])
     environment.kube.delete(STORAGE_CLASSES, CLASS)
 

@@ -217,7 +217,7 @@ def machine(environment: Environment) -> Json:
         "register_provider_id": True,
     }
     made = environment.cloud.create("machines", body)
-    made = environment.cloud.wait_for_state("machines", made["id"], ["running"], 2 * PATIENCE)
+    made = environment.cloud.wait_for_state("machines", made["id"], ["running"], PATIENCE)
 
     def node() -> Object | None:
         try:
