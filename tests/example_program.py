@@ -18,7 +18,7 @@ EXAMPLE = ROOT / "examples" / "load-balancer-service"
 
 def unpack_wheels(directory: Path) -> Path:
     """Build the wheels and unpack them as pip would; the folder to import from."""
-    subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=120)
+    subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=280)
     for wheel in (directory / "dist").glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(directory / "library")

@@ -14,7 +14,7 @@ from cloud_controller.kube import Kube
 from local.aws.account import client
 from local.aws.get_token import token
 from local.aws.site import AwsSite
-from tests.e2e.local_stack import ROOT, LocalStack
+from tests.e2e.local_stack import ROOT, RUN_SECONDS, LocalStack
 
 STACK, REGION = "aws-local", "eu-central-1"
 
@@ -108,7 +108,7 @@ class AwsStack:
     def down(self) -> str:
         """Run `down`; what it tells people."""
         command = [sys.executable, "-m", "local", "down", "--stack", STACK, "--state", str(self.stack.state)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stderr
 

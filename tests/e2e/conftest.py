@@ -22,7 +22,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=True,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import signal
@@ -22,8 +23,11 @@ from cloud_controller.kube import Kube
 from local.processes import Process, find_all
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds that a condition may take; it is usually true within a few."""
+PATIENCE = 180.0
+"""Seconds that a condition may take; it is usually true within a few, and a busy machine has its pauses."""
+
+RUN_SECONDS = 500.0
+"""For one call of a command line; a whole stack takes less than two minutes on two quiet cores."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,12 @@ class LocalStack:
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
         """Run `python -m local VERB`; the test fails with everything printed when the exit code differs."""
         done = subprocess.run(
-            [*self._command(verb), *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+            [*self._command(verb), *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
         )
         assert done.returncode == expect, f"{verb}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
@@ -88,7 +97,7 @@ class LocalStack:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=RUN_SECONDS,
             check=False,
         )
         assert done.returncode == expect, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -121,7 +130,10 @@ class LocalStack:
 
     def processes(self) -> list[Process]:
         """Every process that the site has a record of."""
-        return [p for folder in self.state.rglob("processes") if folder.is_dir() for p in find_all(folder)]
+        # By name, and not all that there is: folders of pods come and go.
+        clouds = [self.state / "mycloud", *self.state.glob("aws/*/cloud")]
+        folders = [folder for cloud in clouds for folder in (cloud / "processes", *cloud.glob("clusters/*/processes"))]
+        return [process for folder in folders for process in find_all(folder)]
 
     def running(self, processes: list[Process]) -> list[str]:
         """The names of those that still run."""
@@ -138,10 +150,11 @@ class LocalStack:
         process.signal(signal.SIGKILL)
 
     def start_stopped_machines(self) -> None:
-        """Boot the machines that are stopped, and wait until they run."""
-        for machine in self.cloud.list("machines", state="stopped"):
-            self.cloud.post(f"machines/{machine['id']}/start", {})
-            self.cloud.wait_for_state("machines", machine["id"], ["running"], 60)
+        """Boot the machines that are stopped, or were killed and soon are, and wait until they run."""
+        cloud = self.cloud
+        for machine in eventually(lambda: cloud.list("machines", state="stopped"), "a machine is stopped"):
+            cloud.post(f"machines/{machine['id']}/start", {})
+            cloud.wait_for_state("machines", machine["id"], ["running"], PATIENCE)
 
 
 def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
@@ -158,24 +171,25 @@ def eventually(condition: Callable[[], Any], what: str, patience: float = PATIEN
 def http_get(url: str) -> dict[str, Any]:
     """The JSON that the web workload answers; loopback only, so no proxy is asked."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=5) as response:
+    # Where nobody listens that is told at once; a machine that is only busy is not called dead.
+    with opener.open(url, timeout=30) as response:
         body: dict[str, Any] = json.loads(response.read())
     return body
 
 
-def answers(url: str) -> bool:
-    """Whether the web workload answers just now; a refused or reset connection says no."""
+def answers(url: str) -> str | None:
+    """The pod of the web workload that answers just now; a refused or reset connection says none."""
     try:
-        return bool(http_get(url)["pod"])
-    except OSError:
-        return False
+        return str(http_get(url)["pod"])
+    except (OSError, http.client.HTTPException):
+        return None
 
 
 def udp_echo(host: str, port: int, message: bytes) -> bytes:
     """What comes back for one datagram; it is sent again when it is lost, as UDP may lose it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(1)
-        for _ in range(10):
+        for _ in range(60):
             client.sendto(message, (host, port))
             try:
                 return client.recv(2048)

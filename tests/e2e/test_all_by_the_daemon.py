@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from cloud_controller.kube import NODES
-from tests.e2e.local_stack import LocalStack, eventually, http_get, udp_echo
+from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -41,7 +41,8 @@ def test_every_node_is_initialised_and_has_a_route(stack: LocalStack) -> None:
 
 
 def test_both_load_balancers_answer(stack: LocalStack) -> None:
-    assert http_get(stack.outputs["webUrl"])["pod"]
+    url = stack.outputs["webUrl"]
+    eventually(lambda: answers(url), "the web workload answers")
     assert b"ping" in udp_echo(stack.outputs["echoAddress"], 8053, b"ping")
 
 

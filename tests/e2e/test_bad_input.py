@@ -49,7 +49,7 @@ def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None])
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
         env={**os.environ, "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase")},
     )
@@ -109,7 +109,7 @@ def test_an_unknown_stack_is_told_with_those_that_there_are(stack: LocalStack) -
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
 

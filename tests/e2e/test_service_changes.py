@@ -88,6 +88,11 @@ def address(stack: LocalStack, name: str) -> str:
     return str(eventually(ingress, f"Service {name} has an address")[0]["ip"])
 
 
+def messages(stack: LocalStack, name: str) -> list[str]:
+    """What events say of the Service."""
+    return [e["message"] for e in stack.kube.list(EVENTS, "default").items if e["involvedObject"]["name"] == name]
+
+
 def at(stack: LocalStack, ip: str) -> Any:
     """The load balancer that has this address."""
     (found,) = [lb for lb in stack.cloud.list("load_balancers") if lb["address"] == ip]
@@ -110,7 +115,9 @@ def test_traffic_flows_on_while_a_service_changes_whom_it_sends_to(stack: LocalS
         eventually(
             lambda: sum(backend["weight"] for backend in backends(stack, ip)) == 2, "only nodes with pods, two in all"
         )
-        assert at(stack, ip)["backend_sets"][0]["health_check"]["protocol"] == "HTTP"
+        eventually(
+            lambda: at(stack, ip)["backend_sets"][0]["health_check"]["protocol"] == "HTTP", "nodes are asked for pods"
+        )
         change(stack, "changing", {"externalTrafficPolicy": "Cluster", "sessionAffinity": "ClientIP"})
         eventually(lambda: len(backends(stack, ip)) == every_node, "every node again")
         change(stack, "changing", {"sessionAffinity": "None"}, backend_type="pod-ip")
@@ -139,11 +146,8 @@ def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> No
         eventually(partial(answers, url), f"{url} answers")
 
     make(stack, "late", 8092, id=edge["id"])
-    told = eventually(
-        lambda: [e for e in stack.kube.list(EVENTS, "default").items if e["involvedObject"]["name"] == "late"],
-        "an event tells who has the port",
-    )
-    assert "taken by Service default/first" in told[0]["message"]
+    taken = "taken by Service default/first"
+    eventually(lambda: [told for told in messages(stack, "late") if taken in told], "an event tells who has the port")
 
     with asked_without_failure(f"http://{edge['address']}:8093/"):
         delete(stack, "late")
@@ -159,7 +163,7 @@ def test_a_preserved_load_balancer_serves_on_and_under_its_heir(stack: LocalStac
     url = f"http://{ip}:8094/"
     eventually(lambda: answers(url), "it answers")
 
-    with asked_without_failure(url), socket.create_connection((ip, 8094), timeout=10) as connection:
+    with asked_without_failure(url), socket.create_connection((ip, 8094), timeout=60) as connection:
         delete(stack, "testator")
         assert at(stack, ip)["tags"].keys() == {"cloud-controller/preserved-from"}
         make(stack, "heir", 8094, backend_type="pod-ip", id=at(stack, ip)["id"], force_override_listeners=True)

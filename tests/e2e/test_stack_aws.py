@@ -44,12 +44,16 @@ def nodes(aws: AwsStack) -> dict[str, dict[str, Any]]:
 
 def taints(aws: AwsStack, node: str) -> list[str]:
     """The keys of a node's taints."""
-    return [taint["key"] for taint in nodes(aws)[node]["spec"].get("taints", [])]
+    return keys_of_taints(nodes(aws)[node])
+
+
+def keys_of_taints(node: dict[str, Any]) -> list[str]:
+    return [taint["key"] for taint in node["spec"].get("taints", [])]
 
 
 def initialised(aws: AwsStack) -> set[str]:
     """The nodes without the taint of those that no cloud has spoken for."""
-    return {node for node in nodes(aws) if UNINITIALIZED not in taints(aws, node)}
+    return {node for node, each in nodes(aws).items() if UNINITIALIZED not in keys_of_taints(each)}
 
 
 def balanced(aws: AwsStack) -> list[bool]:
@@ -116,7 +120,7 @@ def test_every_nodes_pods_have_a_route(aws: AwsStack) -> None:
 
     expected = {each["spec"]["podCIDR"]: instances[node]["InstanceId"] for node, each in nodes(aws).items()}
 
-    assert aws.routes() == expected
+    eventually(lambda: aws.routes() == expected, "the daemon has written them")
 
 
 def test_the_daemon_runs_as_pods_of_the_cluster_without_a_key_of_aws(aws: AwsStack) -> None:
@@ -138,7 +142,7 @@ def test_a_service_has_a_network_load_balancer_with_all_nodes_and_with_groups(aw
     assert balancer["SecurityGroups"]
     assert len(balancer["AvailabilityZones"]) == 3
     assert address(aws, service) == balancer["DNSName"]
-    assert aws.targets(service) == aws.ids()
+    eventually(lambda: aws.targets(service) == aws.ids(), "all nodes are targets, also those that came after it")
 
 
 def test_no_output_pretends_that_a_load_balancer_answers(aws: AwsStack) -> None:
@@ -217,8 +221,12 @@ def test_another_type_is_a_new_load_balancer_and_the_old_one_leaves_nothing(aws:
     eventually(lambda: aws.load_balancer(OWN) is None, "the network load balancer is gone")
     eventually(lambda: aws.target_groups(OWN) == [], "its target groups are gone")
     eventually(lambda: address(aws, OWN) == classic["DNSName"], "the Service's address is the new one's")
-    registered = {each["InstanceId"] for each in (aws.classic_load_balancer(OWN) or {"Instances": []})["Instances"]}
-    assert registered == aws.ids()
+
+    def registered() -> set[str]:
+        balancer = aws.classic_load_balancer(OWN) or {"Instances": []}
+        return {each["InstanceId"] for each in balancer["Instances"]}
+
+    eventually(lambda: registered() == aws.ids(), "all nodes are its instances")
 
 
 def test_a_deleted_service_leaves_neither_load_balancer_nor_security_group(aws: AwsStack) -> None:
@@ -242,7 +250,7 @@ def test_a_kill_of_aws_itself_loses_nothing(aws: AwsStack) -> None:
     process = processes.find(aws.site.folder.process_record(API))
     assert process is not None
     process.signal(signal.SIGKILL)
-    assert process.wait(10)
+    assert process.wait(60)
 
     assert aws.stack.changes("up") == {}
 
@@ -266,7 +274,10 @@ def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
 
     assert len(aws.ids()) == 3
     eventually(lambda: initialised(aws) == set(aws.instances()), "three initialised nodes")
-    eventually(lambda: not [node for node in nodes(aws) if SHUTDOWN in taints(aws, node)], "none is marked any more")
+    eventually(
+        lambda: not [node for node, each in nodes(aws).items() if SHUTDOWN in keys_of_taints(each)],
+        "none is marked any more",
+    )
 
 
 def test_down_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
