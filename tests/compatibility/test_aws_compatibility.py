@@ -45,19 +45,19 @@ def test_the_page_tells_of_each_listed_difference(recorded: Mapping[str, Any]) -
 
 
 @pytest.mark.control_plane
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_nothing_differs_that_is_not_listed(recorded: Mapping[str, Any], ours: dict[str, Json]) -> None:
     assert unlisted(found(recorded["results"], ours), DIFFERENCES) == []
 
 
 @pytest.mark.control_plane
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_nothing_is_listed_that_differs_no_more(recorded: Mapping[str, Any], ours: dict[str, Json]) -> None:
     assert outdated(found(recorded["results"], ours), DIFFERENCES) == []
 
 
 @pytest.mark.control_plane
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_deleted_service_leaves_nothing(ours: dict[str, Json]) -> None:
     nothing = {"load_balancers": [], "target_groups_alone": 0, "opened": {}, "groups_alone": 0}
     assert [name for name, result in ours.items() if result.get("after_deletion", nothing) != nothing] == []
