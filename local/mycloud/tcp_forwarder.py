@@ -124,7 +124,9 @@ class TcpForwarder:
             self.counters.opening(target)
             try:
                 async with asyncio.timeout(self._connect_timeout):
-                    await self._dial(connection.backend, client, target)
+                    sock = await self._dial(client, target)
+                # The backend has accepted: how long this process then takes is no fault of it.
+                await asyncio.get_running_loop().create_connection(lambda: connection.backend, sock=sock)
             except (OSError, TimeoutError):
                 self.counters.closed(target)
                 tried |= {target}
@@ -134,15 +136,14 @@ class TcpForwarder:
         self.counters.refused += 1
         connection.abort()
 
-    async def _dial(self, protocol: asyncio.Protocol, client: Target, target: Target) -> None:
-        loop = asyncio.get_running_loop()
+    async def _dial(self, client: Target, target: Target) -> socket.socket:
         sock = socket_from(None if self.masquerade else client[0], socket.SOCK_STREAM)
         try:
             await connect(sock, target)
         except BaseException:
             sock.close()
             raise
-        await loop.create_connection(lambda: protocol, sock=sock)
+        return sock
 
 
 class _Connection:

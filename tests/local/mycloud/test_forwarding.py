@@ -161,6 +161,21 @@ def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
     run(scenario)
 
 
+def test_a_backend_that_accepted_is_not_given_up_for_the_time_that_the_forwarder_takes() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            # No time at all: on loopback a backend accepts at once, but the forwarder needs turns of its loop.
+            forwarder = TcpForwarder(to(backend), connect_timeout=0)
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+            writer.write(b"x")
+            writer.write_eof()
+            assert await reader.read() == b"X"
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
 def test_an_established_connection_outlives_the_end_of_listening() -> None:
     async def scenario() -> None:
         async with tcp_backend(echo) as backend:
