@@ -1,9 +1,7 @@
-"""Single components of a control plane, for tests that pause or kill them past whoever looks after the whole of it."""
+"""Single components of a control plane, for tests that pause or kill them."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import signal
 from pathlib import Path
 
@@ -20,22 +18,8 @@ def component(directory: Path, name: str) -> Process:
     return process
 
 
-def restart_api_server(directory: Path) -> None:
-    """SIGKILL, and a new one in its stead, which is not ready yet.
-
-    `ControlPlane.start` would end the other components too, and the new kube-controller-manager would not sleep. Who
-    looks after the control plane waits for the lock, and finds all of it running.
-    """
-    with (directory / "lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        killed = component(directory, API_SERVER)
-        killed.signal(signal.SIGKILL)
-        until(lambda: not killed.is_running(), "the API server is dead")
-        processes.start(
-            API_SERVER,
-            killed.argv,
-            record=killed.record,
-            log=killed.log,
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(directory)},
-            cwd=directory,
-        )
+def kill_api_server(directory: Path) -> None:
+    """SIGKILL; returns once it has ended."""
+    killed = component(directory, API_SERVER)
+    killed.signal(signal.SIGKILL)
+    until(lambda: not killed.is_running(), "the API server is dead")

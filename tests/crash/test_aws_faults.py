@@ -30,7 +30,7 @@ from tests.crash.aws_faults import (
 )
 from tests.crash.aws_scenarios import CLASSIC, NETWORK, AwsRun
 from tests.crash.conftest import COSTS
-from tests.crash.control_plane import restart_api_server
+from tests.crash.control_plane import kill_api_server
 from tests.crash.daemon import Daemon, Json, until
 from tests.crash.proxy import Refusal
 from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
@@ -130,7 +130,8 @@ def _lists_lag(environment: AwsEnvironment) -> Fault[Daemon]:
 def _killed_api_server(environment: AwsEnvironment) -> Fault[Daemon]:
     def fault(_: Daemon) -> Generator[None, None, None]:
         yield
-        restart_api_server(environment.control_plane.directory)
+        kill_api_server(environment.control_plane.directory)
+        environment.control_plane.start()
         yield
 
     return fault

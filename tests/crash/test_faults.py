@@ -19,7 +19,7 @@ from cloud_controller.kube import EVENTS
 from cloud_controller.nodes import condition
 from tests.crash import under_fault
 from tests.crash.conftest import COSTS
-from tests.crash.control_plane import restart_api_server
+from tests.crash.control_plane import kill_api_server
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, Manager, until
 from tests.crash.proxy import Refusal
@@ -140,9 +140,9 @@ def silent_watches(manager: Manager) -> Generator[None, None, None]:
 
 
 def restarted_api_server(manager: Manager) -> Generator[None, None, None]:
-    """The API server is killed in the middle of the work, and started again."""
+    """The API server is killed in the middle of the work; the site starts it again."""
     yield
-    restart_api_server(manager.environment.control_plane)
+    kill_api_server(manager.environment.control_plane)
     yield
 
 
