@@ -107,7 +107,7 @@ class ApiSite(ABC):
 
     @abstractmethod
     def left(self) -> list[str]:
-        """What of a stack's is still there, by kind and name; empty of a site that does not run."""
+        """What of a stack's is still there, by kind and name; empty of a site that does not run. Raises SiteError."""
 
     @abstractmethod
     def status(self) -> dict[str, Any]:
@@ -192,6 +192,10 @@ class ApiSite(ABC):
             {"name": each.name, "pid": each.pid, "log": str(each.log)}
             for each in processes.find_all(self.folder.process_record(API).parent)
         ]
+
+    def is_running(self) -> bool:
+        """Whether there is a process of the site's API, answering or not."""
+        return self._process(API) is not None
 
     def is_healthy(self) -> bool:
         """Whether the site's API runs and answers; on a busy machine it may take some time."""

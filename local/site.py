@@ -104,12 +104,13 @@ class Site(ApiSite):
 
     def left(self) -> list[str]:
         """What a destroy leaves only if it is told to."""
+        if not self.is_running():
+            return []
         status = self.status()
         return [
             f"{kind} {each['id']} ({each['name']})"
             for kind, collection in _OUTLIVING.items()
             for each in status.get(collection, [])
-            if status["up"]
         ]
 
     def status(self) -> dict[str, Any]:

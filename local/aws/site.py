@@ -142,8 +142,15 @@ class AwsSite(ApiSite):
         return [SIMULATED]
 
     def left(self) -> list[str]:
-        """What is in the account that an untouched one has not; empty of a site that does not run."""
-        return self._ask(Account.left) if self.is_healthy() else []
+        """What is in the account that an untouched one has not; empty of a site that does not run.
+
+        Raises SiteError if it runs and does not answer.
+        """
+        if not self.is_running():
+            return []
+        if not self.is_healthy():
+            raise SiteError(f"{self.API_TITLE} does not answer, so nobody can tell what is left; `stop` ends it")
+        return self._ask(Account.left)
 
     def nothing_left(self) -> str | None:
         """What `left` looked for; None of a site that does not run: there it did not look."""

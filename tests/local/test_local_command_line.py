@@ -50,6 +50,7 @@ class Fakes:
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
+        monkeypatch.setattr(Site, "is_running", lambda _: self.status["up"])
         monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)

@@ -32,6 +32,7 @@ from local.site import Site
 from tests.strangers import listening_on_a_free_block
 
 BALANCER = "balancer"
+VOLUME = {"name": "data", "zone": "zone-a", "size_gib": 1}
 PATIENCE = 60
 """Seconds for what another process does in its own time."""
 
@@ -259,6 +260,27 @@ def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site
     delete_folder(site)
 
     assert balancer.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_what_is_left_is_told_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
+    site.up()
+    made = urllib3.request(
+        "POST", f"{site.endpoint}/v1/volumes", headers={"Authorization": f"Bearer {site.token}"}, json=VOLUME
+    ).json()
+    api = processes.find(site.folder.process_record(API))
+    assert api is not None
+    if not answers:
+        api.signal(signal.SIGSTOP)
+
+    assert site.left() == [f"volume {made['id']} (data)"]
+
+
+def test_of_a_site_that_is_stopped_nothing_is_told_to_be_left(site: Site) -> None:
+    site.up()
+    site.down(keep_data=True)
+
+    assert site.left() == []
 
 
 def test_what_is_asked_of_a_site_that_is_not_up_says_so(tmp_path: Path) -> None:

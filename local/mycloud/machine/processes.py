@@ -21,6 +21,8 @@ from local.mycloud.machine import sandbox
 from local.mycloud.machine.volumes import Mount
 
 MARK = "MYCLOUD_MACHINE_DIRECTORY"
+_EXEC_SECONDS = 0.5
+"""How long a process may be without an environment before it is believed to have none."""
 _LAUNCHER = (sys.executable, "-I", "-S", str(Path(sandbox.__file__).resolve()))
 
 
@@ -179,10 +181,16 @@ def kill_leftovers(mark: Path) -> int:
 
 
 def _environment(entry: Path) -> bytes:
+    """A process's environment; empty of another user's, of the kernel's own, and of one that is gone."""
+    deadline = time.monotonic() + _EXEC_SECONDS
     try:
-        return (entry / "environ").read_bytes()
+        while not (found := (entry / "environ").read_bytes()) and time.monotonic() < deadline:
+            # One that is becoming another program has none for an instant. The kernel's have no program.
+            (entry / "exe").readlink()
+            time.sleep(0)
+        return found
     except (PermissionError, FileNotFoundError, ProcessLookupError):
-        return b""  # another user's, or gone
+        return b""
 
 
 async def _read_to_end(descriptor: int) -> str:

@@ -21,7 +21,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from local import processes
-from local.api_site import API
+from local.api_site import API, SiteError
 from local.aws import account, webhook
 from local.aws.site import AwsSite
 from tests.local.aws.conftest import REGION, client
@@ -346,8 +346,14 @@ def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_pat
     site.up()
     assert str(site.nothing_left()).startswith("the account is empty")
 
+    api = processes.find(site.folder.process_record(API))
+    assert api is not None
+    api.signal(signal.SIGSTOP)
+    with pytest.raises(SiteError, match="does not answer, so nobody can tell what is left"):
+        site.left()
     site.down(keep_data=True)
 
+    assert site.left() == []
     assert site.nothing_left() is None
     site.down()
 
