@@ -230,7 +230,10 @@ class ApiSite(ABC):
                 busy.append(str(error))
             self.folder.site_file.unlink()
             self.registry.release(root)
-        raise SiteError(f"no block of addresses is free: {self.registry.describe()} {'; '.join(busy)}".strip())
+        taken = "; ".join([self.registry.describe(), *busy])
+        raise SiteError(
+            f"no block of addresses is free: {taken}; a site gives its own back by `down`, or if its folder is deleted"
+        )
 
     def _start_api(self, block: AddressBlock) -> None:
         """Raises PortBusyError if somebody else listens on the block's address, before the API or while it starts."""

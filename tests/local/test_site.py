@@ -408,6 +408,20 @@ def test_a_site_tries_the_block_that_it_has_first(tmp_path: Path) -> None:
     assert tried == [64, *(base for base in BLOCK_BASES if base not in (16, 64))]
 
 
+def test_when_every_block_is_taken_up_says_by_whom_and_how_one_comes_free(tmp_path: Path) -> None:
+    registry = BlockRegistry(tmp_path / "blocks")
+    others = {base: folder(tmp_path / f"site-{base}") for base in BLOCK_BASES}
+    for base, other in others.items():
+        registry.reserve(AddressBlock(base), other)
+
+    with pytest.raises(SiteError) as refused:
+        Site(tmp_path / "one", registry=registry.directory).up()
+
+    told = str(refused.value)
+    assert all(f"127.{base}.x: {other};" in told for base, other in others.items())
+    assert told.endswith("a site gives its own back by `down`, or if its folder is deleted")
+
+
 # -------------------------------------------------------------------------------------------------------- state folder
 
 
