@@ -40,8 +40,8 @@ status: set-up ## Show what runs: the site, its clusters, machines and load bala
 
 test: set-up check binaries ## Run the checks and every test
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
-	@# They wait more than they work; a file has its own site or control plane, so that two go side by side.
-	@$(VENV_PYTHON) -m pytest -n 2 --dist loadfile -m "control_plane or e2e"
+	@# They wait more than they work; a file has its own site or control plane, so that three go side by side.
+	@$(VENV_PYTHON) -m pytest -n 3 --dist loadfile -m "control_plane or e2e"
 
 test-fast: set-up ## Run the tests that need no control plane (no Go build)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
