@@ -13,6 +13,7 @@ from tests.crash.aws_environment import AwsEnvironment
 from tests.crash.daemon import Json, until
 from tests.crash.in_words import node_in_words, service_in_words
 from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
+from tests.crash.services import create_service
 from tests.crash.trial import Scenario
 from tests.words import said
 
@@ -44,7 +45,7 @@ class AwsRun:
             "metadata": metadata,
             "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [*ports], **spec},
         }
-        self.kube.create(SERVICES, body)
+        create_service(self.kube, body)
         self.services.append(made)
         return made
 

@@ -14,6 +14,7 @@ from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, po
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 from tests.crash.in_words import kept, node_in_words, service_in_words
+from tests.crash.services import create_service
 from tests.crash.trial import Scenario
 from tests.words import said
 
@@ -50,7 +51,7 @@ class Run:
             "metadata": {"name": made, "namespace": SPACE, "annotations": dict(annotations or {})},
             "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [*ports], **spec},
         }
-        self.kube.create(SERVICES, body)
+        create_service(self.kube, body)
         self.services.append(made)
         return made
 
