@@ -27,7 +27,9 @@ KILL_DEADLINE_SECONDS = 10.0
 
 # $1 the record, $2 its JSON without the last two fields, $3 the working directory; the command follows. Start time
 # is field 22 of /proc/PID/stat: the 20th after the command's name, which ends with the last parenthesis. exec keeps
-# pid and start time. Closing descriptor 3 tells the starter that the record is there; 4 is his hold on the folder.
+# pid and start time. Closing descriptor 3 tells the starter that the record is there; 4 is his hold on the folder,
+# let go before, and in a command of its own, for shells keep copies until a command ends: whoever is told may stop this
+# process (SIGSTOP) at once, and nobody would ever hold the folder again.
 _RECORD_AND_EXEC = """\
 record=$1 fields=$2
 cd -- "$3" || exit 127
@@ -39,7 +41,8 @@ umask 077
 printf '%s, "pid": %s, "start_ticks": %s}\\n' "$fields" "$$" "$ticks" > "$record.new" || exit 127
 mv -f -- "$record.new" "$record" || exit 127
 umask "$umask_before"
-exec 3>&- 4>&-
+exec 4>&-
+exec 3>&-
 exec "$@"
 """
 

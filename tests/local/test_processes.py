@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -120,6 +121,20 @@ def test_a_new_record_is_not_removed_for_the_stale_one_in_whose_place_it_came(
         new = starts[0].result(SECONDS)
 
     assert processes.find(ended.record) == new
+
+
+def test_what_is_stopped_as_soon_as_it_is_started_keeps_nobody_from_looking(start: Start) -> None:
+    # Many times: it was one in some hundreds that still held the folder of records, and on a busy machine.
+    for _ in range(100):
+        process = start()
+        process.signal(signal.SIGSTOP)
+        folder = os.open(process.record.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(folder)
+            process.signal(signal.SIGKILL)
+            assert process.wait(SECONDS)
 
 
 def test_what_is_asked_to_end_ends_by_itself_and_its_record_goes(start: Start) -> None:
