@@ -1,4 +1,4 @@
-"""What holds for every test: how hard properties are tried, and that Ctrl-C reaches what tests start.
+"""What holds for every test: how hard properties are tried, that Ctrl-C reaches what tests start, where they begin.
 
 Properties: the same bounded examples every time, or, with HYPOTHESIS_PROFILE=thorough, many.
 """
@@ -8,7 +8,11 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
 from hypothesis import settings
+
+from local.blocks import BlockRegistry, default_registry
+from tests.leftovers import remove_sites_of_ended_runs
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
@@ -16,3 +20,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # A shell makes what it runs in the background, and all that this starts, deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any worker starts, take away what killed runs left."""
+    if not hasattr(config, "workerinput"):
+        for site in remove_sites_of_ended_runs(BlockRegistry(default_registry())):
+            print(f"deleted {site}, the site of a run of the tests that has ended")

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from local.blocks import BlockRegistry, default_registry
 from tests.e2e.local_stack import ROOT, LocalStack
 
 
 @pytest.fixture(scope="module")
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where a site of the module's own may be. Whatever the tests leave is taken down."""
+    """Where a site of the module's own may be. What the tests leave is stopped, its addresses are given back."""
     state = tmp_path_factory.mktemp("site")
     yield state
     subprocess.run(
@@ -25,6 +26,8 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         timeout=280,
         check=True,
     )
+    # The folder stays, for whoever looks for the cause of a failure.
+    BlockRegistry(default_registry()).release(state)
 
 
 @pytest.fixture(scope="module")

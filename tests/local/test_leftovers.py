@@ -1,0 +1,72 @@
+"""A killed run of the tests costs the next ones no addresses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from local.addresses import BLOCK_BASES, AddressBlock
+from local.blocks import BlockRegistry
+from tests.leftovers import remove_sites_of_ended_runs
+
+BLOCK = AddressBlock(BLOCK_BASES[0])
+
+
+def site_in(run: Path, registry: BlockRegistry) -> Path:
+    """A site's folder among those that a run of pytest made, with a block."""
+    site = run / "popen-gw0" / "site0"
+    site.mkdir(parents=True)
+    registry.reserve(BLOCK, site)
+    return site
+
+
+def registry_in(directory: Path) -> BlockRegistry:
+    return BlockRegistry(directory / "blocks")
+
+
+def ended_process() -> int:
+    """The pid of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return process.pid
+
+
+def test_the_site_of_a_killed_run_goes_and_its_block_is_free(tmp_path: Path) -> None:
+    registry = registry_in(tmp_path)
+    run = tmp_path / "pytest-of-me" / "pytest-3"
+    site = site_in(run, registry)
+    (run / ".lock").write_text(str(ended_process()))
+
+    assert remove_sites_of_ended_runs(registry) == [site]
+
+    assert registry.owner(BLOCK) is None
+
+
+def test_the_site_of_a_run_that_ended_without_taking_it_down_goes(tmp_path: Path) -> None:
+    registry = registry_in(tmp_path)
+    site = site_in(tmp_path / "pytest-of-me" / "pytest-3", registry)
+
+    assert remove_sites_of_ended_runs(registry) == [site]
+
+
+def test_the_site_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
+    registry = registry_in(tmp_path)
+    run = tmp_path / "pytest-of-me" / "pytest-3"
+    site = site_in(run, registry)
+    (run / ".lock").write_text(str(os.getpid()))
+
+    assert not remove_sites_of_ended_runs(registry)
+
+    assert registry.owner(BLOCK) == site
+
+
+def test_a_persons_site_stays() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        registry = registry_in(Path(directory))
+        site = site_in(Path(directory) / "work", registry)
+
+        assert not remove_sites_of_ended_runs(registry)
+
+        assert site.is_dir()
