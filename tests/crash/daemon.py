@@ -34,12 +34,12 @@ from local.api_site import server_environment
 from local.control_plane.pki import Authority, write_pair
 from local.ports import unused_address
 from tests.crash.proxy import Mending, Naming, Proxy, Recorder, as_it_is, path_of
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
 """Seconds that a condition may take; it is usually true within a few, but not where ten others want the processor."""
 
-_POLL = 0.05
 _IDENTITY = "crash-test"
 _SPACE = rbac.LEASE_NAMESPACE
 
@@ -49,12 +49,8 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> T:
-    """Wait until the condition holds, and answer what it came to; fails with `what` when it does not in time."""
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {patience:g} s: {what}"
-        time.sleep(_POLL)
-    return found
+    """As `eventually`, with the patience that these tests have."""
+    return eventually(condition, what, patience)
 
 
 @dataclass(kw_only=True)

@@ -22,7 +22,7 @@ from tests.crash.volume_scenarios import (
     storage_class,
 )
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.control_plane
 
 
 @pytest.fixture(scope="module")

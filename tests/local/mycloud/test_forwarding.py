@@ -65,6 +65,18 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
+async def answer_through(forwarder: TcpForwarder, message: bytes) -> bytes:
+    """All that comes back for all that is sent."""
+    reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+    writer.write(message)
+    writer.write_eof()
+    try:
+        return await reader.read()
+    finally:
+        forwarder.close()
+        writer.close()
+
+
 def test_what_the_client_says_before_there_is_a_backend_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a Python whose transports read on although they were paused when the connection was made (3.11.2 does).
     monkeypatch.setattr("asyncio.selector_events._SelectorSocketTransport.pause_reading", lambda _transport: None)
@@ -151,12 +163,7 @@ def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
     async def scenario() -> None:
         async with tcp_backend(shout_at_end_of_input) as backend:
             forwarder = TcpForwarder(to(closed_port(), backend))
-            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
-            writer.write(b"x")
-            writer.write_eof()
-            assert await reader.read() == b"X"
-            forwarder.close()
-            writer.close()
+            assert await answer_through(forwarder, b"x") == b"X"
 
     run(scenario)
 
@@ -166,12 +173,7 @@ def test_a_backend_that_accepted_is_not_given_up_for_the_time_that_the_forwarder
         async with tcp_backend(shout_at_end_of_input) as backend:
             # No time at all: on loopback a backend accepts at once, but the forwarder needs turns of its loop.
             forwarder = TcpForwarder(to(backend), connect_timeout=0)
-            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
-            writer.write(b"x")
-            writer.write_eof()
-            assert await reader.read() == b"X"
-            forwarder.close()
-            writer.close()
+            assert await answer_through(forwarder, b"x") == b"X"
 
     run(scenario)
 
