@@ -13,11 +13,11 @@ import boto3
 import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import EC2Backend, ec2_backends
-from moto.server import ThreadedMotoServer
 
 from cloud_controller.cloud_errors import CloudError
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride
+from tests.moto_server import moto_server
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -127,16 +127,8 @@ def tag_list(tags: dict[str, str]) -> list[TagTypeDef]:
 
 @pytest.fixture(scope="session")
 def _moto() -> Iterator[str]:
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    with pytest.MonkeyPatch.context() as environment:
-        # Thousands of images, read again for each new account.
-        environment.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-        server.start()
-        try:
-            host, port = server.get_host_and_port()
-            yield f"http://{host}:{port}"
-        finally:
-            server.stop()
+    with moto_server() as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

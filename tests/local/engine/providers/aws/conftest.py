@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto.moto_server import threaded_moto_server
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication
-from moto.server import ThreadedMotoServer
 
 from local.engine.providers.aws.api import shared_session
 from local.engine.providers.aws.provider import AwsProvider
+from tests.moto_server import moto_server
 
 REGION = "eu-central-1"
 SERVICES = ("autoscaling", "ec2", "eks", "iam", "sts")
@@ -23,25 +20,8 @@ SERVICES = ("autoscaling", "ec2", "eks", "iam", "sts")
 @pytest.fixture(scope="session")
 def simulator() -> Iterator[str]:
     """The simulator's URL."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    with pytest.MonkeyPatch.context() as starting:
-        starting.setattr(threaded_moto_server, "DomainDispatcherApplication", OneAtATime)
-        server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-class OneAtATime(DomainDispatcherApplication):
-    """Answers one request after the other: moto's threads change what others of them iterate over, which is a 500."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._answering = threading.Lock()
-
-    def __call__(self, *arguments: Any) -> Any:
-        with self._answering:
-            return super().__call__(*arguments)
+    with moto_server() as url:
+        yield url
 
 
 class Aws:

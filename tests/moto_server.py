@@ -1,0 +1,41 @@
+"""moto, a simulator of AWS that others wrote, as a server in the tests' own process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from moto.moto_server import threaded_moto_server
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from moto.server import ThreadedMotoServer
+
+
+@contextmanager
+def moto_server() -> Iterator[str]:
+    """Its URL, while it serves."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    with pytest.MonkeyPatch.context() as while_it_serves:
+        while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)
+        # Thousands of images, read again for each new account.
+        while_it_serves.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+        server.start()
+        try:
+            host, port = server.get_host_and_port()
+            yield f"http://{host}:{port}"
+        finally:
+            server.stop()
+
+
+class _OneAtATime(DomainDispatcherApplication):
+    """Answers one request after the other: moto's threads change what others of them iterate over, which is a 500."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._answering = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        with self._answering:
+            return super().__call__(*arguments)
