@@ -37,7 +37,7 @@ from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
 from tests.crash.trial import QUIET, Scenario, difference, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, is_done, peace, work_under
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
 SECONDS_A_CALL = 2.0

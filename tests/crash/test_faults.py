@@ -27,7 +27,7 @@ from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, port
 from tests.crash.trial import Scenario, difference, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Outcome, peace
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
 ETCD_PAUSE = 6.0

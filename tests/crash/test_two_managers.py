@@ -14,7 +14,7 @@ from tests.crash.environment import Environment, Manager, until
 from tests.crash.scenarios import Run, port
 from tests.crash.trial import QUIET, Scenario, prepared
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
 DURATION, DEADLINE, RETRY = 15.0, 8.0, 1.0
 """A leader must not lose its lease because the computer was busy for some seconds."""

@@ -22,7 +22,7 @@ from tests.crash.volume_scenarios import (
     storage_class,
 )
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

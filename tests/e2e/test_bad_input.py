@@ -15,7 +15,7 @@ import yaml
 from local.engine.stack.secrets import open_crypter
 from tests.e2e.local_stack import ROOT, LocalStack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 Settings = dict[str, Any]
 

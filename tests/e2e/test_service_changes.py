@@ -15,7 +15,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.kube import EVENTS, SERVICES, NotFoundError, Object, PatchType
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PODS = {"app.kubernetes.io/name": "web"}
 

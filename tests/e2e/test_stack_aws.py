@@ -18,7 +18,7 @@ from local.api_site import API
 from tests.e2e.aws_stack import REGION, AwsStack
 from tests.e2e.local_stack import eventually
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"

@@ -28,7 +28,7 @@ from local.engine.stack.secrets import open_crypter
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
 from tests.e2e.traffic import Traffic
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 CCM = "cloud-controller-manager"
 CANDIDATES = f"k8s-app={CCM}"

@@ -12,7 +12,7 @@ from cloud_controller.kube import NODES, PODS, SERVICES, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 from tests.example_program import run_example, unpack_wheels
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 

@@ -22,7 +22,7 @@ from cloud_controller.kube import (
 )
 from tests.e2e.local_stack import LocalStack, eventually
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 ZONE = "topology.kubernetes.io/zone"
 VISIT = 'echo "$POD_NAME on $NODE_NAME" >> /data/visits; exec sleep 100000'

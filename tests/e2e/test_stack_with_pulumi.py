@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.cli,
     pytest.mark.e2e,
     pytest.mark.skipif(shutil.which("pulumi") is None, reason="there is no `pulumi` on PATH"),
+    pytest.mark.timeout(1200),
 ]
 
 WITH_CLI = ("--engine", "pulumi")

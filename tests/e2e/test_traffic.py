@@ -13,7 +13,7 @@ from cloud_controller.kube import SERVICES, NotFoundError, Object
 from tests.e2e.local_stack import LocalStack, eventually
 from tests.e2e.traffic import Traffic
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 EVERYWHERE = "everywhere"
 """A DaemonSet and its Service with `externalTrafficPolicy: Local`: each answer comes from the node that took it."""

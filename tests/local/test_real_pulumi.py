@@ -19,6 +19,7 @@ from local.pulumi_cli import PulumiCli
 pytestmark = [
     pytest.mark.cli,
     pytest.mark.skipif(shutil.which("pulumi") is None, reason="there is no `pulumi` on PATH"),
+    pytest.mark.timeout(600),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]

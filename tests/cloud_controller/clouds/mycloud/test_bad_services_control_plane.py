@@ -46,6 +46,7 @@ def serving(kube: Kube) -> set[str]:
     return {each["metadata"]["name"] for each in services if each["status"]["loadBalancer"].get("ingress")}
 
 
+@pytest.mark.timeout(600)
 def test_two_hundred_wrong_services_are_told_and_the_good_ones_serve(kube: Kube, site: MyCloudSite) -> None:
     machine = site.machine("bad-input-node")
     kube.create(NAMESPACES, {"metadata": {"name": SPACE}})
