@@ -46,6 +46,11 @@ class BlockRegistry:
         # Empty: whoever took it was killed while it wrote.
         return Path(owner) if owner and Path(owner).is_dir() else None
 
+    def owners(self) -> dict[AddressBlock, Path]:
+        """The blocks that are taken, in order, and by which state folders."""
+        found = {block: self.owner(block) for block in map(AddressBlock, BLOCK_BASES)}
+        return {block: owner for block, owner in found.items() if owner is not None}
+
     def reserve(self, block: AddressBlock, state_dir: Path) -> None:
         """Take this very block; taking it again is fine. Raises `NoBlockError` if another site has it."""
         with self._lock():
@@ -56,22 +61,20 @@ class BlockRegistry:
 
     def free_blocks(self, state_dir: Path) -> Iterator[AddressBlock]:
         """The blocks that the site may try: first those that it has, then the free ones."""
-        blocks = [AddressBlock(base) for base in BLOCK_BASES]
-        owners = {block.base: self.owner(block) for block in blocks}
-        yield from (block for block in blocks if owners[block.base] == state_dir)
-        yield from (block for block in blocks if owners[block.base] is None)
+        owners = self.owners()
+        yield from (block for block, owner in owners.items() if owner == state_dir)
+        yield from (block for block in map(AddressBlock, BLOCK_BASES) if block not in owners)
 
     def release(self, state_dir: Path) -> None:
         """Give back whatever the site has."""
         with self._lock():
-            for base in BLOCK_BASES:
-                if self.owner(AddressBlock(base)) == state_dir:
-                    self._file(AddressBlock(base)).unlink()
+            for block, owner in self.owners().items():
+                if owner == state_dir:
+                    self._file(block).unlink()
 
     def describe(self) -> str:
         """Who has which block, for an error message."""
-        owners = {base: self.owner(AddressBlock(base)) for base in BLOCK_BASES}
-        return "; ".join(f"127.{base}.x: {owner}" for base, owner in owners.items() if owner) or "none is reserved"
+        return "; ".join(f"127.{block.base}.x: {owner}" for block, owner in self.owners().items()) or "none is reserved"
 
     def _file(self, block: AddressBlock) -> Path:
         return self.directory / str(block.base)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from local.blocks import BlockRegistry, default_registry
-from tests.leftovers import remove_sites_of_ended_runs
+from tests.leftovers import move_sites_of_ended_runs
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any worker starts, take away what killed runs left."""
+    """Before any worker starts, end the sites that killed runs left."""
     if not hasattr(config, "workerinput"):
-        for site in remove_sites_of_ended_runs(BlockRegistry(default_registry())):
-            print(f"deleted {site}, the site of a run of the tests that has ended")
+        for site in move_sites_of_ended_runs(BlockRegistry(default_registry())):
+            print(f"a run of the tests that has ended left a site: moved to {site}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
-from local.addresses import BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry
 
 # pytest's folder of a run, and its lock: the pid of the run, and gone when the run ends as it should.
@@ -15,13 +13,20 @@ _RUN = re.compile(r".*/pytest-of-[^/]+/pytest-\d+(?=/)")
 _LOCK = ".lock"
 
 
-def remove_sites_of_ended_runs(registry: BlockRegistry) -> list[Path]:
-    """Delete the folders of sites whose run of pytest has ended, and tell which: such a site ends by itself."""
-    owners = {registry.owner(AddressBlock(base)) for base in BLOCK_BASES}
-    left = sorted(owner for owner in owners if owner is not None and _run_has_ended(owner))
-    for owner in left:
-        shutil.rmtree(owner)
-    return left
+def move_sites_of_ended_runs(registry: BlockRegistry) -> list[Path]:
+    """Move away the folders of sites whose run of pytest has ended, and tell where to: a running site ends by that.
+
+    Not file by file, which its processes would notice in the middle; pytest deletes what it keeps of old runs.
+    """
+    left = (owner for owner in registry.owners().values() if _run_has_ended(owner))
+    return [moved for owner in left if (moved := _moved(owner))]
+
+
+def _moved(site: Path) -> Path | None:
+    try:
+        return site.rename(site.with_name(f"{site.name}-of-ended-run"))
+    except FileNotFoundError:
+        return None  # another run, begun at the same time, was quicker
 
 
 def _run_has_ended(path: Path) -> bool:

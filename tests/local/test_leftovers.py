@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local.addresses import BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry
-from tests.leftovers import remove_sites_of_ended_runs
+from tests.leftovers import move_sites_of_ended_runs
 
 BLOCK = AddressBlock(BLOCK_BASES[0])
 
@@ -39,16 +39,18 @@ def test_the_site_of_a_killed_run_goes_and_its_block_is_free(tmp_path: Path) -> 
     site = site_in(run, registry)
     (run / ".lock").write_text(str(ended_process()))
 
-    assert remove_sites_of_ended_runs(registry) == [site]
+    assert move_sites_of_ended_runs(registry) == [site.with_name("site0-of-ended-run")]
 
-    assert registry.owner(BLOCK) is None
+    assert not registry.owners()
 
 
 def test_the_site_of_a_run_that_ended_without_taking_it_down_goes(tmp_path: Path) -> None:
     registry = registry_in(tmp_path)
     site = site_in(tmp_path / "pytest-of-me" / "pytest-3", registry)
 
-    assert remove_sites_of_ended_runs(registry) == [site]
+    assert move_sites_of_ended_runs(registry)
+
+    assert not site.exists()
 
 
 def test_the_site_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
@@ -57,9 +59,9 @@ def test_the_site_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
     site = site_in(run, registry)
     (run / ".lock").write_text(str(os.getpid()))
 
-    assert not remove_sites_of_ended_runs(registry)
+    assert not move_sites_of_ended_runs(registry)
 
-    assert registry.owner(BLOCK) == site
+    assert registry.owners() == {BLOCK: site}
 
 
 def test_a_persons_site_stays() -> None:
@@ -67,6 +69,6 @@ def test_a_persons_site_stays() -> None:
         registry = registry_in(Path(directory))
         site = site_in(Path(directory) / "work", registry)
 
-        assert not remove_sites_of_ended_runs(registry)
+        assert not move_sites_of_ended_runs(registry)
 
         assert site.is_dir()
