@@ -20,7 +20,8 @@ from pathlib import Path
 
 import orjson
 
-from cloud_controller import cli_options, cli_values, clouds, logs
+from cloud_controller import cli_options, cli_values, clouds, logs, safeguard
+from cloud_controller.binding import Binding, judge
 from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
@@ -32,6 +33,7 @@ from cloud_controller.manager import Manager
 from cloud_controller.options import not_offered
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
+from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _START_TIMEOUT = 10.0
 """Seconds for the API server to answer when the daemon starts, as upstream."""
@@ -80,8 +82,9 @@ def run(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs rights to read alone."""
-    _, _, finders = _opened(options)
+    _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
+    judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
     if options.output == "json":
         _print_json({name: each.plan.to_json() for name, each in found.items()})
     else:
@@ -93,7 +96,7 @@ def plan(options: argparse.Namespace) -> int:
 
 def apply(options: argparse.Namespace) -> int:
     """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
-    kube, cloud, finders = _opened(options)
+    kube, cloud, finders, guard = _opened(options)
     cloud.check_access([*finders])
     elector = None
     if options.leader_elect:
@@ -108,6 +111,7 @@ def apply(options: argparse.Namespace) -> int:
         show=_show if text else lambda *_: None,
         approve=(lambda _: True) if options.yes else _ask,
         done=(lambda result: print(f"  {result}")) if text else lambda _: None,
+        safeguard=guard,
     )
     report = work.run(elector, options.deadline, _stop_on_signals)
     if text:
@@ -115,6 +119,14 @@ def apply(options: argparse.Namespace) -> int:
     else:
         _print_json(report.to_json())
     return 0 if report.complete else 1
+
+
+def confirm(options: argparse.Namespace) -> int:
+    """`cloud-controller confirm`: release held actions, once; the controllers carry them out within seconds."""
+    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+    safeguard.confirm(kubernetes(options), space, lease, options.digest)
+    print(f"confirmed: {' '.join(options.digest)}")
+    return 0
 
 
 def version(_: argparse.Namespace) -> int:
@@ -163,18 +175,18 @@ def _ask(changes: int) -> bool:
 # ----------------------------------------------------------------------------------------------------- what is used
 
 
-def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]]]:
+def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard]:
     """Cluster, cloud, and by controller what plans for it; whatever is wrong with the options is told here."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cloud = _cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
     kube = kubernetes(options)
-    settings = PlanSettings(
-        route=cli_options.route_options(options) if "route" in names else None,
-        service=cli_options.service_options(options),
-    )
+    route = cli_options.route_options(options) if "route" in names else None
+    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+    guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
+    settings = PlanSettings(route, cli_options.service_options(options), safeguard=guard)
     machines = InstanceSnapshot(cloud.instances)
-    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}
+    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
 
 
 def _left_out(cloud: Cloud) -> frozenset[str]:
@@ -232,6 +244,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     plans.add_argument(
         "--detailed-exitcode", action="store_true", help=f"end with {CHANGES} where there is something to do"
     )
+    cli_options.add_lease_name(plans.add_argument_group("lease", "which carries the confirmations of held actions"))
     plans.set_defaults(command=plan)
     applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
     cli_options.add_common(applies)
@@ -242,6 +255,13 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
         "--deadline", type=cli_values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
     )
     applies.set_defaults(command=apply)
+    confirms = commands.add_parser(
+        "confirm", help="release held actions, by the digests that `plan` shows", description=confirm.__doc__
+    )
+    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="of a held action")
+    cli_options.add_cluster(confirms.add_argument_group("cluster"))
+    cli_options.add_lease_name(confirms.add_argument_group("lease"))
+    confirms.set_defaults(command=confirm)
     versions = commands.add_parser("version", help="print the version", description=version.__doc__)
     versions.set_defaults(command=version)
     return parser, {"run": runs, "plan": plans, "apply": applies}

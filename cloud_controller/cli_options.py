@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from cloud_controller import cli_config_file, cli_upstream, clouds
 from cloud_controller import cli_values as values
+from cloud_controller.binding import NOTHING
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service import ServiceOptions
@@ -75,8 +76,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--cloud", "--cloud-provider", metavar="NAME", help=f"the cloud; known here: {', '.join(clouds.names())}"
     )
     reach.add_argument("--cloud-config", metavar="FILE", help="the cloud's configuration and credentials")
-    reach.add_argument("--kubeconfig", metavar="FILE", help="default: the service account of the pod")
-    reach.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
+    add_cluster(reach)
+    reach.add_argument(
+        "--moved-from-cluster",
+        metavar="UID",
+        help="take over what the cloud has for the Kubernetes cluster of this UID (of its namespace kube-system); "
+        f"{NOTHING}: begin although none of what it has belongs to anything here",
+    )
     reach.add_argument(
         "--kube-api-qps", type=values.rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
     )
@@ -119,12 +125,27 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     cli_upstream.add(parser)
 
 
+def add_cluster(parser: argparse._ActionsContainer) -> None:
+    """How the cluster is reached."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="default: the service account of the pod")
+    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
+
+
 def add_lease(parser: argparse.ArgumentParser) -> None:
     """Which of several processes works."""
     leader = parser.add_argument_group("leader election")
     leader.add_argument(
         "--leader-elect", **_FLAG | {"default": True}, help="work only while holding the lease; default: true"
     )
+    add_lease_name(leader)
+    for name, default, text in _LEASE:
+        leader.add_argument(
+            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
+        )
+
+
+def add_lease_name(leader: argparse._ActionsContainer) -> None:
+    """Where the Lease is, which also carries the confirmations of held actions."""
     leader.add_argument(
         "--leader-elect-resource-namespace",
         type=values.namespace,
@@ -139,10 +160,6 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="default: cloud-controller-manager",
     )
-    for name, default, text in _LEASE:
-        leader.add_argument(
-            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
-        )
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -214,7 +231,7 @@ def log_level(options: argparse.Namespace) -> str:
 def kubernetes(options: argparse.Namespace) -> Kube:
     """The client that the options describe. Raises `KubeconfigError`."""
     limit = None
-    if options.kube_api_qps > 0:
+    if getattr(options, "kube_api_qps", 0) > 0:
         limit = RateLimit(options.kube_api_qps, options.kube_api_burst or _BURST)
     if options.kubeconfig:
         return Kube.from_file(Path(options.kubeconfig), context=options.context, rate_limit=limit)
@@ -239,6 +256,7 @@ def manager_options(options: argparse.Namespace, not_offered: Collection[str] = 
         route=route_options(options) if "route" in names else None,
         service=service_options(options),
         dry_run=options.dry_run,
+        moved_from_cluster=options.moved_from_cluster,
         leader_elect=options.leader_elect,
         lease_namespace=options.leader_elect_resource_namespace,
         lease_name=options.leader_elect_resource_name,

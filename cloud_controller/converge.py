@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cloud_controller import apply
+from cloud_controller.binding import judge
 from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, Kube
 from cloud_controller.leader import LeaderElector
-from cloud_controller.plan import Action
+from cloud_controller.plan import Action, ActionKind
 from cloud_controller.planning import Found
+from cloud_controller.safeguard import Safeguard
 
 COMPONENT = "cloud-controller-apply"
 """The source of its events."""
@@ -71,14 +73,17 @@ class Converge:
     show: Callable[[str, Found], None]
     approve: Callable[[int], bool]
     done: Callable[[apply.ActionResult], None]
+    safeguard: Safeguard
     _told: set[str] = field(default_factory=set)
 
     def run(self, elector: LeaderElector | None, deadline: float, begin: Callable[[], threading.Event]) -> Report:
         """Once agreed to, at most `deadline` seconds, or until the event is set that `begin` answers then.
 
-        Raises Refused, and the errors of the first plans.
+        Raises Refused, ForeignCluster, and the errors of the first plans.
         """
         first = {name: find() for name, find in self.finders.items()}
+        evidence = [found.evidence for found in first.values() if found.evidence]
+        judge(evidence, self.safeguard.binding, self.cloud.cluster_id)
         for name, found in first.items():
             self.show(name, found)
         changes = sum(len(_changes(found)) for found in first.values())
@@ -129,7 +134,10 @@ class Converge:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
+        if any(action.kind is ActionKind.DELETE for action in found.plan.changes):
+            self.safeguard.verify()
         results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
+        self.safeguard.used(result.action for result in results if result.ok)
         for result in results:
             # A failure that stays the same is told once.
             if result.ok or str(result) not in self._told:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.kube import ApiError
@@ -35,6 +35,12 @@ class DryRun:
     def name(self) -> str:
         """The name of the controller whose plans these are."""
         return self._name
+
+    def evidence(self) -> None:
+        """See `Controller.evidence`: nothing is written, so nothing has to be proven."""
+
+    def confirmed(self, targets: Collection[str]) -> None:
+        """See `Controller.confirmed`: the next look finds it."""
 
     def start(self, stop: threading.Event) -> None:
         """See `Controller.start`."""

@@ -46,8 +46,11 @@ class HealthServer:
         ready: Mapping[str, Check],
         metrics: Callable[[], bytes],
         reviews: Reviews,
+        details: Mapping[str, Check] = {},
     ) -> None:
-        """Bind the socket. Raises OSError where address and port can't be bound or a file can't be read, and
+        """Bind the socket. `details` are what /readyz tells beside its checks: they never make it not ready.
+
+         Raises OSError where address and port can't be bound or a file can't be read, and
         InvalidConfiguration for a certificate that is none."""
         tls = ServerTls(serving.certificate, serving.address)
         checks = {"/livez": live, "/healthz": live, "/readyz": ready}
@@ -68,7 +71,8 @@ class HealthServer:
                     shown = orjson.dumps({CONFIGURATION_NAME: serving.configuration}, default=str)
                     self._answer(200, shown, "application/json")
                 elif (found := checks.get(f"/{root}")) is not None and (not single or single in found):
-                    self._answer(*report({single: found[single]} if single else found, url.query))
+                    told = details if root == "readyz" and not single else {}
+                    self._answer(*report({single: found[single]} if single else found, url.query, told))
                 else:
                     self._answer(404, f"not found; there are {_PATHS}".encode())
 
@@ -140,12 +144,13 @@ def is_open(path: str, serving: Serving) -> bool:
     return any(path == each or path.startswith(f"{each.removesuffix('*').rstrip('/')}/") for each in serving.open_paths)
 
 
-def report(checks: Mapping[str, Check], query: str) -> tuple[int, bytes]:
-    """Status and text of these checks, as Kubernetes' components answer."""
+def report(checks: Mapping[str, Check], query: str, details: Mapping[str, Check] = {}) -> tuple[int, bytes]:
+    """Status and text of these checks, as Kubernetes' components answer; `details` say what is no hindrance."""
     asked = parse_qs(query, keep_blank_values=True)
     found = {name: check() for name, check in checks.items() if name not in asked.get("exclude", [])}
     wrong = any(found.values())
     lines = "".join(f"[{'-' if why else '+'}]{name} {why or 'ok'}\n" for name, why in found.items())
+    lines += "".join(f"[+]{name} {told}\n" for name, tell in details.items() if (told := tell()))
     return (503 if wrong else 200), (lines if wrong or "verbose" in asked else "ok").encode()
 
 

@@ -17,6 +17,11 @@ from cloud_controller import nodes as view
 from cloud_controller.cloud import Instance, Instances, InstanceState
 from cloud_controller.kube import Object, name, uid
 
+NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"
+"""Why nothing is deleted where `InstanceSnapshot.anchored` is False."""
+
+_ANCHOR_AGE = 600.0
+"""Seconds for which a list shows that Nodes are the cluster's machines: which machine a Node has never changes."""
 _KEPT = 1800.0
 """Seconds after which an answer that nothing has renewed is forgotten."""
 
@@ -47,6 +52,7 @@ class InstanceSnapshot:
         # By the UID of the node: another node of that name may have another machine.
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
+        self._listed_provider_ids: frozenset[str] = frozenset()
         self._listed_at = -math.inf
         self._new_since_list = 0
         # What a list that was made for them has shown to be none of the cluster's.
@@ -94,12 +100,26 @@ class InstanceSnapshot:
 
         Where one of `among` is missing, the list may be older than it: a new one is asked for, once for each.
         """
-        since, wanted = self._since(max_age), frozenset(among)
         with self._listing:
-            if self._listed_at < since or wanted - self._listed - self._strangers:
-                self._list()
-                self._strangers = wanted - self._listed
+            self._ensure_list(max_age, frozenset(among))
             return self._listed
+
+    def anchored(self, nodes: Iterable[Object], max_age: float = _ANCHOR_AGE) -> bool:
+        """Whether at least one of these nodes has a machine of the cluster, terminated ones counted.
+
+        Without one, Nodes and cloud config are most likely of two clusters, and every Node and route looks obsolete.
+        """
+        with self._listing:
+            self._ensure_list(max_age, frozenset())
+            ids = {node["spec"].get("providerID") for node in nodes}
+            if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
+                self._list()  # All machines may have been replaced since the list was made.
+            return bool(ids & self._listed_provider_ids)
+
+    def _ensure_list(self, max_age: float | None, wanted: frozenset[str]) -> None:
+        if self._listed_at < self._since(max_age) or wanted - self._listed - self._strangers:
+            self._list()
+            self._strangers = wanted - self._listed
 
     def _since(self, max_age: float | None) -> float:
         return self._clock() - (self._lifetime if max_age is None else max_age)
@@ -156,6 +176,7 @@ class InstanceSnapshot:
         machines = self._instances.list()
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
+        self._listed_provider_ids = frozenset(machine.provider_id for machine in machines)
         # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
         answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)

@@ -20,6 +20,8 @@ Object = dict[str, Any]
 CLUSTER_TAG = "kubernetes.io/cluster"
 SERVICE_UID_TAG = "kubernetes.io/service-uid"
 SERVICE_TAG = "kubernetes.io/service"
+CLUSTER_UID_TAG = "cloud-controller/cluster-uid"
+"""The UID of namespace `kube-system` of the Kubernetes cluster for which something was made (`binding`)."""
 PRESERVED_TAG = "cloud-controller/preserved-from"
 """On what a deleted Service left behind on purpose: CLUSTER/NAMESPACE/NAME. Nobody owns it any more."""
 
@@ -59,7 +61,7 @@ class Owner:
 
     def released(self, tags: Mapping[str, str]) -> dict[str, str]:
         """These tags for something that stays when its Service goes: without an owner, saying whose it was."""
-        rest = {key: value for key, value in tags.items() if key not in self.tags}
+        rest = {key: value for key, value in tags.items() if key not in {*self.tags, CLUSTER_UID_TAG}}
         return rest | {PRESERVED_TAG: f"{self.cluster_id}/{self.namespace}/{self.name}"}
 
     def owns(self, tags: Mapping[str, str]) -> bool:

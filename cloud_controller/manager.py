@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from cloud_controller.cloud import Cloud, InvalidConfiguration
+from cloud_controller.binding import Binding, Evidence, ForeignCluster, judge
+from cloud_controller.cloud import AccessDenied, Cloud, CloudError, InvalidConfiguration, Throttled
 from cloud_controller.controllers import Controller
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.node import NodeController
@@ -32,6 +33,7 @@ from cloud_controller.metrics import Metrics
 from cloud_controller.options import ManagerOptions
 from cloud_controller.planning import PlanSettings, find
 from cloud_controller.reviews import Reviews
+from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _SERVICE_COMPONENT = "service-controller"
 _STOP_TIMEOUT = 10.0
@@ -39,6 +41,8 @@ _STOP_TIMEOUT = 10.0
 _LEASE_CHECK = 1.0
 """Seconds between two looks at a lease that may be overdue; far less than from its renew deadline to its end."""
 _REVIEW_TIMEOUT = 5.0
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +51,8 @@ class Manager:
     """One run of the daemon."""
 
     def __init__(self, kube: Kube, cloud: Cloud, options: ManagerOptions) -> None:
-        """Raises `InvalidConfiguration` where the cloud or the options lack what a controller needs."""
+        """Raises `InvalidConfiguration` where the cloud or the options lack what a controller needs, and `ApiError`
+        where the API server does not tell the cluster's identity."""
         self._kube = kube
         self._cloud = cloud
         self._options = options
@@ -57,6 +62,15 @@ class Manager:
         self._machines = InstanceSnapshot(cloud.instances, options.node_monitor_period)
         self._informers = [] if options.dry_run else [self._nodes]
         self._service_events = EventRecorder(kube, _SERVICE_COMPONENT)
+        self._foreign = threading.Event()
+        self._safeguard = Safeguard(
+            kube,
+            options.lease_namespace,
+            options.lease_name,
+            self._metrics,
+            binding=Binding(cluster_uid(kube), options.moved_from_cluster),
+            foreign=self._end_as_foreign,
+        )
         make = self._make_dry if options.dry_run else self._make
         self._controllers = [make(name) for name in options.controllers]
         self._elector: LeaderElector | None = None
@@ -68,13 +82,15 @@ class Manager:
     def run(self, stop: threading.Event) -> int:
         """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
 
-        Raises OSError where the HTTP server's address can't be bound.
+        Raises OSError where the HTTP server's address can't be bound, and `ForeignCluster` where the cloud's objects
+        are another Kubernetes cluster's.
         """
+        self._stop = stop
         self._elector = elector = self._candidate()
         with _ended_by_dead_threads(stop) as died, self._health():
             if elector is None:
                 self._work(stop)
-                return int(died.is_set())
+                return self._code(died)
             self._lead(False)
             self._state = None  # Standing by is all that is asked of it.
             if not elector.acquire(stop):
@@ -93,7 +109,15 @@ class Manager:
                 _log.warning("lease not released: a controller is still busy; it runs out by itself")
             else:
                 elector.release()
-            return int(died.is_set())
+            return self._code(died)
+
+    def _code(self, died: threading.Event) -> int:
+        return int(died.is_set() or self._foreign.is_set())
+
+    def _end_as_foreign(self, why: str) -> None:
+        _log.critical("this process ends, and writes nothing more: %s", why)
+        self._foreign.set()
+        self._stop.set()
 
     def _lead(self, leads: bool) -> None:
         self._leading = leads
@@ -104,7 +128,8 @@ class Manager:
         self._state = "its caches are not filled"
         for informer in self._informers:
             informer.start()
-        if self._wait_synced(stop):
+        if self._wait_synced(stop) and self._prove(stop):
+            self._watch_confirmations(stop)
             for controller in self._controllers:
                 _log.info("start controller=%s", controller.name)
                 controller.start(stop)
@@ -137,10 +162,44 @@ class Manager:
                 return False
         return True
 
+    def _prove(self, stop: threading.Event) -> bool:
+        """Whether cloud config and Kubernetes cluster belong together, as far as the controllers' objects can tell."""
+        pause = _FIRST_PAUSE
+        while not stop.is_set():
+            try:
+                found = [evidence for each in self._controllers if (evidence := self._evidence(each)) is not None]
+                judge(found, self._safeguard.binding, self._cloud.cluster_id)
+                return True
+            except ForeignCluster as foreign:
+                self._end_as_foreign(str(foreign))
+            except CloudError as error:
+                self._state = f"it cannot tell whether cloud and cluster belong together: {error}"
+                delay = error.retry_after if isinstance(error, Throttled) else pause
+                _log.warning("not started retry_in=%.1fs error=%r", delay, str(error))
+                stop.wait(delay)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        return False
+
+    def _evidence(self, controller: Controller) -> Evidence | None:
+        try:
+            return controller.evidence()
+        except (AccessDenied, InvalidConfiguration) as error:
+            # Its own passes will say so again and again; no other controller has to wait for it.
+            _log.warning("no evidence controller=%s error=%r", controller.name, str(error))
+            return None
+
+    def _watch_confirmations(self, stop: threading.Event) -> None:
+        by_name = {controller.name: controller for controller in self._controllers}
+        wake = lambda name, targets: by_name[name].confirmed(targets)  # noqa: E731
+        threading.Thread(target=self._safeguard.watch, args=(stop, wake), name="confirmations", daemon=True).start()
+
     def _make_dry(self, name: str) -> Controller:
         options = self._options
         settings = PlanSettings(
-            options.route, options.service, NodeLifecycleOptions(grace=options.node_deletion_grace_period)
+            options.route,
+            options.service,
+            NodeLifecycleOptions(grace=options.node_deletion_grace_period),
+            self._safeguard,
         )
         plan = lambda: find(name, self._kube, self._cloud, self._machines, settings).plan  # noqa: E731
         return DryRun(name, plan, self._metrics, options.route_reconciliation_period)
@@ -148,7 +207,13 @@ class Manager:
     def _make(self, name: str) -> Controller:
         options = self._options
         context = ControllerContext(
-            self._kube, self._cloud, self._nodes, self._metrics, self._machines, options.workers
+            self._kube,
+            self._cloud,
+            self._nodes,
+            self._metrics,
+            self._machines,
+            self._safeguard,
+            options.workers,
         )
         match name:
             case "node":
@@ -175,6 +240,7 @@ class Manager:
                     self._service_events,
                     self._metrics,
                     options.service,
+                    self._safeguard,
                     checkpoint_of(self._kube, self._cloud),
                 )
             case "volume":
@@ -209,7 +275,8 @@ class Manager:
             (serving.authentication or self._kube).with_timeout(_REVIEW_TIMEOUT),
             (serving.authorization or self._kube).with_timeout(_REVIEW_TIMEOUT),
         )
-        server = HealthServer(serving, live, ready, self._metrics.render, reviews)
+        details = {"actions-held": self._safeguard.detail}
+        server = HealthServer(serving, live, ready, self._metrics.render, reviews, details)
         server.start()
         _log.info("serving address=%s port=%d protected=%s", serving.address, server.port, serving.protected)
         try:

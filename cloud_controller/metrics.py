@@ -81,6 +81,12 @@ class Metrics:
             ["controller"],
             registry=self.registry,
         )
+        self.held = Gauge(
+            "cloudcontroller_actions_held",
+            "Actions that wait until an administrator confirms them: cloud-controller confirm DIGEST.",
+            ["controller"],
+            registry=self.registry,
+        )
         self.leader = Gauge(
             "leader_election_master_status",
             "1 while this process holds the lease, else 0.",

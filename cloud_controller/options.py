@@ -49,6 +49,8 @@ class ManagerOptions:
     lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     serving: Serving | None = None
     """None: no HTTP server."""
+    moved_from_cluster: str | None = None
+    """See `binding.Binding`."""
     dry_run: bool = False
     """Plan and log, and write nothing anywhere."""
     node_monitor_period: float = 5.0

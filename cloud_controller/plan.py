@@ -6,13 +6,17 @@ the command line and the pull-request report all read the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 Json = Any
 """A value that JSON can hold."""
+
+DIGEST_LENGTH = 12
+"""Hexadecimal digits of a held action's digest."""
 
 
 class ActionKind(StrEnum):
@@ -52,8 +56,9 @@ class Action:
 
     `target` names the object: `route/10.1.2.0/24`, `node/NAME`, `service/NAMESPACE/NAME[/listener/80/TCP]`.
     `reason` says why (required for `ignore`). `assumed` marks what was predicted without an observation, for example
-    while the cluster does not exist yet. `operation` is the controller's own typed instruction for `apply`; it never
-    leaves the process, so it is no part of the JSON form nor of equality.
+    while the cluster does not exist yet. `held` is the digest of an action that is not carried out until an
+    administrator confirms it (`hold`); `confirmed` is that digest from then on. `operation` is the controller's own
+    typed instruction for `apply`; it never leaves the process, so it is no part of the JSON form nor of equality.
     """
 
     kind: ActionKind
@@ -62,16 +67,27 @@ class Action:
     changes: tuple[FieldChange, ...] = ()
     reason: str | None = None
     assumed: bool = False
+    held: str | None = None
+    confirmed: str | None = None
     operation: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind is ActionKind.IGNORE and not self.reason:
             raise ValueError(f"{self.target}: an ignored change needs a reason")
 
+    @property
+    def pending(self) -> bool:
+        """Whether it changes something and nothing keeps it from being carried out now."""
+        return self.kind is not ActionKind.IGNORE and self.held is None
+
     def __str__(self) -> str:
         line = f"{_SYMBOLS[self.kind]:<2} {self.target}: {self.summary}"
         if self.reason:
             line += f" ({self.reason})"
+        if self.held:
+            line += f" [held {self.held}]"
+        if self.confirmed:
+            line += f" [confirmed {self.confirmed}]"
         return f"{line} [assumed]" if self.assumed else line
 
     def to_json(self) -> dict[str, Json]:
@@ -83,7 +99,24 @@ class Action:
             out["reason"] = self.reason
         if self.assumed:
             out["assumed"] = True
+        if self.held:
+            out["held"] = self.held
+        if self.confirmed:
+            out["confirmed"] = self.confirmed
         return out
+
+
+def hold(actions: Iterable[Action], subject: str, reason: str) -> list[Action]:
+    """These actions, held as one: none is carried out until their common digest is confirmed.
+
+    `subject` identifies what is at stake beyond the target's name (a UID, an id that the cloud never gives again), so
+    that a confirmation never covers a later object of the same name. Ignored differences stay as they are.
+    """
+    actions = list(actions)
+    held = [action for action in actions if action.kind is not ActionKind.IGNORE]
+    lines = (f"{action.kind} {action.target} {action.summary}" for action in held)
+    digest = hashlib.sha256("\0".join((subject, *lines)).encode()).hexdigest()[:DIGEST_LENGTH]
+    return [replace(each, held=digest, reason=reason) if each in held else each for each in actions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +141,17 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Action, ...]:
-        """The actions that change something: all but `ignore`."""
-        return tuple(a for a in self.actions if a.kind is not ActionKind.IGNORE)
+        """The actions to carry out: all but those that are ignored or held."""
+        return tuple(a for a in self.actions if a.pending)
+
+    @property
+    def held(self) -> tuple[Action, ...]:
+        """The actions that wait for an administrator's confirmation."""
+        return tuple(a for a in self.actions if a.held)
+
+    def released(self, confirmed: Collection[str]) -> Plan:
+        """The plan in which the actions of these digests are held no longer."""
+        return Plan(tuple(replace(a, held=None, confirmed=a.held) if a.held in confirmed else a for a in self.actions))
 
     @property
     def counts(self) -> Mapping[ActionKind, int]:

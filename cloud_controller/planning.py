@@ -5,8 +5,9 @@ That is the command line and the dry run; the daemon's loops observe from their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from cloud_controller.binding import UNBOUND, Evidence
 from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controllers import (
     node,
@@ -21,6 +22,7 @@ from cloud_controller.controllers import (
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Kube
 from cloud_controller.plan import Plan
+from cloud_controller.safeguard import Safeguard
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,22 @@ class PlanSettings:
     route: route.RouteOptions | None = None
     service: service.ServiceOptions = field(default_factory=service.ServiceOptions)
     lifecycle: node_lifecycle.NodeLifecycleOptions = field(default_factory=node_lifecycle.NodeLifecycleOptions)
+    safeguard: Safeguard | None = None
+    """None: nothing is compared, and nothing that is held can have been confirmed."""
 
 
 @dataclass(frozen=True)
 class Found:
     """A controller's plan. `in_order`: targets of what is as it should be (Services alone are told one by one).
 
-    `busy`: the cloud is at work on something that a later plan may go on with.
+    `busy`: the cloud is at work on something that a later plan may go on with. `evidence`: what the controller's
+    objects in the cloud say about whose they are.
     """
 
     plan: Plan
     in_order: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
 
 def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
@@ -49,6 +55,12 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
 
     Raises the errors of `cloud` and `kube`.
     """
+    found = _find(controller, kube, cloud, machines, settings)
+    return replace(found, plan=settings.safeguard.released(found.plan)) if settings.safeguard else found
+
+
+def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+    binding = settings.safeguard.binding if settings.safeguard else UNBOUND
     match controller:
         case node.NAME:
             return Found(node.plan(node.observe(kube, machines)))
@@ -57,13 +69,15 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
         case route.NAME:
             if settings.route is None:
                 raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
-            return Found(route.plan(route.observe(kube, cloud, machines), settings.route))
+            table = route.observe(kube, cloud, machines)
+            return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
-            return _services(service.observe(kube, cloud), settings.service)
+            return _services(service.observe(kube, cloud, binding), settings.service)
         case volume.NAME:
-            volumes = volume.plan(volume.observe(kube, cloud))
+            observation = volume.observe(kube, cloud, binding)
+            volumes = volume.plan(observation)
             waits = (action.target for action in volumes if isinstance(action.operation, volume_operations.Wait))
-            return Found(volumes, busy=tuple(waits))
+            return Found(volumes, busy=tuple(waits), evidence=volume.evidence(observation))
     raise ValueError(f"{controller!r} is no controller")
 
 
@@ -78,4 +92,5 @@ def _services(observation: service.ServiceObservation, options: service.ServiceO
         plan,
         in_order=tuple(sorted(target for target in targets if target not in concerned)),
         busy=tuple(sorted(f"load balancer {lb.id}" for lb in observation.load_balancers if not lb.settled)),
+        evidence=service.evidence(observation),
     )

@@ -95,8 +95,10 @@ def rules(controllers: Collection[str], *, protected: bool = False, cloud: str =
     for table in (_SHARED, *reviews, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
         for resource, allowed in table.items():
             verbs.setdefault(resource, set()).update(allowed)
-    cluster = tuple(
-        PolicyRule((group,), (resource,), _ordered(allowed)) for (group, resource), allowed in sorted(verbs.items())
+    cluster = (
+        # The UID of this namespace is the cluster's identity.
+        PolicyRule((_CORE,), ("namespaces",), ("get",), (LEASE_NAMESPACE,)),
+        *(PolicyRule((group,), (resource,), _ordered(allowed)) for (group, resource), allowed in sorted(verbs.items())),
     )
     # RBAC can't restrict a create by name: the object's name is not part of the request's path.
     leases = ("coordination.k8s.io",), ("leases",)

@@ -7,7 +7,10 @@ is pure, and `cloud_controller.apply` carries a plan out. The class beside them 
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import Protocol
+
+from cloud_controller.binding import Evidence
 
 NAMES = ("node", "node-lifecycle", "service", "route", "volume")
 """Every controller, in the order in which they start."""
@@ -35,6 +38,17 @@ class Controller(Protocol):
     @property
     def name(self) -> str:
         """One of NAMES."""
+        ...
+
+    def evidence(self) -> Evidence | None:
+        """What the cloud has of its kind of objects, read once for this and for its first pass; None: it has no kind.
+
+        Called before `start`, and again after an error. Raises `CloudError`.
+        """
+        ...
+
+    def confirmed(self, targets: Collection[str]) -> None:
+        """An administrator released the held actions of these targets: plan for them again soon."""
         ...
 
     def start(self, stop: threading.Event) -> None:

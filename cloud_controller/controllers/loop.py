@@ -12,11 +12,12 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cloud_controller import apply
+from cloud_controller.binding import Evidence
 from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.events import EventRecorder
 from cloud_controller.instance_snapshot import InstanceSnapshot
@@ -24,6 +25,7 @@ from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, n
 from cloud_controller.metrics import Metrics
 from cloud_controller.nodes import BATCH
 from cloud_controller.plan import Plan
+from cloud_controller.safeguard import Safeguard
 
 WINDOW = 0.5
 """Seconds for which changes are gathered after the first, so that a hundred new nodes are one pass."""
@@ -51,6 +53,7 @@ class ControllerContext:
     nodes: Informer
     metrics: Metrics
     machines: InstanceSnapshot
+    safeguard: Safeguard
     workers: int = apply.DEFAULT_WORKERS
 
 
@@ -123,6 +126,16 @@ class LoopController(ABC):
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """Observe, plan and apply for these keys (None: everything); answers the keys to come back to."""
 
+    def evidence(self) -> Evidence | None:
+        """See `Controller.evidence`."""
+        return None
+
+    def confirmed(self, targets: Collection[str]) -> None:  # noqa: ARG002 - a pass over all is for each of them
+        """See `Controller.confirmed`."""
+        with self._changed:
+            self._all = True
+            self._changed.notify()
+
     def trigger(self, key: str) -> None:
         """Something about `key` changed."""
         with self._changed:
@@ -151,16 +164,23 @@ class LoopController(ABC):
         return True
 
     def apply(
-        self, plan: Plan, done: Callable[[apply.ActionResult], None] = lambda _: None, workers: int | None = None
+        self,
+        plan: Plan,
+        done: Callable[[apply.ActionResult], None] = lambda _: None,
+        workers: int | None = None,
+        *,
+        about: Collection[str] | None = None,
     ) -> list[apply.ActionResult]:
         """Carry out a plan as this controller; `done` is told of each result as soon as it is there.
 
-        `workers`: how many writes at once, where it is not the daemon's common number.
+        `workers`: how many writes at once, where it is not the daemon's common number. `about`: see
+        `Safeguard.admit`.
         """
+        plan = self.context.safeguard.admit(self.name, plan, self.events, about=about)
         if plan.changes:
             _log.info("plan controller=%s changes=%d", self.name, len(plan.changes))
         self.context.metrics.planned(self.name, plan)
-        return apply.run(
+        results = apply.run(
             plan,
             self.context.kube,
             self.context.cloud,
@@ -171,6 +191,8 @@ class LoopController(ABC):
             stop=self._stop,
             done=done,
         )
+        self.context.safeguard.used(result.action for result in results if result.ok)
+        return results
 
     def start(self, stop: threading.Event) -> None:
         """See `Controller.start`."""

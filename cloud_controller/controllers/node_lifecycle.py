@@ -8,16 +8,16 @@ pods along.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Instance, InstanceState
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.instance_snapshot import NOT_ANCHORED, InstanceSnapshot
 from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NAME = "node-lifecycle"
 COMPONENT = "cloud-node-lifecycle-controller"
@@ -41,13 +41,15 @@ class NodeLifecycleOptions:
 class NodeLifecycleObservation:
     """Nodes; for those that are not Ready the machine (None: gone, said twice), or the error.
 
-    `missing`: for how many seconds a machine has been known to be gone; 0 where it is not named.
+    `missing`: for how many seconds a machine has been known to be gone; 0 where it is not named. `anchored`: at least
+    one Node is a machine of the cluster (`InstanceSnapshot.anchored`); else no Node is deleted unconfirmed.
     """
 
     nodes: tuple[Object, ...]
     instances: Mapping[str, Instance | None]
     errors: Mapping[str, CloudError] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    anchored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,17 @@ def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
     return observe_nodes(kube.list(NODES).items, machines)
 
 
-def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot) -> NodeLifecycleObservation:
-    """The machines of those of these nodes that are not Ready. Raises `CloudError` where the cloud does not answer."""
+def observe_nodes(
+    nodes: Iterable[Object], machines: InstanceSnapshot, others: Callable[[], Iterable[Object]] = tuple
+) -> NodeLifecycleObservation:
+    """The machines of those of these nodes that are not Ready; `others` gives the rest of the nodes, where needed.
+
+    Raises `CloudError` where the cloud does not answer.
+    """
     nodes = tuple(nodes)
     instances, errors = machines.describe_surely(node for node in nodes if not view.is_ready(node))
-    return NodeLifecycleObservation(nodes, instances, errors)
+    anchored = None not in instances.values() or machines.anchored([*nodes, *others()])
+    return NodeLifecycleObservation(nodes, instances, errors, anchored=anchored)
 
 
 def plan(observation: NodeLifecycleObservation, options: NodeLifecycleOptions = NodeLifecycleOptions()) -> Plan:
@@ -135,9 +143,13 @@ class NodeLifecycleController(LoopController):
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; a pass over all nodes costs no call of the cloud while every node is Ready."""
         nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
-        observation = observe_nodes(nodes, self.context.machines)
+        observation = observe_nodes(nodes, self.context.machines, self.context.nodes.items)
         missing = self._missing(observation, everything=keys is None)
-        results = self.apply(plan(replace(observation, missing=missing), self._options))
+        about = None if keys is None else {f"node/{key}" for key in keys}
+        planned = plan(replace(observation, missing=missing), self._options)
+        if any(isinstance(action.operation, DeleteNode) for action in planned.changes):
+            self.context.safeguard.verify()
+        results = self.apply(planned, about=about)
         for result in apply.failures(results):
             if isinstance(result.action.operation, DeleteNode):
                 self.events.warning(result.action.operation.node, "DeletingNodeFailed", str(result.error))
@@ -178,7 +190,8 @@ def _node_actions(
             missing = observation.missing.get(name(node), 0.0)
             grace = max(options.grace, 0.0 if node["spec"].get("providerID") else _GRACE_BY_NAME)
             if missing >= grace:
-                yield _deletion(node, "it does not exist in the cloud provider")
+                deletion = _deletion(node, "it does not exist in the cloud provider")
+                yield from [deletion] if observation.anchored else hold([deletion], uid(node), NOT_ANCHORED)
             else:
                 reason = f"its machine is missing for {missing:.0f} s; it is deleted after {grace:g} s"
                 yield Action(ActionKind.IGNORE, target, "not ready, and stays for now", reason=reason)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from cloud_controller import apply
 from cloud_controller import nodes as view
+from cloud_controller.binding import Evidence
 from cloud_controller.cloud import (
     AccessDenied,
     Cloud,
@@ -51,6 +52,7 @@ __all__ = [
     "RouteController",
     "RouteObservation",
     "RouteOptions",
+    "evidence",
     "observe",
     "observe_nodes",
     "observe_table",
@@ -100,10 +102,12 @@ def observe_nodes(
     table = tuple(_table(cloud).list() if routes is None else routes)
     instances, errors = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
-    others = {route.target_instance for route in table if route.owned is None} - known - {""}
+    targets = {route.target_instance for route in table if route.owned is not False} - known
+    if not targets:
+        return RouteObservation(table, nodes, instances, errors, known)
     # Whose these are can only be told by all machines, those too that are terminated.
-    ours = known | machines.cluster_machines(max_age, others) if others else known
-    return RouteObservation(table, nodes, instances, errors, ours)
+    ours = known | machines.cluster_machines(max_age, targets - {""})
+    return RouteObservation(table, nodes, instances, errors, ours, anchored=machines.anchored(nodes))
 
 
 def observe_table(cloud: Cloud) -> RouteObservation:
@@ -113,6 +117,13 @@ def observe_table(cloud: Cloud) -> RouteObservation:
     if any(route.owned is None for route in table):
         ours = InstanceSnapshot(cloud.instances).cluster_machines()
     return RouteObservation(table, (), {}, machines=ours)
+
+
+def evidence(observation: RouteObservation, options: RouteOptions) -> Evidence:
+    """What the route table says about whose it is."""
+    own = [route for route in observation.routes if observation.owns(route, options.cluster_cidrs)]
+    of_nodes = {instance.id for instance in observation.instances.values() if instance is not None}
+    return Evidence("routes", len(own), sum(route.target_instance in of_nodes for route in own))
 
 
 @apply.performs_batch(DeleteRoute)
@@ -168,6 +179,7 @@ class RouteController(LoopController):
         super().__init__(context, COMPONENT, period=period)
         self._options = options
         self._routes: dict[str, Route] | None = None
+        self._preloaded: tuple[Route, ...] | None = None
         self._refused: dict[str, str] = {}
         self._quota: int | None = None
         self._quota_until = -math.inf
@@ -176,12 +188,19 @@ class RouteController(LoopController):
         """See `LoopController.concerns`."""
         return old is None or new is None or _facts(old) != _facts(new)
 
+    def evidence(self) -> Evidence:
+        """The routes that the cluster owns; the first pass starts from the table as it was read for this."""
+        nodes, machines = self.context.nodes.items(), self.context.machines
+        observation = observe_nodes(nodes, self.context.cloud, machines, max_age=_MACHINES_AGE)
+        self._preloaded = observation.routes
+        return evidence(observation, self._options)
+
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass over the whole table, whatever triggered it."""
         self.context.metrics.route_syncs.inc()
         cloud = self.context.cloud
-        known = None if keys is None or self._routes is None else [*self._routes.values()]
-        self._routes = None
+        known = self._preloaded if keys is None or self._routes is None else [*self._routes.values()]
+        self._routes = self._preloaded = None
         observation = observe_nodes(
             self.context.nodes.items(), cloud, self.context.machines, routes=known, max_age=_MACHINES_AGE
         )
@@ -190,6 +209,8 @@ class RouteController(LoopController):
         }
         observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
         planned = plan(observation, self._options)
+        if any(isinstance(action.operation, DeleteRoute) for action in planned.changes):
+            self.context.safeguard.verify()
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
         self._tell(planned, waiting)

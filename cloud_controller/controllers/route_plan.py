@@ -15,8 +15,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, Route
+from cloud_controller.instance_snapshot import NOT_ANCHORED
 from cloud_controller.kube import Object, name
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 CONDITION = "NetworkUnavailable"
 CREATED = ("False", "RouteCreated", "RouteController created a route")
@@ -49,7 +50,8 @@ class RouteObservation:
 
     `machines`: the ids of the cluster's machines, terminated ones too; needed where a route's `owned` is None.
     `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
-    a route (by its destination), as long as it shall not be asked again.
+    a route (by its destination), as long as it shall not be asked again. `anchored`: at least one Node is a machine of
+    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed.
     """
 
     routes: tuple[Route, ...]
@@ -59,6 +61,7 @@ class RouteObservation:
     machines: frozenset[str] = frozenset()
     quota: int | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    anchored: bool = True
 
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
         """Whether the route is the cluster's own."""
@@ -146,11 +149,13 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
             replaces.append(_action(ActionKind.REPLACE, cidr, summary, ReplaceRoute(found, route, node), change))
         else:
             blocked.append(_unreachable(cidr, node, _why_foreign(found)))
-    removed = sum(action.kind is ActionKind.DELETE for action in deletes)
+    if not observation.anchored:
+        deletes, replaces = [*map(_held, deletes)], [*map(_held, replaces)]
+    removed = sum(action.kind is ActionKind.DELETE and action.pending for action in deletes)
     creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
     blocked += left_out
     settled = {action.target for action in [*creates, *replaces]}
-    hindered = {action.target for action in blocked}
+    hindered = {action.target for action in [*blocked, *replaces] if not action.pending}
     conditions = list(_conditions(nodes, observation, settled, hindered))
     missing = options.declared - {name(node) for node in observation.nodes}
     return Plan.of([*report, *deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
@@ -256,6 +261,12 @@ def _action(kind: ActionKind, cidr: str, summary: str, operation: object, change
 def _delete(cidr: str, route: Route, why: str) -> Action:
     change = FieldChange("next_hop", _hop(route), None)
     return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
+
+
+def _held(action: Action) -> Action:
+    """The removal of a route, held: its destination and its machine are what is at stake."""
+    hops = (str(change.before) for change in action.changes)
+    return hold([action], f"{action.target} {' '.join(hops)}", NOT_ANCHORED)[0]
 
 
 def _unreachable(cidr: str, node: Object, why: str) -> Action:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers import service_plan, service_rules
 from cloud_controller.controllers.service_apply import load_balancers_of
@@ -45,6 +46,8 @@ from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBala
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
+from cloud_controller.safeguard import Safeguard, object_of
+from cloud_controller.seen_deletions import SeenDeletions
 from cloud_controller.workqueue import WorkQueue, work
 
 NAME = CONTROLLER
@@ -99,9 +102,10 @@ class ServiceObservation:
     cluster_id: str
     classes: frozenset[str]
     slices: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+    binding: Binding = UNBOUND
 
 
-def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
+def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
     """Read all load balancers, Services, nodes and, where needed, EndpointSlices, in pages.
 
     Raises InvalidConfiguration for a cloud without any load balancers.
@@ -122,7 +126,14 @@ def observe(kube: Kube, cloud: Cloud) -> ServiceObservation:
         cluster_id=cloud.cluster_id,
         classes=cloud.load_balancer_classes,
         slices=by_service(kube.list(ENDPOINT_SLICES).items) if follow else {},
+        binding=binding,
     )
+
+
+def evidence(observation: ServiceObservation) -> Evidence:
+    """What the cluster's load balancers say about whose they are."""
+    services = {service["metadata"]["uid"] for service in observation.services}
+    return of_load_balancers(observation.load_balancers, services, observation.cluster_id, observation.binding)
 
 
 def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
@@ -139,7 +150,13 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
 
 def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
     """By what a plan for this observation goes."""
-    return Rules(observation.cluster_id, observation.classes, options.backend_nodes, options.without_class)
+    return Rules(
+        observation.cluster_id,
+        observation.classes,
+        options.backend_nodes,
+        options.without_class,
+        observation.binding,
+    )
 
 
 class ServiceController:
@@ -155,6 +172,7 @@ class ServiceController:
         events: Events,
         metrics: Metrics,
         options: ServiceOptions,
+        safeguard: Safeguard,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
@@ -165,7 +183,16 @@ class ServiceController:
         self._metrics = metrics
         self._options = options
         self._checkpoint = checkpoint
-        self._rules = Rules(cloud.cluster_id, cloud.load_balancer_classes, options.backend_nodes, options.without_class)
+        self._rules = Rules(
+            cloud.cluster_id,
+            cloud.load_balancer_classes,
+            options.backend_nodes,
+            options.without_class,
+            safeguard.binding,
+        )
+        self._safeguard = safeguard
+        self._preloaded = False
+        deletions = SeenDeletions()
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
@@ -186,9 +213,12 @@ class ServiceController:
             come_back=lambda key, seconds: self._queue.add_after(key, seconds),
             port_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
+            safeguard=safeguard,
+            deletions=deletions,
             checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
+        services.add_handler(deletions.handle)
         services.add_handler(self._service_changed)
         nodes.add_handler(self._node_changed)
 
@@ -196,6 +226,18 @@ class ServiceController:
     def name(self) -> str:
         """`service`."""
         return NAME
+
+    def evidence(self) -> Evidence:
+        """Read everything once, which the first resync does not repeat. Raises `CloudError`."""
+        self._load()
+        self._preloaded = True
+        services = {service["metadata"]["uid"] for service in self._services.items()}
+        return of_load_balancers(self._cache.all(), services, self._rules.cluster_id, self._rules.binding)
+
+    def confirmed(self, targets: Collection[str]) -> None:
+        """See `Controller.confirmed`."""
+        for target in targets:
+            self._queue.add(object_of(target).removeprefix("service/"))
 
     def start(self, stop: threading.Event) -> None:
         """Work until `stop` is set; the informers must have synced."""
@@ -275,15 +317,13 @@ class ServiceController:
         return wanted or service_rules.has_finalizer(service)
 
     def _resync(self) -> None:
-        services = self._services.items()
-        first = not self._cache.loaded
+        first = self._preloaded or not self._cache.loaded
         if self._backends is None:
             self._backends = self._node_backends()
-        if first and self._checkpoint and self._trouble is None:
-            self._checkpoint.take_up()
         try:
-            uids = {service["metadata"]["uid"]: key(service) for service in services}
-            self._cache.load(uids, _named(services, self._load_balancers))
+            if not self._preloaded:
+                self._load()
+            self._preloaded = False
         except CloudError as error:
             self._trouble = str(error)
             # Nothing works without it, so it never waits as long as a single Service's backoff may.
@@ -298,6 +338,13 @@ class ServiceController:
         if first:
             self._queue.add_after(RESYNC, _SECOND_LOOK)
         self._keep_later()
+
+    def _load(self) -> None:
+        services = self._services.items()
+        if not self._cache.loaded and self._checkpoint and self._trouble is None:
+            self._checkpoint.take_up()
+        uids = {service["metadata"]["uid"]: key(service) for service in services}
+        self._cache.load(uids, _named(services, self._load_balancers))
 
     def _take_nodes(self) -> None:
         wait = self._storm.wait()

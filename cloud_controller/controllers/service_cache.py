@@ -51,6 +51,11 @@ class LoadBalancerCache:
         with self._lock:
             return tuple(self._found[each] for each in self._ids.get(key, ()))
 
+    def all(self) -> tuple[ObservedLoadBalancer, ...]:
+        """Every load balancer that is known."""
+        with self._lock:
+            return tuple(self._found.values())
+
     def owners(self, key: Key) -> tuple[Owner, ...]:
         """This Service, and others that had its name before, as far as they have anything in the cloud."""
         with self._lock:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cloud_controller.binding import Binding
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
@@ -40,7 +41,7 @@ from cloud_controller.load_balancer_operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancer_parts import PRESERVE, diff_parts, has_parts, leave, release
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
 """Upstream's reason for a load balancer that has nobody to send to."""
@@ -121,15 +122,33 @@ def plan_service(
     return _clean_up(service, observed, builder, rules)
 
 
-def plan_orphans(observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue) -> Plan:
-    """The plan for what is left of a Service that does not exist any more (its finalizer was taken off by hand)."""
+def plan_orphans(
+    observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, binding: Binding, *, deleted: bool
+) -> Plan:
+    """The plan for what is left of a Service that does not exist any more (its finalizer was taken off by hand).
+
+    Unless its deletion was seen (`deleted`), everything is held: a Service that vanished without one is what a lost or
+    restored etcd, or another cluster's kubeconfig, looks like.
+    """
     target = target_of(owner.namespace, owner.name)
     why = "its Service does not exist any more"
-    own = [lb for lb in observed if owner.owns(lb.model.tags)]
-    plan = Plan.of(replace(a, reason=why) if a.operation else a for a in _deletions(own, owner, catalogue, target))
+    plan = Plan()
     for lb in observed:
-        if has_parts(lb, owner):
-            plan += leave(lb, owner, catalogue, target=target, why=why)
+        mine = owner.owns(lb.model.tags)
+        if not mine and not has_parts(lb, owner):
+            continue
+        tags = next(each for each in (lb.model.tags, *lb.model.part_tags) if owner.owns(each))
+        if foreign := binding.foreign_uid(tags):
+            reason = f"it was made for the Kubernetes cluster {foreign}"
+            plan += Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason)])
+            continue
+        if mine:
+            gone = [replace(a, reason=why) if a.operation else a for a in _deletions([lb], owner, catalogue, target)]
+        else:
+            gone = [*leave(lb, owner, catalogue, target=target, why=why)]
+        plan += Plan.of(
+            gone if deleted else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen")
+        )
     return plan
 
 
@@ -170,7 +189,8 @@ def plan_all(
     for uid, left in present_of.items():
         owner, orphans = owners[uid], [present[lb_id] for lb_id in left]
         if owner.name:
-            plans.append((target_of(owner.namespace, owner.name), plan_orphans(orphans, owner, builder.catalogue)))
+            left_over = plan_orphans(orphans, owner, builder.catalogue, rules.binding, deleted=False)
+            plans.append((target_of(owner.namespace, owner.name), left_over))
         else:
             target = target_of("unknown", uid)
             reason = "no tag names its Service, so that nobody can be asked whether it is gone"
@@ -204,7 +224,7 @@ def _ensure(
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
     try:
-        built = builder.build(service, backends)
+        built = rules.binding.tagged(builder.build(service, backends))
         changes, keeper, serves = _wanted(built, observed, owner, builder.catalogue, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)

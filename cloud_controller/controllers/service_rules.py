@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
@@ -45,13 +46,15 @@ class Rules:
 
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
     `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
-    where the cloud's maker runs a controller that takes them (EKS), they are not.
+    where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
+    this is.
     """
 
     cluster_id: str
     classes: frozenset[str] = frozenset()
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
+    binding: Binding = UNBOUND
 
     @property
     def finalizer(self) -> str:

@@ -6,7 +6,7 @@ A visit never waits for the cloud: what takes long is left to a later one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 
 from cloud_controller.apply import Postponed
@@ -43,6 +43,8 @@ from cloud_controller.load_balancer_operations import (
 )
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
+from cloud_controller.safeguard import Safeguard
+from cloud_controller.seen_deletions import SeenDeletions
 
 CONTROLLER = "service"
 
@@ -71,6 +73,8 @@ class ServiceVisits:
         come_back: Callable[[str, float], None],
         port_freed: Callable[[str], None],
         creation_lost: Callable[[], None],
+        safeguard: Safeguard,
+        deletions: SeenDeletions,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
@@ -82,6 +86,8 @@ class ServiceVisits:
         self._come_back = come_back
         self._port_freed = port_freed
         self._creation_lost = creation_lost
+        self._safeguard = safeguard
+        self._deletions = deletions
         self._checkpoint = checkpoint
         self._handovers = Polling()
         self._arrivals = Polling()
@@ -89,15 +95,15 @@ class ServiceVisits:
 
     def visit(self, key: str, service: Object | None, backends: Backends) -> None:
         """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
+        if service is not None:
+            self._deletions.note(service)
         named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
         shared = {lb.id for lb in self._cache.get(key) if lb.owner is None}
         # Two Services on one load balancer must not both find the same port free.
         with self._locks.held(shared | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
-            orphans = [owner for owner in self._cache.owners(key) if owner.uid != uid]
-            if orphans:
-                self._remove_orphans(key, orphans)
+            self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
             if service is not None:
                 self._converge(key, service, named, backends)
             else:
@@ -118,27 +124,40 @@ class ServiceVisits:
         elif named and self._cache.find(named) is None:
             self._cache.refresh((), ids)
 
-    def _remove_orphans(self, key: str, owners: Iterable[Owner]) -> None:
-        """Delete what is left of a Service that is gone, or of another one that had its name."""
+    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> None:
+        """Delete what is left of a Service that is gone, or of another one that had its name; hold what is doubtful."""
         namespace, _, name = key.partition("/")
-        # The informer may be behind: the API server must say itself that the owner is gone.
-        try:
-            present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
-        except NotFoundError:
-            present = None
-        for owner in owners:
-            if owner.uid == present:
+        if owners:
+            # The informer may be behind: the API server must say itself that the owner is gone.
+            try:
+                present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
+            except NotFoundError:
+                present = None
+            owners = [owner for owner in owners if owner.uid != present]
+        plans = {owner: self._orphans_of(key, owner) for owner in owners}
+        held = [action for plan in plans.values() for action in plan.held]
+        target = service_plan.target_of(namespace, name)
+        self._safeguard.report(CONTROLLER, held, self._events, about={target})
+        for owner, plan in plans.items():
+            if not plan.changes:
                 continue
             try:
-                plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
+                self._safeguard.verify()
                 if at_stake := self._at_stake(plan):
                     self._cache.refresh((), at_stake)
-                    plan = service_plan.plan_orphans(self._cache.get(key), owner, self._load_balancers.catalogue)
+                    plan = self._orphans_of(key, owner)
                 self._carry_out(key, owner.uid, plan)
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
                 raise
+            self._safeguard.used(plan.changes)
+
+    def _orphans_of(self, key: str, owner: Owner) -> Plan:
+        catalogue, binding = self._load_balancers.catalogue, self._safeguard.binding
+        deleted = owner.uid in self._deletions
+        plan = service_plan.plan_orphans(self._cache.get(key), owner, catalogue, binding, deleted=deleted)
+        return self._safeguard.released(plan)
 
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""

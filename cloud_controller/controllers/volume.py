@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cloud_controller.binding import UNBOUND, Binding, Evidence
 from cloud_controller.cloud import Cloud
 from cloud_controller.controllers import volume_objects as view
 from cloud_controller.controllers.loop import ControllerContext, LoopController
@@ -29,9 +30,9 @@ from cloud_controller.controllers.volume_operations import (
     DeleteVolume,
     DetachVolume,
     DiscardVolume,
-    HandOver,
     Refuse,
     ResizeVolume,
+    TagVolume,
     Wait,
 )
 from cloud_controller.controllers.volume_plan import plan
@@ -51,9 +52,10 @@ from cloud_controller.kube import (
     name,
     uid,
 )
+from cloud_controller.seen_deletions import SeenDeletions
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
-__all__ = ["VolumeController", "VolumeInformers", "VolumeObservation", "leaving", "observe", "plan"]
+__all__ = ["VolumeController", "VolumeInformers", "VolumeObservation", "evidence", "leaving", "observe", "plan"]
 
 NAME = "volume"
 COMPONENT = "volume-controller"
@@ -66,7 +68,7 @@ POLL = 0.5
 ORPHAN_DELAY = 10.0
 """Seconds between the two looks after which a volume that nobody needs is deleted."""
 
-_CLOUD_WORK = (CreateVolume, AttachVolume, DetachVolume, DeleteVolume, DiscardVolume, ResizeVolume, HandOver)
+_CLOUD_WORK = (CreateVolume, AttachVolume, DetachVolume, DeleteVolume, DiscardVolume, ResizeVolume, TagVolume)
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,14 @@ class VolumeInformers:
         return iter((self.claims, self.pvs, self.classes, self.attachments))
 
 
-def observe(kube: Kube, cloud: Cloud) -> VolumeObservation:
+def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
     """Every storage object, every node and every volume. Raises `InvalidConfiguration` for a cloud without volumes."""
     # In this order: a volume that is read, and whose claim is not found later, has none.
     volumes = volumes_of(cloud).list()
     observation = _observation(
         cloud,
         volumes,
+        binding,
         claims=kube.list(PERSISTENT_VOLUME_CLAIMS).items,
         pvs=kube.list(PERSISTENT_VOLUMES).items,
         classes=kube.list(STORAGE_CLASSES).items,
@@ -129,10 +132,13 @@ class VolumeController(LoopController):
         self._informers = informers
         self._cloud = volumes_of(context.cloud)
         self._known: dict[str, Volume] = {}
+        self._preloaded = False
         # Said by id, and ids do not come again: whoever still names such a volume costs no further call.
         self._gone: set[str] = set()
         self._orphan_delay = orphan_delay
         self._suspects: dict[str, float] = {}
+        self._deleted_claims = SeenDeletions()
+        informers.claims.add_handler(self._deleted_claims.handle)
         informers.claims.add_handler(self._triggers(_claim_keys, _claim_facts))
         informers.pvs.add_handler(self._triggers(_pv_keys, _pv_facts))
         informers.classes.add_handler(self._triggers(_class_keys, _class_facts))
@@ -142,11 +148,18 @@ class VolumeController(LoopController):
         """See `LoopController.concerns`."""
         return old is None or new is None or _node_facts(old) != _node_facts(new)
 
+    def evidence(self) -> Evidence:
+        """The cluster's volumes; the first pass does not read them again."""
+        self._known = {volume.id: volume for volume in self._cloud.list()}
+        self._preloaded = True
+        return evidence(self._observe())
+
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; answers the objects to come back to."""
-        if keys is None:
+        if keys is None and not self._preloaded:
             self._known = {volume.id: volume for volume in self._cloud.list()}
             self._gone.clear()
+        self._preloaded = False
         observation = self._observe()
         if keys is not None:
             # The base class knows nodes by their bare names.
@@ -159,9 +172,13 @@ class VolumeController(LoopController):
             observation = self._observe()
         suspects = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
         looked_at = {each for each in self._suspects if keys is None or f"volume/{each}" in keys}
-        observation = replace(observation, confirmed=self._confirmed(suspects, looked_at))
+        observation = replace(
+            observation, confirmed=self._confirmed(suspects, looked_at), deleted_claims=self._deleted_claims.uids()
+        )
         planned = plan(observation, keys)
-        results = self.apply(planned)
+        if any(isinstance(action.operation, DiscardVolume) for action in planned.changes):
+            self.context.safeguard.verify()
+        results = self.apply(planned, about=keys)
         for action in planned:
             if isinstance(action.operation, Refuse):
                 self.warn(action.operation.obj, action.operation.reason, action.operation.message)
@@ -187,6 +204,7 @@ class VolumeController(LoopController):
         return _observation(
             self.context.cloud,
             self._known.values(),
+            self.context.safeguard.binding,
             claims=self._informers.claims.items(),
             pvs=self._informers.pvs.items(),
             classes=self._informers.classes.items(),
@@ -238,6 +256,7 @@ class VolumeController(LoopController):
 def _observation(
     cloud: Cloud,
     volumes: Iterable[Volume],
+    binding: Binding,
     *,
     claims: Iterable[Object],
     pvs: Iterable[Object],
@@ -258,7 +277,22 @@ def _observation(
         attachments=tuple(attachments),
         nodes=tuple(nodes),
         volumes={volume.id: volume for volume in volumes},
+        binding=binding,
     )
+
+
+def evidence(observation: VolumeObservation) -> Evidence:
+    """What the cluster's volumes say about whose they are."""
+    found = [volume for volume in observation.volumes.values() if volume.belongs_to(observation.cluster_id)]
+    alive = sum(
+        volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid or volume.id in observation.pvs_by_volume
+        for volume in found
+    )
+    foreign: dict[str, list[str]] = {}
+    for volume in found:
+        if of := observation.binding.foreign_uid(volume.tags):
+            foreign.setdefault(of, []).append(volume.id)
+    return Evidence("volumes", len(found), alive, foreign)
 
 
 # -------------------------------------------------------------------------------------------- what calls for a pass

@@ -19,7 +19,6 @@ from cloud_controller.controllers.volume_operations import (
     DeleteVolume,
     DetachVolume,
     DiscardVolume,
-    HandOver,
     ReleaseAttachment,
     ResizeVolume,
     SelectNodeAnew,
@@ -29,6 +28,7 @@ from cloud_controller.controllers.volume_operations import (
     SetClaimCapacity,
     SetFinalizer,
     SetTopology,
+    TagVolume,
 )
 from cloud_controller.events import Events
 from cloud_controller.kube import (
@@ -45,7 +45,7 @@ from cloud_controller.kube import (
     namespace,
     uid,
 )
-from cloud_controller.volumes import CLAIM_UID_TAG, PV_TAG, Volume, Volumes
+from cloud_controller.volumes import CLAIM_UID_TAG, Volume, Volumes
 
 
 def volumes_of(cloud: Cloud) -> Volumes:
@@ -103,11 +103,10 @@ def set_claim_capacity(operation: SetClaimCapacity, run: apply.Run) -> None:
 # ----------------------------------------------------------------------------------------------- PersistentVolumes
 
 
-@apply.performs(HandOver)
-def hand_over(operation: HandOver, run: apply.Run) -> Volume:
+@apply.performs(TagVolume)
+def tag_volume(operation: TagVolume, run: apply.Run) -> Volume:
     """Leaves every other tag as it is."""
-    tags = {**operation.volume.tags, PV_TAG: operation.pv_name}
-    return volumes_of(run.cloud).tag(operation.volume.id, tags)
+    return volumes_of(run.cloud).tag(operation.volume.id, {**operation.volume.tags, **operation.tags})
 
 
 @apply.performs(SetTopology)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.controllers import volume_objects as view
 from cloud_controller.kube import Object, key, name, uid
 from cloud_controller.volumes import (
@@ -35,7 +36,11 @@ def attachment_finalizer(driver: str) -> str:
 
 @dataclass(frozen=True)
 class VolumeObservation:
-    """The cluster's storage objects and nodes, the volumes in the cloud, and which orphans have been confirmed."""
+    """The cluster's storage objects and nodes, the volumes in the cloud, and which orphans were found twice.
+
+    `deleted_claims`: the UIDs of claims that this process saw with a deletion timestamp. `binding`: whose volumes are
+    this Kubernetes cluster's.
+    """
 
     cluster_id: str
     provisioner: str
@@ -49,6 +54,8 @@ class VolumeObservation:
     nodes: tuple[Object, ...] = ()
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
+    deleted_claims: frozenset[str] = frozenset()
+    binding: Binding = UNBOUND
 
     @cached_property
     def claim_by_uid(self) -> Mapping[str, Object]:
@@ -83,8 +90,12 @@ class VolumeObservation:
     @cached_property
     def volume_by_claim(self) -> Mapping[str, Volume]:
         """The volumes that this cluster made, by the UID of the claim."""
-        own = (volume for volume in self.volumes.values() if volume.belongs_to(self.cluster_id))
+        own = (volume for volume in self.volumes.values() if self.owns(volume))
         return {volume.tags[CLAIM_UID_TAG]: volume for volume in own}
+
+    def owns(self, volume: Volume) -> bool:
+        """Whether this cluster's controller made the volume."""
+        return volume.belongs_to(self.cluster_id) and self.binding.foreign_uid(volume.tags) is None
 
     def is_provisioning(self, claim: Object) -> bool:
         """Whether a volume of this cloud is asked for, and the claim has none yet."""

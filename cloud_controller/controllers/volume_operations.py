@@ -52,11 +52,11 @@ class DiscardVolume:
 
 
 @dataclass(frozen=True, slots=True)
-class HandOver:
-    """Note at the volume that its PersistentVolume stands."""
+class TagVolume:
+    """Add these tags to the volume: that its PersistentVolume exists, and which Kubernetes cluster it belongs to."""
 
     volume: Volume
-    pv_name: str
+    tags: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from cloud_controller.controllers.volume_operations import (
     DeleteVolume,
     DetachVolume,
     DiscardVolume,
-    HandOver,
     Refuse,
     ReleaseAttachment,
     ResizeVolume,
@@ -40,12 +39,14 @@ from cloud_controller.controllers.volume_operations import (
     SetClaimCapacity,
     SetFinalizer,
     SetTopology,
+    TagVolume,
     Wait,
 )
 from cloud_controller.kube import Object, key, name, namespace, uid
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 from cloud_controller.volumes import (
     CLAIM_TAG,
+    CLAIM_UID_TAG,
     PV_TAG,
     AttachmentState,
     ClaimOwner,
@@ -122,7 +123,7 @@ def _create(observation: VolumeObservation, claim: Object, storage_class: Object
         zone=zone,
         size_gib=view.wanted_gib(claim, observation.largest_gib),
         parameters=view.check_parameters(storage_class, observation.parameters),
-        tags=owner.tags,
+        tags=owner.tags | observation.binding.tags,
         client_token=owner.client_token,
     )
     changes = (FieldChange("zone", None, zone), FieldChange("size_gib", None, request.size_gib))
@@ -212,16 +213,26 @@ def _pv(observation: VolumeObservation, pv: Object) -> Iterator[Action]:
         yield from _remove(observation, pv, volume)
         return
     yield from _topology(pv, volume)
-    handed_over = volume is None or not volume.belongs_to(observation.cluster_id) or PV_TAG in volume.tags
-    if ours and volume is not None and not handed_over:
-        change = FieldChange(f"tags[{PV_TAG}]", None, name(pv))
-        summary = f"volume {volume.id} is this object's from now on"
-        yield Action(ActionKind.UPDATE, target, summary, (change,), operation=HandOver(volume, name(pv)))
+    handed_over = volume is None or not observation.owns(volume) or PV_TAG in volume.tags
+    if ours and volume is not None and (tags := _missing_tags(observation, pv, volume)):
+        changes = tuple(FieldChange(f"tags[{tag}]", volume.tags.get(tag), value) for tag, value in tags.items())
+        summary = f"mark volume {volume.id} as this object's"
+        yield Action(ActionKind.UPDATE, target, summary, changes, operation=TagVolume(volume, tags))
     present = view.PV_FINALIZER in (pv["metadata"].get("finalizers") or [])
     if ours and view.reclaim_policy(pv) == "Delete" and not present and not view.is_deleting(pv):
         yield _finalizer(pv, present=True)
     elif ours and view.reclaim_policy(pv) != "Delete" and present and handed_over:
         yield _finalizer(pv, present=False)
+
+
+def _missing_tags(observation: VolumeObservation, pv: Object, volume: Volume) -> dict[str, str]:
+    """The tags that the volume of this PersistentVolume lacks."""
+    if not observation.owns(volume):
+        return {}
+    # The cluster's UID only where a live claim proves that the volume is this cluster's.
+    proven = volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid
+    wanted = {PV_TAG: volume.tags.get(PV_TAG, name(pv)), **(observation.binding.tags if proven else {})}
+    return {tag: value for tag, value in wanted.items() if volume.tags.get(tag) != value}
 
 
 def _topology(pv: Object, volume: Volume | None) -> Iterator[Action]:
@@ -251,7 +262,7 @@ def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -
     elif volume is None:
         summary = f"remove it: volume {view.handle(pv)} is gone"
         yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DeletePersistentVolume(pv))
-    elif not volume.belongs_to(observation.cluster_id):
+    elif not observation.owns(volume):
         message = f"volume {volume.id} does not carry this cluster's tags; it is left alone"
         yield _refused("pv", pv, "stays", "VolumeFailedDelete", message)
     elif volume.attachments:
@@ -343,12 +354,20 @@ def _stray(observation: VolumeObservation, volume: Volume) -> Iterator[Action]:
     target, claim = f"volume/{volume.id}", volume.tags.get(CLAIM_TAG, "?")
     if volume.state is VolumeState.DELETING:
         return
+    if foreign := observation.binding.foreign_uid(volume.tags):
+        yield _idle(target, f"it was made for the Kubernetes cluster {foreign}")
+        return
     if not may_be_orphan(volume):
         why = f"PersistentVolume {volume.tags[PV_TAG]} is gone, and nobody said that its data may go too"
         yield _idle(target, why)
+        return
+    why = f"claim {claim} is gone, and it never had a PersistentVolume"
+    deletion = Action(ActionKind.DELETE, target, "delete it", reason=why, operation=DiscardVolume(volume))
+    if volume.tags[CLAIM_UID_TAG] not in observation.deleted_claims | observation.claim_by_uid.keys():
+        # That claims vanish without a deletion is how a lost or restored etcd looks.
+        yield from hold([deletion], volume.id, f"{why}; its deletion was not seen")
     elif volume.id in observation.confirmed:
-        why = f"claim {claim} is gone, and it never had a PersistentVolume"
-        yield Action(ActionKind.DELETE, target, "delete it", reason=why, operation=DiscardVolume(volume))
+        yield deletion
     else:
         yield _idle(target, f"claim {claim} seems to be gone; it is deleted when that is confirmed twice")
 
@@ -378,7 +397,7 @@ _ORDER = (
     CreatePersistentVolume,
     CreateVolume,
     SelectNodeAnew,
-    HandOver,
+    TagVolume,
     SetTopology,
     SetFinalizer,
     ResizeVolume,

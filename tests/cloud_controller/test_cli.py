@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from cloud_controller import cli
+from cloud_controller.binding import UNBOUND
 from cloud_controller.cli import main
 from cloud_controller.controllers import service
 from cloud_controller.converge import Refused
@@ -132,8 +133,12 @@ def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
         given.append(options)
         return Plan()
 
-    nothing = SimpleNamespace(cluster_id="c-1", services=[], load_balancers=[], classes=frozenset(), builder=None)
+    nothing = SimpleNamespace(
+        cluster_id="c-1", services=[], load_balancers=[], classes=frozenset(), builder=None, binding=UNBOUND
+    )
     monkeypatch.setattr(service, "observe", lambda *_: nothing)
+    monkeypatch.setattr(service, "evidence", lambda _: None)
+    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
     monkeypatch.setattr(service, "plan", plan)
 
     assert main(command(files, "--controllers=service", "--backend-nodes=ready-workers")) == 0
@@ -234,6 +239,7 @@ def test_whoever_interrupts_a_plan_gets_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "find", interrupted)
+    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
 
     assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
 
@@ -241,7 +247,7 @@ def test_whoever_interrupts_a_plan_gets_one_line(
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
-    nothing = "cli.find = lambda *_: cli.Found(cli.Plan())"
+    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cluster_uid = lambda _: 'uid-here'"
     program = f"import sys; from cloud_controller import cli; {nothing}; sys.exit(cli.main({arguments!r}))"
     read, write = os.pipe()
     os.close(read)

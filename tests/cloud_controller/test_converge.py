@@ -16,6 +16,7 @@ from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, U
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
+from tests.cloud_controller.guard import guard
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,15 @@ class World:
 
     def run(self, deadline: float = 60.0) -> Report:
         nothing: Any = None
+        cloud: Any = SimpleNamespace(cluster_id="c-1")
         return Converge(
             nothing,
-            nothing,
+            cloud,
             {"node": self.find},
             show=lambda _, found: self.shown.append(len(found.plan)),
             approve=self.approve,
             done=lambda result: self.told.append(str(result)),
+            safeguard=guard(),
         ).run(None, deadline, self.begin)
 
 

@@ -36,10 +36,16 @@ def test_services_are_out_of_reach_without_the_service_controller() -> None:
 
 def test_the_route_controller_may_write_the_status_of_nodes_but_not_the_nodes() -> None:
     assert verbs("route") == {
+        "namespaces": {"get"},
         "nodes": {"get", "list", "watch"},
         "nodes/status": {"patch"},
         "events": {"create", "patch"},
     }
+
+
+def test_of_namespaces_only_the_one_that_identifies_the_cluster_may_be_read() -> None:
+    assert PolicyRule(("",), ("namespaces",), ("get",), ("kube-system",)) in rules(["node"]).cluster
+    assert sum("namespaces" in rule.resources for rule in rules(NAMES).cluster) == 1
 
 
 def test_nothing_gives_access_to_secrets_or_to_everything() -> None:

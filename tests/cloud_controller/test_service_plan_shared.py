@@ -234,14 +234,18 @@ def settled_for(name: str, port: int, lb: ObservedLoadBalancer) -> ObservedLoadB
     return settled(web(name, port, id=SHARED), lb)[SHARED]
 
 
-def test_parts_of_a_service_that_vanished_are_removed_and_those_of_others_stay() -> None:
+def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_others_stay() -> None:
     lb = settled_for("dns", 53, settled_for("gone", 80, nobodys()))
 
     plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, Builder(), RULES)
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
-    assert all(action.reason == "its Service does not exist any more" for action in removed)
+    assert {action.reason for action in removed} == {
+        "its Service does not exist any more, and its deletion was not seen"
+    }
+    assert len({action.held for action in removed}) == 1
+    assert not any(action.kind is ActionKind.DELETE for action in plan.changes)
 
 
 def test_parts_of_other_clusters_are_nobodys_business_here() -> None:

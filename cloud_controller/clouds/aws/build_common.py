@@ -65,9 +65,9 @@ def tags(asked: Request) -> dict[str, str]:
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             allowed = f"keys of {_LONGEST_KEY} and values of {_LONGEST_VALUE} characters"
             raise InvalidConfiguration(where, f"{key[:_LONGEST_KEY]!r} or its value is too long", allowed)
-    # Two of ours are set on parts of a load balancer besides.
-    if len(more) > _MOST_TAGS - len(own) - 2:
-        raise InvalidConfiguration(where, f"{len(more)} tags", f"at most {_MOST_TAGS - len(own) - 2}")
+    # Two of ours are set on parts of a load balancer besides, and the cluster's UID on everything.
+    if len(more) > _MOST_TAGS - len(own) - 3:
+        raise InvalidConfiguration(where, f"{len(more)} tags", f"at most {_MOST_TAGS - len(own) - 3}")
     return {**more, **own}
 
 

@@ -24,6 +24,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import (
+    CLUSTER_UID_TAG,
     Built,
     LoadBalancerModel,
     LoadBalancerState,
@@ -216,5 +217,7 @@ def _uid(lb: ObservedLoadBalancer) -> str | None:
 
 def _partial(lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
     owner = Owner.of_tags(tags)
-    model = LoadBalancerModel(name_of(tags) or lb_id, tags=owner.tags if owner and owner.name else tags)
+    if owner and owner.name:
+        tags = owner.tags | {key: value for key, value in tags.items() if key == CLUSTER_UID_TAG}
+    model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
     return ObservedLoadBalancer(lb_id, LoadBalancerState.PARTIAL, model, settled=False)

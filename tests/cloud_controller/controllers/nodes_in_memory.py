@@ -8,10 +8,11 @@ from typing import Any
 
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.instance_snapshot import InstanceSnapshot
-from cloud_controller.kube import NODES, EventType, NotFoundError, Object, PatchType, Resource, name
+from cloud_controller.kube import LEASES, NODES, EventType, NotFoundError, Object, PatchType, Resource, name
 from cloud_controller.metrics import Metrics
 from cloud_controller.nodes import UNINITIALIZED_TAINT
 from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.guard import guard
 
 TAINT = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 CIDR = "10.1.0.0/16"
@@ -44,7 +45,7 @@ class Cluster:
     @property
     def context(self) -> ControllerContext:
         this: Any = self
-        return ControllerContext(this, this.cloud, this, self.metrics, self.machines, workers=2)
+        return ControllerContext(this, this.cloud, this, self.metrics, self.machines, guard(this), workers=2)
 
     # -- an informer
 
@@ -64,7 +65,9 @@ class Cluster:
 
     # -- an API server
 
-    def get(self, resource: Resource, key: str) -> Object:
+    def get(self, resource: Resource, key: str, namespace: str | None = None) -> Object:
+        if resource == LEASES:
+            raise NotFoundError(404, "NotFound", f"{namespace}/{key}")
         assert resource == NODES
         if key not in self.stored:
             raise NotFoundError(404, "NotFound", key)

@@ -14,6 +14,7 @@ from cloud_controller.cloud import Throttled, Unavailable
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.kube import EventType, Object
 from cloud_controller.metrics import Metrics
+from tests.cloud_controller.guard import guard
 
 PATIENCE = 60.0
 
@@ -78,7 +79,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     nothing: Any = None
     nodes: Any = Nodes()
     metrics, passes, stop = Metrics(), Passes(), threading.Event()
-    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics, nothing), passes)
+    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics, nothing, guard()), passes)
     yield Bench(nodes, passes, metrics, controller, stop)
     stop.set()
     assert controller.join(PATIENCE)

@@ -113,7 +113,10 @@ def test_both_delays_of_a_node_are_measured(cluster: Cluster) -> None:
 
 
 def lost(cluster: Cluster, key: str = "a") -> None:
-    """A node whose machine is gone."""
+    """A node whose machine is gone, beside one that shows whose cluster this is."""
+    cluster.cloud.machine("anchor")
+    cluster.register("anchor", ready="True")
+    cluster.stored["anchor"]["spec"]["providerID"] = "fake://zone-a/i-anchor"
     cluster.register(key, ready="Unknown")
     cluster.stored[key]["spec"]["providerID"] = f"fake://zone-a/i-{key}"
 
@@ -221,6 +224,7 @@ def routed(cluster: Cluster, count: int) -> RouteController:
     for number in range(count):
         cluster.cloud.machine(f"n{number}")
         cluster.register(f"n{number}", f"10.1.{number}.0/24")
+        cluster.stored[f"n{number}"]["spec"]["providerID"] = f"fake://zone-a/i-n{number}"
     return RouteController(cluster.context, RouteOptions((CIDR,)))
 
 

@@ -24,7 +24,6 @@ from cloud_controller.controllers.volume_operations import (
     DeleteVolume,
     DetachVolume,
     DiscardVolume,
-    HandOver,
     ReleaseAttachment,
     ResizeVolume,
     SelectNodeAnew,
@@ -32,10 +31,11 @@ from cloud_controller.controllers.volume_operations import (
     SetCapacity,
     SetClaimCapacity,
     SetFinalizer,
+    TagVolume,
 )
 from cloud_controller.controllers.volume_plan import plan
 from cloud_controller.kube import Object
-from cloud_controller.volumes import PV_TAG, Attachment, AttachmentState, Volume, VolumeState
+from cloud_controller.volumes import CLAIM_UID_TAG, Attachment, AttachmentState, Volume, VolumeState
 
 PROVISIONER, DRIVER, CLUSTER = "cloud.example/volume", "cloud.example", "c-1"
 NODES: dict[str, Object] = {
@@ -153,6 +153,7 @@ class World:
             tuple(NODES.values()),
             seen.volumes,
             confirmed,
+            deleted_claims=frozenset(volume.tags[CLAIM_UID_TAG] for volume in seen.volumes.values()),
         )
 
     def carry_out(self, operation: Any) -> None:
@@ -163,8 +164,8 @@ class World:
                 self.volumes[made] = Volume(made, request.name, zone, "r", size, VolumeState.AVAILABLE, tags=tags)
             case CreatePersistentVolume(pv=pv):
                 self.pvs.setdefault(pv["metadata"]["name"], copy.deepcopy(pv))
-            case HandOver(volume=volume, pv_name=name):
-                self._change(volume.id, tags={**volume.tags, PV_TAG: name})
+            case TagVolume(volume=volume, tags=added):
+                self._change(volume.id, tags={**volume.tags, **added})
             case SetFinalizer(pv=pv, present=present):
                 metadata = self.pvs[pv["metadata"]["name"]]["metadata"]
                 metadata["finalizers"] = [view.PV_FINALIZER] if present else []

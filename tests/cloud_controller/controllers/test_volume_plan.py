@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.binding import Binding
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers import volume_objects as view
 from cloud_controller.controllers.volume_observation import (
@@ -26,7 +27,6 @@ from cloud_controller.controllers.volume_operations import (
     DeleteVolume,
     DetachVolume,
     DiscardVolume,
-    HandOver,
     Refuse,
     ReleaseAttachment,
     ResizeVolume,
@@ -37,11 +37,12 @@ from cloud_controller.controllers.volume_operations import (
     SetClaimCapacity,
     SetFinalizer,
     SetTopology,
+    TagVolume,
     Wait,
 )
 from cloud_controller.controllers.volume_plan import plan
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancer import CLUSTER_TAG, CLUSTER_UID_TAG
 from cloud_controller.plan import Action, ActionKind
 from cloud_controller.volumes import (
     CLAIM_TAG,
@@ -151,7 +152,7 @@ def attachment(*, attached: bool = False, gone: bool = False, held: bool = True,
     }
 
 
-def world(*objects: Object | Volume, confirmed: frozenset[str] = frozenset()) -> VolumeObservation:
+def world(*objects: Object | Volume, **more: Any) -> VolumeObservation:
     """An observation of these objects, each told by its shape, a StorageClass and a node unless others are given."""
     found: dict[str, list[Object]] = {"claims": [], "pvs": [], "classes": [], "attachments": [], "nodes": []}
     volumes: dict[str, Volume] = {}
@@ -182,7 +183,7 @@ def world(*objects: Object | Volume, confirmed: frozenset[str] = frozenset()) ->
         attachments=tuple(found["attachments"]),
         nodes=tuple(found["nodes"]),
         volumes=volumes,
-        confirmed=confirmed,
+        **more,
     )
 
 
@@ -426,7 +427,7 @@ def test_a_class_that_allows_no_expansion_is_heeded() -> None:
 
 
 def test_a_volume_is_marked_once_its_persistent_volume_stands() -> None:
-    assert isinstance(operation(world(pv(), volume())), HandOver)
+    assert isinstance(operation(world(pv(), volume())), TagVolume)
 
 
 @pytest.mark.parametrize(("policy", "finalizer", "wanted"), [("Delete", False, True), ("Retain", True, False)])
@@ -440,7 +441,7 @@ def test_the_finalizer_follows_the_reclaim_policy(policy: str, finalizer: bool, 
 def test_the_finalizer_of_a_retained_one_stays_until_its_volume_is_marked() -> None:
     found = plan(world(pv(policy="Retain"), volume()))
 
-    assert [type(action.operation) for action in found] == [HandOver]
+    assert [type(action.operation) for action in found] == [TagVolume]
 
 
 def test_a_released_one_whose_policy_is_delete_loses_its_volume_first() -> None:
@@ -585,14 +586,51 @@ def test_one_that_was_never_ours_to_hold_is_left_alone() -> None:
 # --------------------------------------------------------------------------------------------------------- orphans
 
 
-def test_a_volume_that_never_got_its_persistent_volume_waits_for_confirmation() -> None:
-    assert only(world(volume())).kind is ActionKind.IGNORE
+DELETED = frozenset({"uid-data"})
 
 
-def test_and_is_deleted_once_it_is_confirmed() -> None:
+def test_a_volume_that_never_got_its_persistent_volume_stays_until_it_was_found_twice() -> None:
+    assert only(world(volume(), deleted_claims=DELETED)).kind is ActionKind.IGNORE
+
+
+def test_and_is_deleted_once_it_was_found_twice() -> None:
+    made = only(world(volume(), deleted_claims=DELETED, confirmed=frozenset({"vol-1"})))
+
+    assert (made.kind, made.target, made.held) == (ActionKind.DELETE, "volume/vol-1", None)
+
+
+def test_the_deletion_of_a_volume_whose_claim_vanished_without_a_deletion_is_held() -> None:
     made = only(world(volume(), confirmed=frozenset({"vol-1"})))
 
-    assert (made.kind, made.target) == (ActionKind.DELETE, "volume/vol-1")
+    assert made.kind is ActionKind.DELETE
+    assert made.held
+    assert "its deletion was not seen" in str(made.reason)
+
+
+def test_a_volume_of_another_kubernetes_cluster_is_left_alone() -> None:
+    theirs = volume(tags={**volume().tags, CLUSTER_UID_TAG: "uid-there"})
+
+    action = only(world(theirs, deleted_claims=DELETED, confirmed=frozenset({"vol-1"}), binding=Binding("uid-here")))
+
+    assert (action.kind, action.reason) == (ActionKind.IGNORE, "it was made for the Kubernetes cluster uid-there")
+
+
+def test_a_volume_is_made_with_the_uid_of_its_kubernetes_cluster() -> None:
+    made = operation(world(claim(), binding=Binding("uid-here")))
+
+    assert made.request.tags[CLUSTER_UID_TAG] == "uid-here"
+
+
+def test_a_volume_without_the_uid_of_its_kubernetes_cluster_gets_it_while_its_claim_exists() -> None:
+    tagged = operation(world(bound(claim(), has="5Gi"), pv(), handed_over(), binding=Binding("uid-here")))
+
+    assert tagged.tags == {CLUSTER_UID_TAG: "uid-here"}
+
+
+def test_a_volume_whose_claim_is_gone_is_not_claimed_for_this_kubernetes_cluster() -> None:
+    found = world(pv(phase="Released", policy="Retain", finalizer=False), handed_over(), binding=Binding("uid-here"))
+
+    assert not any(isinstance(action.operation, TagVolume) for action in plan(found))
 
 
 def test_a_volume_that_had_a_persistent_volume_stays_though_it_were_confirmed() -> None:

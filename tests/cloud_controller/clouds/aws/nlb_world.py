@@ -16,6 +16,7 @@ from cloud_controller.load_balancer_operations import Remembering
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster, Copies
+from tests.cloud_controller.guard import guard
 
 TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
 WEB = "default/web"
@@ -94,6 +95,7 @@ class Running:
             cluster,
             Metrics(),
             ServiceOptions(resync=300.0),
+            guard(cluster),
             self.checkpoint,
         )
         if resync:

@@ -491,11 +491,17 @@ def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, clus
     assert_nothing_left(account)
 
 
-def test_a_service_without_its_finalizer_is_cleaned_up_after(account: AwsAccount, cluster: Cluster) -> None:
+def test_what_a_service_left_that_vanished_goes_once_somebody_confirms_it(
+    account: AwsAccount, cluster: Cluster
+) -> None:
     served(account, cluster, nlb())
     del cluster.objects["services"][WEB]
+    running = Running(account, cluster)
+    running.settle()
+    assert len(load_balancers(account)) == 1
 
-    Running(account, cluster).settle()
+    cluster.confirm_all(running.controller)
+    running.settle()
 
     assert_nothing_left(account)
 
@@ -550,7 +556,10 @@ def test_one_that_another_service_of_the_name_left_is_not_taken_for_ones_own(
     (old,) = load_balancers(account)
     cluster.put(nlb(uid="uid-new"))
 
-    Running(account, cluster).settle(rounds=6)
+    running = Running(account, cluster)
+    running.settle(rounds=6)
+    cluster.confirm_all(running.controller)
+    running.settle()
 
     (lb,) = load_balancers(account)
     assert lb["LoadBalancerName"] != old["LoadBalancerName"]

@@ -107,8 +107,11 @@ def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Clu
     cluster.delete_service()
     running.settle()
     del cluster.objects["services"][WEB]
+    after = Running(account, cluster)
+    after.settle()
 
-    Running(account, cluster).settle()
+    cluster.confirm_all(after.controller)
+    after.settle()
 
     assert_nothing_left(account)
 

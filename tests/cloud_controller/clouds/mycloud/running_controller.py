@@ -11,6 +11,7 @@ from cloud_controller.controllers.service import ServiceController, ServiceOptio
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
 from cloud_controller.metrics import Metrics
+from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -39,6 +40,7 @@ class Running:
             self._events,
             Metrics(),
             ServiceOptions(workers=self._workers),
+            guard(self._kube),
         )
         for informer in self._informers:
             informer.start()

@@ -11,8 +11,9 @@ from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.service import POLL, RESYNC, ServiceController, ServiceOptions
-from cloud_controller.kube import EventType, NotFoundError, Object, PatchType, Resource
+from cloud_controller.kube import LEASES, EventType, NotFoundError, Object, PatchType, Resource
 from cloud_controller.metrics import Metrics
+from tests.cloud_controller.guard import guard, lease_that_confirms
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -30,7 +31,8 @@ class Cluster:
     """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict[str, Object]] = {"services": {}, "nodes": {}, "endpointslices": {}}
+        kinds = ("services", "nodes", "endpointslices", "leases")
+        self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in kinds}
         self.events: list[tuple[str, str]] = []
         self.writes = 0
         self.after_write: Callable[[], None] = lambda: None
@@ -65,8 +67,13 @@ class Cluster:
         self.after_write()
         return service
 
+    def replace(self, resource: Resource, obj: Object) -> Object:
+        metadata = obj["metadata"]
+        self.objects[resource.plural][f"{metadata['namespace']}/{metadata['name']}"] = obj
+        return obj
+
     def normal(self, obj: Object, reason: str, message: str) -> None:
-        assert obj["metadata"]["uid"]
+        assert obj["metadata"]["name"]
         self.events.append((reason, message))
 
     warning = normal
@@ -79,6 +86,10 @@ class Cluster:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         else:
             del self.objects["services"][key]
+
+    def confirm_all(self, running: ServiceController) -> None:
+        """An administrator confirms everything that the controller holds."""
+        self.replace(LEASES, lease_that_confirms(running._safeguard))
 
     def service(self, key: str = WEB) -> Object:
         return self.objects["services"][key]
@@ -144,8 +155,11 @@ def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceC
     cloud._client._sleep = lambda _: None  # Pauses before a call is made again are the client's tests' business.
     for name, part in replaced.items():
         setattr(cloud, f"_{name}", part(cloud))
-    services, nodes, slices = (Copies(cluster.objects[kind]) for kind in ("services", "nodes", "endpointslices"))
-    made = ServiceController(cluster, cloud, services, nodes, slices, cluster, Metrics(), ServiceOptions(resync=resync))  # type: ignore[arg-type]
+    copies: Any = (Copies(cluster.objects[kind]) for kind in ("services", "nodes", "endpointslices"))
+    services, nodes, slices = copies
+    as_any: Any = cluster
+    options = ServiceOptions(resync=resync)
+    made = ServiceController(as_any, cloud, services, nodes, slices, cluster, Metrics(), options, guard(cluster))
     made.handle(RESYNC)
     return made
 

@@ -34,6 +34,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     WritesLeft,
 )
 from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -78,7 +79,7 @@ class Process:
         as_any: Any = api
         informer: Any = self.informer
         machines = InstanceSnapshot(cloud.instances, 5.0, clock=clock)
-        context = ControllerContext(as_any, cloud, informer, Metrics(), machines, workers=1)
+        context = ControllerContext(as_any, cloud, informer, Metrics(), machines, guard(api), workers=1)
         self.controllers: list[LoopController] = [
             NodeController(context),
             NodeLifecycleController(context),

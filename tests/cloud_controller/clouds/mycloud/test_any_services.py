@@ -37,6 +37,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     WritesLeft,
 )
 from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -106,9 +107,11 @@ class Process:
 
         cloud.observe_calls(observe)
         as_any: Any = api
-        services, nodes, slices = self.informers
+        informers: Any = self.informers
+        services, nodes, slices = informers
         options = ServiceOptions(resync=RESYNC_PERIOD)
-        self.controller = ServiceController(as_any, cloud, services, nodes, slices, as_any, Metrics(), options)  # type: ignore[arg-type]
+        parts = (as_any, Metrics(), options, guard(api))
+        self.controller = ServiceController(as_any, cloud, services, nodes, slices, *parts)
         self.controller._queue = self.queue
         self.controller._storm = NodeStorm(clock)
         self.controller._polling = Polling(clock)

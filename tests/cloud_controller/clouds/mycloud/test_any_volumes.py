@@ -32,6 +32,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     WritesLeft,
 )
 from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
+from tests.cloud_controller.guard import guard
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object
@@ -66,7 +67,7 @@ class Process:
         self.informers = [InMemoryInformer(api, plural) for plural in (*KINDS, "nodes")]
         storage: list[Any] = [*self.informers]
         machines = InstanceSnapshot(cloud.instances, clock=clock)
-        context = ControllerContext(as_any, cloud, storage.pop(), Metrics(), machines, workers=1)
+        context = ControllerContext(as_any, cloud, storage.pop(), Metrics(), machines, guard(api), workers=1)
         self.controller = VolumeController(context, VolumeInformers(*storage), orphan_delay=0.0)
         self.controller._backoff = Backoff(clock)
         for informer in self.informers:

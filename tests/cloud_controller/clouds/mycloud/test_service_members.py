@@ -365,8 +365,11 @@ def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
         "admin/faults", {"operation": "DELETE /v1/load_balancers/*", "kind": "error", "status": 503, "count": None}
     )
 
+    running = controller(site, cluster)
+    running.handle(WEB)
+    cluster.confirm_all(running)
     with pytest.raises(Unavailable):
-        controller(site, cluster).handle(WEB)
+        running.handle(WEB)
 
     assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
 
@@ -395,9 +398,9 @@ def test_what_the_process_before_made_a_moment_ago_is_found_by_a_second_look(
 
     site.client.put("admin/consistency", {"lag_seconds": 0})
     running.handle(RESYNC)
-    settle(site, running)
+    running.handle(WEB)
 
-    assert site.load_balancers() == []
+    assert [action.target for action in running._safeguard.held()] == ["service/default/web"]
 
 
 def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_meanwhile(

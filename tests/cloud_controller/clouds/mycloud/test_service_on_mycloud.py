@@ -363,21 +363,43 @@ def test_a_service_that_took_the_name_of_a_deleted_one_gets_its_own_load_balance
     old = only(site.load_balancers())
 
     cluster.put(web(uid="uid-2"))
-    settle(site, controller(site, cluster))
+    running = controller(site, cluster)
+    settle(site, running)
+    cluster.confirm_all(running)
+    settle(site, running)
 
     new = only(site.load_balancers())
     assert new["id"] != old["id"]
     assert new["tags"]["kubernetes.io/service-uid"] == "uid-2"
 
 
-def test_the_load_balancer_of_a_service_that_vanished_is_removed_after_a_restart(
+def test_the_load_balancer_of_a_service_that_vanished_stays_until_somebody_confirms_its_deletion(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
     cluster.put(web())
     settle(site, controller(site, cluster))
     cluster.objects["services"].clear()
+    running = controller(site, cluster)
+    settle(site, running)
+    assert only(site.load_balancers())["state"] == "available"
 
-    settle(site, controller(site, cluster))
+    cluster.confirm_all(running)
+    settle(site, running)
+
+    assert site.load_balancers() == []
+
+
+def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_nothing(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    cluster.delete_service()
+    running._visits._deletions.note(cluster.service())
+    cluster.objects["services"].clear()
+
+    settle(site, running)
 
     assert site.load_balancers() == []
 
@@ -406,6 +428,7 @@ def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_w
 
     if not finalizer:
         cluster.service()["metadata"]["finalizers"].clear()
+        running._visits._deletions.note({"metadata": {"uid": "uid-1", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
     cluster.delete_service()
     settle(site, running)
 

@@ -279,15 +279,18 @@ def test_a_service_that_loses_its_id_gets_its_own_again(site: MyCloudSite, clust
     assert cluster.ingress[0]["ip"] == own["address"]
 
 
-def test_a_service_that_vanished_leaves_no_parts_after_a_restart(
+def test_a_service_that_vanished_leaves_no_parts_once_their_removal_is_confirmed(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
     cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
     cluster.put(asking("dns", port(5353, 30053), id=shared["id"]))
     sync(site, cluster, "web", "dns")
     del cluster.objects["services"]["default/web"]
+    running = controller(site, cluster)
+    settle(site, running)
 
-    sync(site, cluster, "web")
+    cluster.confirm_all(running)
+    settle(site, running)
 
     assert listeners(only(site.load_balancers())) == {5353: "uid-dns"}
 

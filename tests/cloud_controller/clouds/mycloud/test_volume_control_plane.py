@@ -47,6 +47,7 @@ from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
 from local.control_plane.control_plane import ControlPlane
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment, Volume
+from tests.cloud_controller.guard import guard
 from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
@@ -147,9 +148,7 @@ def settling(site: MyCloudSite) -> Iterator[None]:
 def running(kube: Kube, site: MyCloudSite) -> Iterator[None]:
     """The controller at work, as one process of it."""
     stop, nodes, storage, cloud = threading.Event(), Informer(kube, NODES), VolumeInformers.of(kube), site.cloud
-    context = ControllerContext(
-        kube=kube, cloud=cloud, nodes=nodes, metrics=Metrics(), machines=InstanceSnapshot(cloud.instances)
-    )
+    context = ControllerContext(kube, cloud, nodes, Metrics(), InstanceSnapshot(cloud.instances), guard(kube))
     controller = VolumeController(context, storage, period=2.0, orphan_delay=1.0)
     for informer in (nodes, *storage):
         informer.start()

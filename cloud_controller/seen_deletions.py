@@ -1,0 +1,44 @@
+"""Which objects this process saw being deleted, beyond the time at which they are gone.
+
+An object that vanishes without a deletion timestamp was not deleted by anybody: etcd lost its data, or was restored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from cloud_controller.kube import EventType, Object, uid
+
+_REMEMBERED = 10_000
+
+
+class SeenDeletions:
+    """The UIDs of objects that carried a deletion timestamp; the oldest are forgotten. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def handle(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        """An informer's handler."""
+        for obj in (old, new):
+            if obj is not None:
+                self.note(obj)
+
+    def note(self, obj: Object) -> None:
+        """Remember the object if it is being deleted."""
+        if obj["metadata"].get("deletionTimestamp"):
+            with self._lock:
+                self._seen[uid(obj)] = None
+                self._seen.move_to_end(uid(obj))
+                if len(self._seen) > _REMEMBERED:
+                    self._seen.popitem(last=False)
+
+    def uids(self) -> frozenset[str]:
+        """All of them."""
+        with self._lock:
+            return frozenset(self._seen)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._seen

@@ -1,0 +1,262 @@
+"""Held actions wait for a person; the identity of the cluster is compared before what nobody asked for is deleted."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from cloud_controller.binding import Binding, ForeignCluster
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.kube import LEASES, NAMESPACES, ConflictError, NotFoundError, Object, Resource
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, ActionKind, Plan, hold
+from cloud_controller.safeguard import ANNOTATION, Safeguard, confirm, confirmed
+
+LEASE = ("kube-system", "cloud-controller-manager")
+
+
+@dataclass
+class ApiServer:
+    """A Lease and the namespace kube-system; `conflicts`: so many writes meet another writer first."""
+
+    uid: str | None = "uid-here"
+    annotations: dict[str, str] = field(default_factory=dict)
+    lease: bool = True
+    conflicts: int = 0
+    reads: int = 0
+    version: int = 1
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        if resource == NAMESPACES and self.uid:
+            return {"metadata": {"name": name, "uid": self.uid}}
+        if resource == LEASES and self.lease:
+            self.reads += 1
+            metadata = {"name": name, "annotations": dict(self.annotations), "resourceVersion": str(self.version)}
+            return {"metadata": metadata, "spec": {"holderIdentity": "a"}}
+        raise NotFoundError(404, "NotFound", f"{namespace}/{name}")
+
+    def replace(self, _: Resource, obj: Object) -> Object:
+        if self.conflicts:
+            self.conflicts -= 1
+            self.version += 1
+        if obj["metadata"]["resourceVersion"] != str(self.version):
+            raise ConflictError(409, "Conflict", "another was quicker")
+        assert obj["spec"] == {"holderIdentity": "a"}
+        self.annotations = copy.deepcopy(obj["metadata"]["annotations"])
+        self.version += 1
+        return obj
+
+
+@dataclass
+class Said:
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def warning(self, obj: Object, reason: str, message: str) -> None:
+        self.events.append((f"{obj['kind']}/{obj['metadata']['name']}", reason, message))
+
+    normal = warning
+
+
+def deletion(name: str = "lb-1") -> Action:
+    return Action(ActionKind.DELETE, "service/default/web", f"delete load balancer {name}", operation=object())
+
+
+def held(*names: str) -> Plan:
+    return Plan.of(each for name in names for each in hold([deletion(name)], name, "its deletion was not seen"))
+
+
+def digest(plan: Plan) -> str:
+    [action] = plan.held
+    assert action.held
+    return action.held
+
+
+def safeguard(api: ApiServer, **more: Any) -> Safeguard:
+    kube: Any = api
+    return Safeguard(kube, *LEASE, **more)
+
+
+def confirm_in(api: ApiServer, *digests: str) -> None:
+    kube: Any = api
+    confirm(kube, *LEASE, digests)
+
+
+# ------------------------------------------------------------------------------------------------------ held actions
+
+
+def test_a_held_action_is_not_among_the_changes() -> None:
+    plan = held("lb-1")
+
+    assert (plan.changes, len(plan.held)) == ((), 1)
+
+
+def test_a_held_action_shows_its_digest_to_people_and_to_programs() -> None:
+    [action] = held("lb-1").held
+
+    assert f"[held {action.held}]" in str(action)
+    assert action.to_json()["held"] == action.held
+
+
+def test_the_digest_is_another_for_another_object_of_the_same_name() -> None:
+    [first], [second] = hold([deletion()], "uid-1", "why"), hold([deletion()], "uid-2", "why")
+
+    assert first.held != second.held
+
+
+def test_the_digest_does_not_depend_on_the_reason() -> None:
+    [first], [second] = hold([deletion()], "uid-1", "why"), hold([deletion()], "uid-1", "another reason")
+
+    assert first.held == second.held
+
+
+def test_actions_that_are_held_as_one_have_one_digest() -> None:
+    actions = hold([deletion("lb-1"), deletion("lb-2")], "uid-1", "why")
+
+    assert len({action.held for action in actions}) == 1
+
+
+def test_without_a_confirmation_nothing_is_released() -> None:
+    assert safeguard(ApiServer()).admit("service", held("lb-1")).changes == ()
+
+
+def test_a_confirmed_action_is_carried_out_and_no_other() -> None:
+    api = ApiServer()
+    confirm_in(api, digest(held("lb-1")))
+
+    plan = safeguard(api).admit("service", held("lb-1", "lb-2"))
+
+    assert [action.summary for action in plan.changes] == ["delete load balancer lb-1"]
+    assert [action.summary for action in plan.held] == ["delete load balancer lb-2"]
+
+
+def test_a_confirmation_releases_once() -> None:
+    api = ApiServer(annotations={"somebody.else/note": "stays"})
+    confirm_in(api, digest(held("lb-1")))
+    guard = safeguard(api)
+    plan = guard.admit("service", held("lb-1"))
+
+    guard.used(plan.changes)
+
+    assert api.annotations == {"somebody.else/note": "stays"}
+
+
+def test_a_confirmation_outlives_the_renewals_of_the_lease() -> None:
+    api = ApiServer(conflicts=3)
+
+    confirm_in(api, digest(held("lb-1")))
+
+    assert list(api.annotations) == [ANNOTATION + digest(held("lb-1"))]
+
+
+def test_what_is_no_digest_is_refused_before_anything_is_written() -> None:
+    api = ApiServer()
+
+    with pytest.raises(InvalidConfiguration, match=r"'lb-1' is not a digest.*12 hexadecimal"):
+        confirm_in(api, digest(held("lb-1")), "lb-1")
+
+    assert api.annotations == {}
+
+
+def test_where_there_is_no_lease_nothing_has_been_confirmed() -> None:
+    kube: Any = ApiServer(lease=False)
+
+    assert confirmed(kube, *LEASE) == frozenset()
+
+
+def test_a_plan_that_holds_nothing_costs_no_read_of_the_lease() -> None:
+    api = ApiServer()
+
+    safeguard(api).admit("service", Plan.of([deletion()]))
+
+    assert api.reads == 0
+
+
+def test_a_held_action_is_told_once_at_its_object_with_what_releases_it() -> None:
+    said, guard = Said(), safeguard(ApiServer())
+
+    for _ in range(3):
+        guard.admit("service", held("lb-1"), said)
+
+    [(obj, reason, message)] = said.events
+    assert (obj, reason) == ("Service/web", "ActionHeld")
+    assert f"cloud-controller confirm {digest(held('lb-1'))}" in message
+
+
+def test_held_actions_are_counted_by_controller_until_they_are_gone() -> None:
+    metrics = Metrics()
+    guard = safeguard(ApiServer(), metrics=metrics)
+
+    guard.admit("service", held("lb-1", "lb-2"))
+    assert b'cloudcontroller_actions_held{controller="service"} 2.0' in metrics.render()
+
+    guard.admit("service", Plan())
+    assert b'cloudcontroller_actions_held{controller="service"} 0.0' in metrics.render()
+
+
+def test_a_plan_for_one_object_does_not_forget_what_is_held_of_others() -> None:
+    guard = safeguard(ApiServer())
+    guard.admit("service", held("lb-1"))
+    other = replace(deletion("lb-9"), target="service/default/api")
+
+    guard.admit("service", Plan.of(hold([other], "lb-9", "why")), about={"service/default/api"})
+
+    assert {action.target for action in guard.held()} == {"service/default/web", "service/default/api"}
+
+
+def test_readiness_tells_what_is_held() -> None:
+    guard = safeguard(ApiServer())
+    assert guard.detail() is None
+
+    guard.admit("service", held("lb-1"))
+
+    assert "1 held: -  service/default/web: delete load balancer lb-1" in str(guard.detail())
+
+
+def test_the_controller_is_woken_when_its_held_action_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud_controller.safeguard._PERIOD", 0.005)
+    api, stop, woken = ApiServer(), threading.Event(), threading.Event()
+    guard = safeguard(api)
+    guard.admit("service", held("lb-1"))
+    calls: list[tuple[str, frozenset[str]]] = []
+
+    def wake(controller: str, targets: frozenset[str]) -> None:
+        calls.append((controller, targets))
+        woken.set()
+
+    thread = threading.Thread(target=guard.watch, args=(stop, wake))
+    thread.start()
+    confirm_in(api, digest(held("lb-1")))
+
+    assert woken.wait(60)
+    stop.set()
+    thread.join(60)
+    assert calls[0] == ("service", frozenset({"service/default/web"}))
+
+
+# ---------------------------------------------------------------------------------------------------------- identity
+
+
+def test_the_same_cluster_is_no_reason_to_stop() -> None:
+    safeguard(ApiServer(), binding=Binding("uid-here")).verify()
+
+
+@pytest.mark.parametrize("uid", ["uid-there", None])
+def test_an_api_server_that_became_another_clusters_ends_the_process(uid: str | None) -> None:
+    why: list[str] = []
+    guard = safeguard(ApiServer(uid=uid), binding=Binding("uid-here"), foreign=why.append)
+
+    with pytest.raises(ForeignCluster, match="uid-here"):
+        guard.verify()
+
+    assert len(why) == 1
+
+
+def test_what_is_newly_held_has_the_identity_compared() -> None:
+    guard = safeguard(ApiServer(uid="uid-there"), binding=Binding("uid-here"))
+
+    with pytest.raises(ForeignCluster):
+        guard.admit("service", held("lb-1"))
