@@ -126,6 +126,7 @@ class CloudControllerProvider(ResourceProvider):
         from . import cluster_plan
 
         try:
+            self._require_same_cluster(_props)
             cloud = clouds.load(_props["cloud"], self._cloud_config(_props))
             cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _tell)
             cluster_plan.tear_down(cloud, _target(_props, {}))
@@ -136,8 +137,26 @@ class CloudControllerProvider(ResourceProvider):
         """Apply, wait, and the outputs then."""
         from . import cluster_plan
 
-        applied = cluster_plan.converge(self._world(news), _target(news, olds), float(news["deadline"]), _tell)
-        return {**news, "nodes": [machine["name"] for machine in news["machines"]], "applied": applied, "drift": []}
+        world = self._world(news)
+        applied = cluster_plan.converge(world, _target(news, olds), float(news["deadline"]), _tell)
+        names = [machine["name"] for machine in news["machines"]]
+        return {**news, "nodes": names, "applied": applied, "drift": [], "cluster_uid": cluster_plan.identity(world)}
+
+    def _require_same_cluster(self, props: Properties) -> None:
+        from cloud_controller.binding import ForeignCluster
+        from cloud_controller.cloud import CloudError
+        from cloud_controller.kube import KubeconfigError
+
+        from . import cluster_plan
+
+        # A state from before there was this output has none.
+        if uid := props.get("cluster_uid"):
+            try:
+                cluster_plan.require_same_cluster(self._world(props), uid)
+            except ForeignCluster:
+                raise
+            except (CloudError, KubeconfigError):
+                return  # The cluster is gone, or gives no access: nobody can be asked.
 
     def _world(self, props: Properties) -> World:
         from .cluster_plan import World
@@ -189,6 +208,8 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
     """What the last update did itself, a line each."""
     drift: pulumi.Output[Any]
     """What the last refresh found to differ; empty after an update."""
+    cluster_uid: pulumi.Output[Any]
+    """The UID of namespace kube-system, by which a destroy knows that it reaches this very cluster."""
 
     def __init__(
         self,
@@ -214,7 +235,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
             "executors": executors,
             "deadline": deadline,
         }
-        outputs = dict.fromkeys(("plan", "nodes", "applied", "drift"))
+        outputs = dict.fromkeys(("plan", "nodes", "applied", "drift", "cluster_uid"))
         super().__init__(CloudControllerProvider(), resource_name, {**props, **outputs}, opts)
 
 

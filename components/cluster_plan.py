@@ -12,8 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from cloud_controller import apply, clouds
+from cloud_controller import apply, clouds, rbac
 from cloud_controller import nodes as view
+from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, CloudError, Conflict, Instance, InstanceRef, Throttled, Unavailable
 from cloud_controller.controllers import node, node_lifecycle, route, volume
 from cloud_controller.controllers.route_plan import DeleteRoute
@@ -34,6 +35,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.safeguard import Safeguard, cluster_uid
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
 DAEMON = "daemon"
@@ -136,7 +138,7 @@ class Step:
     @property
     def pending(self) -> bool:
         """Whether there is something to apply or to wait for."""
-        return self.action.kind is not ActionKind.IGNORE and (self.executor == PULUMI or self.awaited)
+        return self.action.pending and (self.executor == PULUMI or self.awaited)
 
     def to_json(self) -> Entry:
         """The form that stands in the resource's `plan`."""
@@ -149,7 +151,9 @@ class Step:
 def is_pending(entries: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a plan, in its JSON form, has something to apply or to wait for."""
     return any(
-        entry["kind"] != ActionKind.IGNORE and (entry.get("executor") == PULUMI or bool(entry.get("awaited")))
+        entry["kind"] != ActionKind.IGNORE
+        and not entry.get("held")
+        and (entry.get("executor") == PULUMI or bool(entry.get("awaited")))
         for entry in entries
     )
 
@@ -189,7 +193,9 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
         options = route.RouteOptions((target.cluster_cidr,), declared=declared, removed=target.removed)
         # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
-        kept = Plan.of(action for action in route.plan(table, options) if action.target not in lost)
+        confirmations = Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME)
+        found = confirmations.released(route.plan(table, options))
+        kept = Plan.of(action for action in found if action.target not in lost)
         # Registered, but kube-controller-manager has not given them their pod range yet: their routes still follow.
         waiting = [name(n) for n in nodes if name(n) in declared and not view.pod_cidrs(n)]
         steps += _steps(route.NAME, kept + route.plan_assumed(waiting), target)
@@ -225,6 +231,22 @@ def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nob
             pause = _FIRST_PAUSE if done else min(_LONGEST_PAUSE, pause * 1.5)
     finally:
         events.close()
+
+
+def identity(world: World) -> str:
+    """The UID by which the Kubernetes cluster is known again."""
+    return cluster_uid(world.kube)
+
+
+def require_same_cluster(world: World, cluster_uid: str) -> None:
+    """Raise `ForeignCluster` where the API server that answers is another cluster's; one that does not answer is none.
+
+    With the kubeconfig of another cluster, its volumes and routes would be taken for leftovers of this one.
+    """
+    try:
+        Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME, binding=Binding(cluster_uid)).verify()
+    except ApiError:
+        return
 
 
 def tear_down(cloud: Cloud, target: Target) -> int:

@@ -12,8 +12,9 @@ from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
 
+from cloud_controller.binding import ForeignCluster
 from cloud_controller.cloud import AccessDenied, NotFound
-from cloud_controller.kube import UnreachableError
+from cloud_controller.kube import NAMESPACES, Object, Resource, UnreachableError
 from cloud_controller.plan import Action, ActionKind
 from components import cluster_plan
 from components.cloud_controller import CloudController, CloudControllerProvider
@@ -57,12 +58,20 @@ class Cluster:
         self.error: Exception | None = None
         self.configs: list[str] = []
         self.targets: list[Target] = []
+        self.uid: str | Exception = "uid-here"
+        self.torn_down = False
 
     def open(self, _cloud: str, config: str, _kubeconfig: str | None = None) -> Any:
         self.configs.append(config)
         if self.error:
             raise self.error
-        return SimpleNamespace(kube=None, cloud=None)
+        return SimpleNamespace(kube=self, cloud=None)
+
+    def get(self, resource: Resource, name: str) -> Object:
+        assert (resource, name) == (NAMESPACES, "kube-system")
+        if isinstance(self.uid, Exception):
+            raise self.uid
+        return {"metadata": {"name": name, "uid": self.uid}}
 
     def observe_and_plan(self, _world: World, target: Target) -> list[Step]:
         self.targets.append(target)
@@ -76,6 +85,9 @@ class Cluster:
         done, self.steps = [str(step.action) for step in self.steps], []
         return done
 
+    def tear_down(self, *_: object) -> None:
+        self.torn_down = True
+
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
@@ -84,7 +96,34 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(cluster_plan, "observe_and_plan", made.observe_and_plan)
     monkeypatch.setattr(cluster_plan, "gone", made.find_gone)
     monkeypatch.setattr(cluster_plan, "converge", made.converge)
+    monkeypatch.setattr(cluster_plan, "await_volumes", lambda *_: None)
+    monkeypatch.setattr(cluster_plan, "tear_down", made.tear_down)
+    monkeypatch.setattr("cloud_controller.clouds.load", lambda *_: None)
     return made
+
+
+def test_the_identity_of_the_kubernetes_cluster_is_an_output(cluster: Cluster) -> None:
+    assert provider().create(inputs()).outs["cluster_uid"] == "uid-here"
+
+
+def test_a_destroy_that_reaches_another_kubernetes_cluster_removes_nothing(cluster: Cluster) -> None:
+    cluster.uid = "uid-there"
+
+    with pytest.raises(ForeignCluster, match="uid-here.*uid-there"):
+        provider().delete("c-1", {**inputs(), "cluster_uid": "uid-here"})
+
+    assert not cluster.torn_down
+
+
+@pytest.mark.parametrize("uid", ["uid-here", UnreachableError("no answer")], ids=["same", "no answer"])
+def test_a_destroy_goes_on_where_the_cluster_is_the_same_or_does_not_answer(
+    cluster: Cluster, uid: str | Exception
+) -> None:
+    cluster.uid = uid
+
+    provider().delete("c-1", {**inputs(), "cluster_uid": "uid-here"})
+
+    assert cluster.torn_down
 
 
 def failures(result: CheckResult) -> list[tuple[str, str]]:

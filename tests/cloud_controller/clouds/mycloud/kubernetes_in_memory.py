@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cloud_controller.kube import (
+    LEASES,
     AlreadyExistsError,
     ApiError,
     ConflictError,
@@ -21,7 +22,9 @@ from cloud_controller.kube import (
     Resource,
     key,
 )
+from cloud_controller.safeguard import Safeguard
 from cloud_controller.workqueue import WorkQueue, work
+from tests.cloud_controller.guard import lease_that_confirms
 
 Handler = Callable[[EventType, Object | None, Object | None], None]
 
@@ -135,6 +138,10 @@ class ApiServer:
         self.writes_left.written()
         return made
 
+    def replace(self, resource: Resource, obj: Object) -> Object:
+        self._of(resource.plural)[key(obj)] = obj
+        return obj
+
     def normal(self, obj: Object, reason: str, message: str) -> None:
         self.events.append((obj["metadata"]["name"], reason, message))
 
@@ -178,6 +185,11 @@ class ApiServer:
     def all(self, plural: str) -> dict[str, Object]:
         """What is stored."""
         return self._of(plural)
+
+    def confirm_all(self, safeguard: Safeguard) -> None:
+        """An administrator confirms whatever is held."""
+        if safeguard.held():
+            self.replace(LEASES, lease_that_confirms(safeguard))
 
     # ------------------------------------------------------------------------------------------------------ helpers
 

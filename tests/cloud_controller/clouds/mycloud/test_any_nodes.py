@@ -79,7 +79,8 @@ class Process:
         as_any: Any = api
         informer: Any = self.informer
         machines = InstanceSnapshot(cloud.instances, 5.0, clock=clock)
-        context = ControllerContext(as_any, cloud, informer, Metrics(), machines, guard(api), workers=1)
+        self.safeguard = guard(api)
+        context = ControllerContext(as_any, cloud, informer, Metrics(), machines, self.safeguard, workers=1)
         self.controllers: list[LoopController] = [
             NodeController(context),
             NodeLifecycleController(context),
@@ -265,12 +266,15 @@ class World(RuleBasedStateMachine):
             lifecycle._missing_since = dict.fromkeys(lifecycle._missing_since, 0.0)
             for which in range(3):
                 self._work(which, everything=True)
+            # Where not one node is left that shows whose cluster this is, an administrator must say so.
+            self.api.confirm_all(self._process.safeguard)
             self.clock.sleep(1000)
         self.writes_left.count = None
         self.api.refusals = 0
         for which in range(3):  # After what the last crash or refusal left.
-            for _ in range(2):
+            for _ in range(3):
                 self._work(which, everything=True)
+                self.api.confirm_all(self._process.safeguard)
                 self.clock.sleep(1000)
         self._check_nodes()
         self._check_that_nothing_is_left_to_do()

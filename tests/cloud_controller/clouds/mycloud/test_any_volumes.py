@@ -67,7 +67,8 @@ class Process:
         self.informers = [InMemoryInformer(api, plural) for plural in (*KINDS, "nodes")]
         storage: list[Any] = [*self.informers]
         machines = InstanceSnapshot(cloud.instances, clock=clock)
-        context = ControllerContext(as_any, cloud, storage.pop(), Metrics(), machines, guard(api), workers=1)
+        self.safeguard = guard(api)
+        context = ControllerContext(as_any, cloud, storage.pop(), Metrics(), machines, self.safeguard, workers=1)
         self.controller = VolumeController(context, VolumeInformers(*storage), orphan_delay=0.0)
         self.controller._backoff = Backoff(clock)
         for informer in self.informers:
@@ -237,6 +238,7 @@ class World(RuleBasedStateMachine):
             self._work(everything=True)
             self._the_cloud_works()
             self._kube_controller_manager_works()
+            self.api.confirm_all(self._process.safeguard)
             self.clock.sleep(1000)
         self._check()
         before = (self.site.writes(), self.api.writes)
