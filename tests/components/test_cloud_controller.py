@@ -103,13 +103,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def test_the_identity_of_the_kubernetes_cluster_is_an_output(cluster: Cluster) -> None:
-    assert provider().create(inputs()).outs["cluster_uid"] == "uid-here"
+    cluster.uid = "uid-of-this-one"
+
+    outputs: Any = provider().create(inputs()).outs
+
+    assert outputs["cluster_uid"] == "uid-of-this-one"
 
 
 def test_a_destroy_that_reaches_another_kubernetes_cluster_removes_nothing(cluster: Cluster) -> None:
     cluster.uid = "uid-there"
 
-    with pytest.raises(ForeignCluster, match="uid-here.*uid-there"):
+    with pytest.raises(ForeignCluster, match=r"uid-here.*uid-there"):
         provider().delete("c-1", {**inputs(), "cluster_uid": "uid-here"})
 
     assert not cluster.torn_down
