@@ -176,10 +176,25 @@ class Ingress:
 
 
 @dataclass(frozen=True, slots=True)
+class Adoptable:
+    """Says that another controller made a load balancer for a Service, which may take it over (`AdoptLoadBalancer`).
+
+    `maker`: that controller. `name`: what it calls the load balancer of the Service (`LoadBalancerBuilder.foreign_name`
+    says whose that is). `service`: NAMESPACE/NAME as its tags have it, for people. `refusal`: why it can't be adopted.
+    """
+
+    maker: str
+    name: str
+    service: str = ""
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedLoadBalancer:
     """A load balancer that exists. `created_at` only orders those of one Service.
 
-    `settled`: the cloud is not at work on it, so that another look would tell nothing new.
+    `settled`: the cloud is not at work on it, so that another look would tell nothing new. With `adoptable` it carries
+    no owner's tags yet.
     """
 
     id: str
@@ -189,6 +204,7 @@ class ObservedLoadBalancer:
     state_reason: str | None = None
     created_at: str = ""
     settled: bool = True
+    adoptable: Adoptable | None = None
 
     @property
     def owner(self) -> Owner | None:
@@ -260,6 +276,10 @@ class LoadBalancerBuilder(Protocol):
 
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; None for one that can't be a member (yet)."""
+        ...
+
+    def foreign_name(self, owner: Owner) -> str | None:
+        """What other controllers of this cloud call the load balancer of this Service; None: none is ever adopted."""
         ...
 
     def build(self, service: Object, backends: Backends) -> Built:

@@ -13,6 +13,7 @@ from cloud_controller.load_balancer import LoadBalancerModel, LoadBalancerState,
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
@@ -31,6 +32,8 @@ def after(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalance
     match operation:
         case CreateLoadBalancer():
             raise ValueError("what is created was not there before")
+        case AdoptLoadBalancer(tags=tags):
+            return replace(lb, model=replace(model, tags={**model.tags, **tags}), adoptable=None)
         case UpdateLoadBalancer(model=wanted):
             attributes = {**model.attributes, **wanted.attributes}
             return replace(lb, model=replace(model, name=wanted.name, tags=wanted.tags, attributes=attributes))

@@ -85,9 +85,16 @@ def kept(
     desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
 ) -> ObservedLoadBalancer | None:
     """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
-    usable = [lb for lb in _by_age(observed) if lb.state in _PREFERENCE and not _forced(desired, lb, catalogue)]
+    by_age = _by_age(observed)
+    usable = [lb for lb in by_age if lb.state in _PREFERENCE and not forced_differences(desired, lb, catalogue)]
     # A failed one is kept too if there is no better: a change may mend it, and its address must not be lost.
     return min(usable, key=lambda lb: _PREFERENCE[lb.state], default=None)
+
+
+def forced_differences(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
+    """The differences that only a new load balancer can bring about; one kind's lack of what is empty is none."""
+    found = (d for d in differences(desired, lb.model) if d.before or d.after)
+    return [d for d in found if catalogue.mutability(d.sets) is Mutability.REPLACE]
 
 
 # ----------------------------------------------------------------------------------------------- one load balancer
@@ -112,7 +119,7 @@ def _create(
     if old.state is LoadBalancerState.DELETING:
         reason = f"{old.id} is being deleted"
     else:
-        changes = tuple(change.as_field_change() for change in _forced(desired, old, catalogue))
+        changes = tuple(change.as_field_change() for change in forced_differences(desired, old, catalogue))
         reason = f"{', '.join(change.field for change in changes)} cannot be changed in place"
     return Action(
         ActionKind.REPLACE,
@@ -275,12 +282,6 @@ def _listener_made_or_changed(
         fields_ = tuple(change.as_field_change() for change in changed)
         put = PutListener(id, replace(listener, tags={**actual.tags, **listener.tags}))
         yield Action(ActionKind.UPDATE, where, "change listener", fields_, operation=put)
-
-
-def _forced(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
-    """The differences that only a new load balancer can bring about; one kind's lack of what is empty is none."""
-    found = (d for d in differences(desired, lb.model) if d.before or d.after)
-    return [d for d in found if catalogue.mutability(d.sets) is Mutability.REPLACE]
 
 
 def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:

@@ -25,6 +25,17 @@ class CreateLoadBalancer:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptLoadBalancer:
+    """Give these tags of its new owner to it and to all its parts, which another controller made. Nothing else changes.
+
+    It comes last of them: as long as it lacks the tags, the adoption is not through.
+    """
+
+    id: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateLoadBalancer:
     """Give it this name, these tags and these attributes."""
 
@@ -99,6 +110,7 @@ class DeleteLoadBalancer:
 
 Operation = (
     CreateLoadBalancer
+    | AdoptLoadBalancer
     | UpdateLoadBalancer
     | PutPool
     | AddMembers
@@ -121,6 +133,7 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
     ) -> Sequence[ObservedLoadBalancer]:
         """Those that carry this cluster's tag, or those of these Services, on themselves or on one of their parts.
 
+        Those that another controller of the cloud made for this cluster are among them, as `adoptable`.
         `ids` are looked for besides, whatever their tags: one that is absent from the answer does not exist. In as few
         calls as the cloud allows, but never from a list alone that may be behind what was just made.
         """
@@ -132,6 +145,10 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         """Make it whole, and answer what came of it; the same token again makes no second one."""
+        ...
+
+    def adopt(self, operation: AdoptLoadBalancer) -> None:
+        """Give the owner's tags to it and to its parts. Raises Conflict where it has another owner by now."""
         ...
 
     def update(self, operation: UpdateLoadBalancer) -> None:
@@ -192,6 +209,8 @@ def carry_out(load_balancers: LoadBalancers, operation: Operation) -> ObservedLo
     match operation:
         case CreateLoadBalancer():
             return load_balancers.create(operation)
+        case AdoptLoadBalancer():
+            load_balancers.adopt(operation)
         case UpdateLoadBalancer():
             load_balancers.update(operation)
         case PutPool():

@@ -15,7 +15,7 @@ from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError, Throttled
-from cloud_controller.controllers import service_plan, service_rules
+from cloud_controller.controllers import service_adoption, service_plan, service_rules
 from cloud_controller.controllers.service_apply import load_balancers_of
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.controllers.service_checkpoint import Checkpoint
@@ -203,6 +203,7 @@ class ServiceController:
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
+        self._unclaimed: set[str] = set()
         self._visits = ServiceVisits(
             kube,
             self._load_balancers,
@@ -330,6 +331,7 @@ class ServiceController:
             self._queue.add_after(RESYNC, _RESYNC_RETRY)
             raise
         self._trouble = None
+        self._report_unclaimed()
         for each in self._all_keys():
             self._queue.add(each)
         self._poll_later()
@@ -345,6 +347,14 @@ class ServiceController:
             self._checkpoint.take_up()
         uids = {service["metadata"]["uid"]: key(service) for service in services}
         self._cache.load(uids, _named(services, self._load_balancers))
+
+    def _report_unclaimed(self) -> None:
+        """Log each load balancer of another controller whose Service does not exist, once."""
+        unclaimed = {lb.id: lb for lb in self._cache.unclaimed()} if self._options.without_class else {}
+        for lb_id in unclaimed.keys() - self._unclaimed:
+            for action in service_adoption.left_alone(unclaimed[lb_id], "service"):
+                _log.warning("left alone load_balancer=%s why=%r", lb_id, action.reason)
+        self._unclaimed = {*unclaimed}
 
     def _take_nodes(self) -> None:
         wait = self._storm.wait()

@@ -19,7 +19,8 @@ Key = str
 class LoadBalancerCache:
     """Observed load balancers, and the Services that each is, or has parts, of. Safe to use from any thread.
 
-    That is the Service of a tag's UID; where nobody has named one of that UID, the Service that the tag names.
+    That is the Service of a tag's UID; where nobody has named one of that UID, the Service that the tag names. What
+    another controller made is found by its name (`LoadBalancerBuilder.foreign_name`).
     """
 
     def __init__(self, load_balancers: LoadBalancers, cluster_id: str) -> None:
@@ -30,6 +31,7 @@ class LoadBalancerCache:
         self._ids: dict[Key, dict[str, None]] = {}
         self._keys: dict[str, set[Key]] = {}
         self._names: dict[str, Key] = {}
+        self._foreign_names: dict[str, Key] = {}
         self._clock = 0
         self._written: dict[str, int] = {}
         self._suspects: dict[Key, int] = {}
@@ -62,6 +64,12 @@ class LoadBalancerCache:
             found = (owner for each in self._ids.get(key, ()) for owner in self._found[each].owners)
             return tuple(dict.fromkeys(owner for owner in found if self._key_of(owner) == key))
 
+    def unclaimed(self) -> list[ObservedLoadBalancer]:
+        """Those that another controller made for a Service of this cluster that is not known here."""
+        with self._lock:
+            adoptable = [lb for lb in self._found.values() if lb.adoptable and lb.adoptable.refusal is None]
+            return [lb for lb in adoptable if lb.id not in self._keys]
+
     def find(self, id: str) -> ObservedLoadBalancer | None:
         """The load balancer of this id, as far as it is known."""
         with self._lock:
@@ -92,7 +100,7 @@ class LoadBalancerCache:
     def put(self, key: Key, uid: str, lb: ObservedLoadBalancer) -> None:
         """What a change made for this Service (key and UID) has made of the load balancer."""
         with self._lock:
-            self._names[uid] = key
+            self._name(uid, key)
             self._clock += 1
             self._keep(lb)
 
@@ -107,7 +115,9 @@ class LoadBalancerCache:
             ids = {*named, *self._keys}
         found = self._load_balancers.read(None, ids)
         with self._lock:
-            self._names = dict(services)
+            self._names, self._foreign_names = {}, {}
+            for uid, key in services.items():
+                self._name(uid, key)
             self._take(found, ids | self._found.keys(), began)
             # Names are known better now.
             for lb in [*self._found.values()]:
@@ -121,7 +131,8 @@ class LoadBalancerCache:
         pairs = [*owners]
         with self._lock:
             began = self._clock
-            self._names |= {uid: key for key, uid in pairs}
+            for key, uid in pairs:
+                self._name(uid, key)
             known = {*ids, *(each for key, _ in pairs for each in self._ids.get(key, ()))}
         found = self._load_balancers.read({uid for _, uid in pairs}, known)
         with self._lock:
@@ -129,6 +140,13 @@ class LoadBalancerCache:
             for key, _ in pairs:
                 if self._suspects.get(key, 0) <= began:
                     self._suspects.pop(key, None)
+
+    def _name(self, uid: str, key: Key) -> None:
+        self._names[uid] = key
+        namespace, _, name = key.partition("/")
+        foreign = self._load_balancers.foreign_name(Owner(self._cluster_id, uid, namespace, name))
+        if foreign is not None:
+            self._foreign_names[foreign] = key
 
     def _take(self, found: Iterable[ObservedLoadBalancer], asked: Collection[str], began: int) -> None:
         """Believe a read, except about what was written since it `began`."""
@@ -157,8 +175,10 @@ class LoadBalancerCache:
 
     def _index(self, lb: ObservedLoadBalancer) -> None:
         self._unindex(lb.id)
-        for owner in lb.owners:
-            key = self._key_of(owner)
+        keys = [self._key_of(owner) for owner in lb.owners]
+        if lb.adoptable is not None:
+            keys.append(self._foreign_names.get(lb.adoptable.name))
+        for key in keys:
             if key is not None:
                 self._ids.setdefault(key, {})[lb.id] = None
                 self._keys.setdefault(lb.id, set()).add(key)

@@ -13,6 +13,7 @@ from typing import Any
 from cloud_controller.binding import Binding
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers.service_adoption import adopt, left_alone
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
     Rules,
@@ -116,7 +117,10 @@ def plan_service(
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> ServicePlan:
-    """The plan for one Service, given the load balancers that it owns, has parts on, or names."""
+    """The plan for one Service, given the load balancers that it owns, has parts on, or names, or may adopt."""
+    if not rules.without_class:
+        # Upstream's controller works beside this one: what it made is its own.
+        observed = [lb for lb in observed if lb.adoptable is None]
     if wants_load_balancer(service, rules, builder):
         return _ensure(service, observed, backends, builder, rules)
     return _clean_up(service, observed, builder, rules)
@@ -168,7 +172,10 @@ def plan_all(
     present = {lb.id: lb for lb in observed}
     owners: dict[str, Owner] = {}
     present_of: dict[str, list[str]] = {}
+    adoptable_of: dict[str, list[str]] = {}
     for lb in present.values():
+        if lb.adoptable and rules.without_class:
+            adoptable_of.setdefault(lb.adoptable.name, []).append(lb.id)
         for owner in lb.owners:
             if owner.cluster_id == rules.cluster_id:
                 owners[owner.uid] = owner
@@ -177,7 +184,8 @@ def plan_all(
     # The older Service has a port that two want on a load balancer which they share.
     for service in sorted(services, key=_by_age):
         metadata = service["metadata"]
-        own = dict.fromkeys([*present_of.pop(metadata["uid"], []), reused_id(service, builder.catalogue)])
+        adoptable = adoptable_of.pop(builder.foreign_name(owner_of(service, rules.cluster_id)) or "", [])
+        own = dict.fromkeys([*present_of.pop(metadata["uid"], []), *adoptable, reused_id(service, builder.catalogue)])
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
         backends = Backends(eligible, tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
         found = plan_service(service, concerned, backends, builder, rules)
@@ -196,6 +204,10 @@ def plan_all(
             reason = "no tag names its Service, so that nobody can be asked whether it is gone"
             stays = (Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason) for lb in orphans)
             plans.append((target, Plan.of(stays)))
+    for lb in (present[lb_id] for ids in adoptable_of.values() for lb_id in ids):
+        whose = lb.adoptable.service if lb.adoptable else ""
+        target = f"service/{whose}" if whose else target_of("unknown", lb.id)
+        plans.append((target, Plan.of(left_alone(lb, target))))
     return Plan.of(action for _, part in sorted(plans, key=lambda entry: entry[0]) for action in part)
 
 
@@ -225,13 +237,15 @@ def _ensure(
     target = target_of(owner.namespace, owner.name)
     try:
         built = rules.binding.tagged(builder.build(service, backends))
-        changes, keeper, serves = _wanted(built, observed, owner, builder.catalogue, target)
+        tags = {**owner.tags, **rules.binding.tags}
+        adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)
+        changes, keeper, serves = _wanted(built, adoption.observed, owner, builder.catalogue, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
     if _pods_unknown(service, backends, builder):
         changes = Plan.of(_kept_members(action) for action in changes)
-    elsewhere = _elsewhere(built, observed, keeper, owner)
+    elsewhere = _elsewhere(built, adoption.observed, keeper, owner)
     if elsewhere and not serves:
         why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
         changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
@@ -242,6 +256,7 @@ def _ensure(
     for ignored in built.ignored:
         change = FieldChange(ignored.field, None, ignored.value)
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
+    actions += adoption.actions
     # Clients are told of a new address before the old one goes.
     actions += [action for action in changes if not isinstance(action.operation, DeleteLoadBalancer)]
     status = _status(service, [ingress.to_json() for ingress in keeper.ingress]) if keeper is not None else []
@@ -356,6 +371,17 @@ def _clean_up(
     """For a Service that wants nothing (any more): deleted, of another type, or of a class that others serve."""
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
+    being_deleted = bool(service["metadata"].get("deletionTimestamp"))
+    of_type = service["spec"].get("type") == "LoadBalancer"
+    if of_type and not being_deleted:
+        # Whatever another controller made for it may serve it still.
+        observed = [lb for lb in observed if lb.adoptable is None]
+    try:
+        tags = {**owner.tags, **rules.binding.tags}
+        adoption = adopt(None, observed, owner, builder, target=target, tags=tags)
+    except InvalidConfiguration as fault:
+        return ServicePlan(Plan(), fault=fault)
+    observed = adoption.observed
     own = [lb for lb in observed if owner.owns(lb.model.tags)]
     shared = [lb for lb in observed if has_parts(lb, owner)]
     if own or shared:
@@ -370,16 +396,15 @@ def _clean_up(
             spare = [lb for lb in own if lb not in serving]
             preserved = _preserve(serving, shared, owner, target)
             # First, for what serves tells which one is spare.
-            return replace(preserved, plan=_deletions(spare, owner, builder.catalogue, target) + preserved.plan)
-        plan = Plan.of(_deletions(own, owner, builder.catalogue, target))
+            deletions = _deletions(spare, owner, builder.catalogue, target)
+            return replace(preserved, plan=Plan(adoption.actions) + deletions + preserved.plan)
+        plan = Plan(adoption.actions) + _deletions(own, owner, builder.catalogue, target)
         for lb in shared:
             why = "the Service wants no load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
         return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
-    being_deleted = bool(service["metadata"].get("deletionTimestamp"))
     # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
     # then, as upstream, the finalizer goes, for nobody else may know it.
-    of_type = service["spec"].get("type") == "LoadBalancer"
     removed = finalizers(service)
     if of_type and not rules.without_class and service["spec"].get("loadBalancerClass") is None:
         # Upstream's is another controller's here, which has a load balancer to delete before it may go.

@@ -30,6 +30,7 @@ from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
@@ -204,7 +205,7 @@ class ServiceVisits:
         """The load balancers that are deleted, whose tags are all written, or whose parts others may have too."""
         found = set()
         for operation in (action.operation for action in plan.changes):
-            if isinstance(operation, UpdateLoadBalancer | DeleteLoadBalancer):
+            if isinstance(operation, AdoptLoadBalancer | UpdateLoadBalancer | DeleteLoadBalancer):
                 lb = self._cache.find(operation.id)
                 # Of one that is left in part a poll has just told; it may be tried many times until the last part goes.
                 if lb is None or lb.state is not LoadBalancerState.PARTIAL:

@@ -10,6 +10,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE, said
 from cloud_controller.clouds.aws.attributes import pairs
+from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.security_rules import client_rules
@@ -20,7 +21,6 @@ from cloud_controller.load_balancer import Ignored, LoadBalancerModel, Object
 from cloud_controller.load_balancer_backends import Backends, Member
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
-SERVICE_NAME_TAG = "kubernetes.io/service-name"
 _MOST_TAGS = 50
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")

@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.annotations import CATALOGUE, said
 from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
 from cloud_controller.clouds.aws.build_network_targets import health_check, require_members, target_attributes
+from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field
 from cloud_controller.load_balancer import Built, Ignored, Listener, LoadBalancerModel, Object, Pool
 from cloud_controller.load_balancer_backends import Backends, Member
@@ -125,11 +126,8 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
     tls = common.speaks_tls(asked, front.ports[0])
     protocol = "TLS" if tls and asked.settings.text("backend_protocol") == "ssl" else front.transport
     require_members(asked, front.ports, targets, backends)
-    name = f"{protocol.lower()}-{front.number}"
-    name += "-ip" if targets == "ip" else ""
-    name += "-ipv6" if addresses.of_targets == "ipv6" else ""
     return Pool(
-        name=name,
+        name=pool_name(protocol, front.number, targets, addresses.of_targets),
         health_check=health_check(asked, targets),
         members=_members(asked.service, front, backends, targets == "ip"),
         attributes={

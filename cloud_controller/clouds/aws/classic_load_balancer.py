@@ -21,6 +21,7 @@ from cloud_controller.clouds.aws.classic_model import (
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
@@ -32,6 +33,7 @@ from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
@@ -53,14 +55,14 @@ class ClassicLoadBalancers:
     """The classic load balancers of one cluster; safe to share between threads. Their ids are their names."""
 
     def __init__(
-        self, api: Api, cluster_id: str, surroundings: Surroundings, groups: SecurityGroups, together: Together
+        self, api: Api, config: Config, surroundings: Surroundings, groups: SecurityGroups, together: Together
     ) -> None:
         self._api = api
-        self._cluster_id = cluster_id
+        self._config = config
         self._surroundings = surroundings
         self._groups = groups
         self._memory: Remembered[Known] = Remembered()
-        self._reads = ClassicReads(api, cluster_id, self._memory, groups, together)
+        self._reads = ClassicReads(api, config, self._memory, groups, together)
         self._listeners = ClassicListeners(api)
 
     @property
@@ -75,7 +77,8 @@ class ClassicLoadBalancers:
     def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
         """Those of the cluster, or those of these names that exist."""
         vpc_id = self._surroundings.facts().vpc_id
-        return [known.observed for known in self._reads.clusters(vpc_id, names).values()]
+        found, refused = self._reads.clusters(vpc_id, names)
+        return [*(known.observed for known in found.values()), *refused]
 
     def health(self, name: str) -> Mapping[tuple[str, str, int], bool]:
         """Whether each instance passes its check; those of which nothing is known are absent."""
@@ -105,6 +108,18 @@ class ClassicLoadBalancers:
             for pool in model.pools:
                 self._register(name, pool.members)
         return call(partial(self._made, name), _SHOWN, idempotent=True)
+
+    def adopt(self, operation: AdoptLoadBalancer) -> None:
+        """Give the owner's tags to its security groups, and then to it."""
+        name = operation.id
+        known = self._of(name)
+        tags = self._reads.tags([name]).get(name)
+        if tags is None or Owner.of_tags(tags) is not None:
+            raise Conflict(f"load balancer {name} is gone, or belongs to somebody by now")
+        with self._memory.changing(name):
+            self._groups.adopt(name, known.groups, operation.tags)
+            self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(operation.tags))
+            self._remember(name, operation)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it exactly these tags, and the attributes that can be changed."""
@@ -175,7 +190,7 @@ class ClassicLoadBalancers:
         with self._memory.changing(name):
             view = next(iter(self._reads.views([name])), None)
             if view is not None:
-                if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._cluster_id:
+                if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._config.cluster_id:
                     raise InvalidConfiguration(f"load balancer {name}", "it does not carry this cluster's tags")
                 if not self._leave_first(name, view.get("SecurityGroups") or ()):
                     return
@@ -194,9 +209,10 @@ class ClassicLoadBalancers:
 
     def _of(self, name: str) -> Known:
         """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""
-        known = self._memory.get(name) or self._reads.clusters(self._surroundings.facts().vpc_id, [name]).get(name)
+        known = self._memory.get(name)
+        known = known or self._reads.clusters(self._surroundings.facts().vpc_id, [name])[0].get(name)
         if known is None:
-            raise NotFound(f"AWS: there is no classic load balancer {name} of cluster {self._cluster_id}")
+            raise NotFound(f"AWS: there is no classic load balancer {name} of cluster {self._config.cluster_id}")
         return known
 
     def _remember(self, name: str, operation: Operation, groups: tuple[str, ...] | None = None) -> None:

@@ -15,14 +15,17 @@ from cloud_controller.catalogue import Value
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
 from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
 from cloud_controller.load_balancer import (
     CLUSTER_TAG,
+    Adoptable,
     Ingress,
     LoadBalancerModel,
     LoadBalancerState,
@@ -53,17 +56,18 @@ class ClassicReads:
     def __init__(
         self,
         api: Api,
-        cluster_id: str,
+        config: Config,
         memory: Remembered[Known],
         groups: SecurityGroups,
         together: Together,
     ) -> None:
         self._api = api
-        self._cluster_id = cluster_id
+        self._config = config
         self._memory = memory
         self._groups = groups
         self._together = together
         self._restored: dict[str, Attributes] = {}
+        self._of_others: dict[str, dict[str, str]] = {}
 
     def details(self) -> Details:
         """The attributes that are known, by name: all that a list does not tell."""
@@ -74,17 +78,34 @@ class ClassicReads:
         """What `details` told in an earlier process; believed where nothing newer is known."""
         self._restored = dict(details)
 
-    def clusters(self, vpc_id: str, names: Collection[str] | None = None) -> dict[str, Known]:
-        """Those of this cluster in its VPC, by name; or those of these names that exist."""
+    def clusters(
+        self, vpc_id: str, names: Collection[str] | None = None
+    ) -> tuple[dict[str, Known], list[ObservedLoadBalancer]]:
+        """Those of this cluster in its VPC, by name, or those of these names that exist.
+
+        Upstream's are among them, and in the second part those of its load balancers that can't be adopted.
+        """
         since = self._memory.moment()
         views = {
             each["LoadBalancerName"]: each
             for each in self.views(names)
             # AWS keeps names and networks for life: the tags of others need not be asked for.
-            if each["LoadBalancerName"].startswith(PREFIX) and each.get("VPCId") == vpc_id
+            if (each["LoadBalancerName"].startswith(PREFIX) and each.get("VPCId") == vpc_id)
+            or is_name(each["LoadBalancerName"])
         }
-        tags = self.tags(views)
-        own = [name for name in views if tags.get(name, {}).get(CLUSTER_TAG) == self._cluster_id]
+        tags = self._tags_known(views)
+        found_adoptable = {
+            name: each
+            for name in tags
+            if (each := adoptable(name, views[name].get("VPCId"), tags[name], self._config, vpc_id)) is not None
+        }
+        refused = [not_adopted(name, each) for name, each in found_adoptable.items() if each.refusal is not None]
+        own = [
+            name
+            for name, each in tags.items()
+            if (each.get(CLUSTER_TAG) == self._config.cluster_id or name in found_adoptable)
+            and not any(lb.id == name for lb in refused)
+        ]
         models = {name: self._model(views[name], tags[name]) for name in own}
         unknown = [name for name in own if self._memory.get(name) is None]
         details = {name: self._remembered_details(name, models[name]) for name in own}
@@ -94,14 +115,14 @@ class ClassicReads:
         for name in own:
             attributes = details[name]
             if attributes is not None:
-                known = _known(views[name], models[name], attributes)
+                known = _known(views[name], models[name], attributes, found_adoptable.get(name))
                 found[name] = self._memory.read(name, known, since, anew=name in lacking or name in unknown)
         if names is None:
             self._restored = {}
         # What is not shown is not there, and may be made anew.
         for name in set(self._memory.known() if names is None else names) - found.keys():
             self._memory.forget(name)
-        return found
+        return found, refused
 
     def views(self, names: Collection[str] | None) -> Iterator[View]:
         """All of the region, or those of these names that exist, whosever they are."""
@@ -125,6 +146,15 @@ class ClassicReads:
         answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=[*names])["TagDescriptions"]
         return {each["LoadBalancerName"]: tags_of(each) for each in answer}
 
+    def _tags_known(self, views: Mapping[str, View]) -> dict[str, dict[str, str]]:
+        """The tags of these; what upstream's controller made for another cluster is asked for once."""
+        known = {name: tags for name, tags in self._of_others.items() if name in views}
+        told = self.tags(views.keys() - known)
+        for name, tags in told.items():
+            if belongs_to_others(name, tags, self._config):
+                self._of_others[name] = tags
+        return known | told
+
     def _model(self, view: View, tags: Mapping[str, str]) -> LoadBalancerModel:
         """What a list tells: all but the details."""
         name = view["LoadBalancerName"]
@@ -134,7 +164,8 @@ class ClassicReads:
             "subnets": tuple(sorted(view.get("Subnets") or ())),
             **self._groups.attributes(name, view.get("SecurityGroups") or ()),
         }
-        return LoadBalancerModel(name_of(tags) or name, attributes, listeners_of(view), (pool_of(view),), tags)
+        shown = name_of(tags) or model_name(name, tags, self._config.cluster_id)
+        return LoadBalancerModel(shown, attributes, listeners_of(view), (pool_of(view),), tags)
 
     def _remembered_details(self, name: str, model: LoadBalancerModel) -> Attributes | None:
         """The attributes of one that is as it was left; None: they must be read."""
@@ -155,13 +186,14 @@ class ClassicReads:
         return attributes_of(answer["LoadBalancerAttributes"])
 
 
-def _known(view: View, model: LoadBalancerModel, details: Attributes) -> Known:
+def _known(view: View, model: LoadBalancerModel, details: Attributes, adoptable: Adoptable | None) -> Known:
     observed = ObservedLoadBalancer(
         id=view["LoadBalancerName"],
         state=LoadBalancerState.READY,
         model=replace(model, attributes={**details, **model.attributes}),
         ingress=(Ingress(hostname=view["DNSName"]),),
         created_at=view["CreatedTime"].isoformat(),
+        adoptable=adoptable,
     )
     return Known(observed, tuple(view.get("SecurityGroups") or ()))
 

@@ -14,19 +14,20 @@ _PORTS = re.compile(r"(-?\d+)-(-?\d+)")
 _ALL = "-1"
 
 
-def rule_texts(permissions: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """The rules that `IpPermissions` of DescribeSecurityGroups come to."""
-    return frozenset(text for permission in permissions for text in _texts(permission))
+def rule_texts(permissions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The rules that `IpPermissions` of DescribeSecurityGroups come to, each with its description, or ""."""
+    return dict(rule for permission in permissions for rule in _texts(permission))
 
 
-def ip_permissions(rules: Collection[str]) -> list[dict[str, Any]]:
+def ip_permissions(rules: Collection[str], descriptions: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """These rules as AuthorizeSecurityGroupIngress and RevokeSecurityGroupIngress take them."""
     permissions: dict[str, dict[str, Any]] = {}
     for rule in sorted(rules):
         what, source = rule.rsplit(" ", 1)
         permission = permissions.setdefault(what, _permission(what))
         kind, key = _source_kind(source)
-        permission.setdefault(kind, []).append({key: source})
+        described = {"Description": descriptions[rule]} if descriptions and rule in descriptions else {}
+        permission.setdefault(kind, []).append({key: source, **described})
     return list(permissions.values())
 
 
@@ -35,7 +36,7 @@ def from_group(group_id: str) -> str:
     return f"all {group_id}"
 
 
-def _texts(permission: Mapping[str, Any]) -> Iterator[str]:
+def _texts(permission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     protocol = permission["IpProtocol"]
     what = "all" if protocol == _ALL else protocol
     if permission.get("FromPort") is not None and protocol != _ALL:
@@ -47,7 +48,7 @@ def _texts(permission: Mapping[str, Any]) -> Iterator[str]:
         ("PrefixListIds", "PrefixListId"),
     ):
         for source in permission.get(kind) or ():
-            yield f"{what} {source[key]}"
+            yield f"{what} {source[key]}", source.get("Description") or ""
 
 
 def _permission(what: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, Conflict
 from cloud_controller.clouds.aws import build as building
+from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
@@ -35,6 +36,7 @@ from cloud_controller.load_balancer import (
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
@@ -58,10 +60,11 @@ class AwsLoadBalancers:
         # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
         self._kinds = Together()
         self._groups = SecurityGroups(api, config, surroundings)
-        self._network = NetworkLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
-        self._classic = ClassicLoadBalancers(api, config.cluster_id, surroundings, self._groups, together)
+        self._network = NetworkLoadBalancers(api, config, surroundings, self._groups, together)
+        self._classic = ClassicLoadBalancers(api, config, surroundings, self._groups, together)
         self._lock = threading.Lock()
         self._classic_ids: set[str] = set()
+        self._twofold: set[str] = set()
 
     # ------------------------------------------------------------------------------------------- what a Service means
 
@@ -81,6 +84,10 @@ class AwsLoadBalancers:
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
         return building.backend(node)
+
+    def foreign_name(self, owner: Owner) -> str:
+        """What upstream's controller calls the load balancer of this Service."""
+        return upstream.name_for(owner.uid)
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
@@ -102,9 +109,12 @@ class AwsLoadBalancers:
         self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
         (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
         self._remember_kind(*(lb.id for lb in classic))
-        found = [*network, *classic]
+        found = [*upstream.told_apart(network, classic)]
+        with self._lock:
+            self._twofold = {lb.id for lb in network} & {lb.id for lb in classic}
         found += self._left_behind(found, left)
-        return [lb for lb in found if service_uids is None or lb.id in ids or _uid(lb) in service_uids]
+        foreign = {upstream.name_for(uid) for uid in service_uids or ()}
+        return [lb for lb in found if service_uids is None or lb.id in {*ids, *foreign} or _uid(lb) in service_uids]
 
     def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
         """Whether each member passes its check; those of which nothing is known are absent."""
@@ -112,7 +122,9 @@ class AwsLoadBalancers:
 
     def _some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         with self._lock:
-            classic_ids = self._classic_ids & {*ids}
+            classic_ids, twofold = self._classic_ids & {*ids}, self._twofold & {*ids}
+        if twofold:
+            return [lb for lb in self.read() if lb.id in ids]
         network_ids = {*ids} - classic_ids
         found: list[ObservedLoadBalancer] = []
         if network_ids:
@@ -130,7 +142,18 @@ class AwsLoadBalancers:
         self, found: Iterable[ObservedLoadBalancer], target_groups: Mapping[str, Mapping[str, str]]
     ) -> list[ObservedLoadBalancer]:
         security_groups = self._groups.left_behind({lb.id for lb in found})
-        return [_partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
+        return [self._partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
+
+    def _partial(self, lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
+        vpc_id = self._surroundings.facts().vpc_id
+        adoptable = upstream.adoptable(lb_id, vpc_id, tags, self._config, vpc_id)
+        if adoptable is not None:
+            return upstream.not_adopted(lb_id, adoptable, LoadBalancerState.PARTIAL)
+        owner = Owner.of_tags(tags)
+        if owner and owner.name:
+            tags = owner.tags | {key: value for key, value in tags.items() if key == CLUSTER_UID_TAG}
+        model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
+        return ObservedLoadBalancer(lb_id, LoadBalancerState.PARTIAL, model, settled=False)
 
     # ------------------------------------------------------------------------------------------------------- writes
 
@@ -148,6 +171,13 @@ class AwsLoadBalancers:
             if error_code(error):
                 raise CloudError(str(error)) from error.__cause__
             raise
+
+    def adopt(self, operation: AdoptLoadBalancer) -> None:
+        """Give the owner's tags to it and to its parts; of one that is gone, to its security groups."""
+        if any(lb.state is not LoadBalancerState.PARTIAL for lb in self._some([operation.id])):
+            self._of(operation.id).adopt(operation)
+        else:
+            self._groups.adopt(operation.id, (), operation.tags)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it these tags, and the attributes that can be changed."""
@@ -213,11 +243,3 @@ class AwsLoadBalancers:
 
 def _uid(lb: ObservedLoadBalancer) -> str | None:
     return lb.owner.uid if lb.owner else None
-
-
-def _partial(lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
-    owner = Owner.of_tags(tags)
-    if owner and owner.name:
-        tags = owner.tags | {key: value for key, value in tags.items() if key == CLUSTER_UID_TAG}
-    model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
-    return ObservedLoadBalancer(lb_id, LoadBalancerState.PARTIAL, model, settled=False)

@@ -17,8 +17,11 @@ LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
 POOL_TAG = "cloud-controller/pool"
 """On target groups: the pool of the model that it is."""
 
+SERVICE_NAME_TAG = "kubernetes.io/service-name"
+"""On load balancers and target groups, upstream's controller's too: NAMESPACE/NAME of the Service."""
+
 PREFIX = "k8s-"
-"""What every name begins with; AWS keeps names for life, so what begins otherwise is nobody's here."""
+"""What every name that is given here begins with; AWS keeps names for life."""
 
 
 def load_balancer_name(model: LoadBalancerModel, client_token: str) -> str:
@@ -28,6 +31,12 @@ def load_balancer_name(model: LoadBalancerModel, client_token: str) -> str:
     """
     kind = str(model.attributes.get("type", ""))
     return _name(Owner.of_tags(model.tags), f"{client_token}/{kind}")
+
+
+def pool_name(protocol: str, port: int, target_type: str, ip_address_type: str) -> str:
+    """The pool behind the network listener of this port; what its target group cannot change is in the name."""
+    by_pod = "-ip" if target_type == "ip" else ""
+    return f"{protocol.lower()}-{port}{by_pod}{'-ipv6' if ip_address_type == 'ipv6' else ''}"
 
 
 def target_group_name(load_balancer_id: str, pool: str, owner: Owner | None) -> str:

@@ -10,8 +10,10 @@ from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, Memory, View
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_creation import settable, subnet_params
 from cloud_controller.clouds.aws.network_model import exchange
+from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
@@ -27,6 +29,7 @@ class NetworkChanges:
         api: Api,
         surroundings: Surroundings,
         security_groups: SecurityGroups,
+        nodes: NodeRules,
         memory: Memory,
         listeners: Listeners,
         together: Together,
@@ -34,6 +37,7 @@ class NetworkChanges:
         self._api = api
         self._surroundings = surroundings
         self._security_groups = security_groups
+        self._nodes = nodes
         self._memory = memory
         self._listeners = listeners
         self._together = together
@@ -57,8 +61,25 @@ class NetworkChanges:
             self._add_tags(known, lacking)
         return replace(known, attributes={**known.attributes, **changed})
 
+    def adopt(self, lb_id: str, known: Known, tags: Mapping[str, str]) -> None:
+        """Give it, and its parts before it, these tags, and target groups those by which they are found."""
+        pools = {group.arn: name for name, group in known.groups.items()}
+        self._together(
+            [
+                *(partial(self._tag, each.arn, tags) for each in known.listeners.values()),
+                *(
+                    partial(self._tag, arn, {**tags, LOAD_BALANCER_TAG: lb_id, POOL_TAG: name})
+                    for arn, name in pools.items()
+                ),
+            ]
+        )
+        self._tag(known.arn, tags)
+
     def _put_security_groups(self, view: View, model: LoadBalancerModel) -> None:
         lb_id = view["LoadBalancerName"]
+        if not view.get("SecurityGroups") and not self._security_groups.has_front(lb_id):
+            self._nodes.put(lb_id, model)
+            return
         wanted = (*self._security_groups.front(lb_id, model), *self._security_groups.join(lb_id))
         if {*view.get("SecurityGroups", ())} != {*wanted}:
             arn = view["LoadBalancerArn"]

@@ -11,6 +11,7 @@ from functools import partial
 
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
@@ -18,10 +19,12 @@ from cloud_controller.clouds.aws.network_changes import NetworkChanges
 from cloud_controller.clouds.aws.network_creation import NetworkCreation
 from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
+from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.load_balancer import (
     LoadBalancerModel,
     LoadBalancerState,
@@ -31,6 +34,7 @@ from cloud_controller.load_balancer import (
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeletePool,
@@ -47,36 +51,40 @@ class NetworkLoadBalancers:
     def __init__(
         self,
         api: Api,
-        cluster_id: str,
+        config: Config,
         surroundings: Surroundings,
         security_groups: SecurityGroups,
         together: Together,
     ) -> None:
         self._api = api
-        self._cluster_id = cluster_id
+        self._config = config
         self._surroundings = surroundings
         self._security_groups = security_groups
         self._together = together
         self._groups = TargetGroups(api)
         self._listeners = Listeners(api)
         self.memory = Memory()
-        self._reads = NetworkReads(api, cluster_id, self.memory, self._groups, self._listeners, together)
+        self._nodes = NodeRules(api, config, surroundings)
+        self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, together)
         self._creation = NetworkCreation(
             api, surroundings, security_groups, self.memory, self._reads, self._groups, self._listeners, together
         )
-        self._changes = NetworkChanges(api, surroundings, security_groups, self.memory, self._listeners, together)
+        self._changes = NetworkChanges(
+            api, surroundings, security_groups, self._nodes, self.memory, self._listeners, together
+        )
 
     # -------------------------------------------------------------------------------------------------------- reads
 
     def read(self) -> tuple[list[ObservedLoadBalancer], dict[str, Mapping[str, str]]]:
         """All there are; and the tags of target groups whose load balancer is none of these, by the id of that."""
         listed = self._reads.all(self._surroundings.facts().vpc_id)
-        found = [lb for view in listed.load_balancers.values() if (lb := self._observed(view)) is not None]
+        views = (*listed.load_balancers.values(), *listed.refused.values())
+        found = [lb for view in views if (lb := self._observed(view)) is not None]
         return found, self._left_behind(listed.target_groups, listed.load_balancers)
 
     def read_some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         """These, as far as they exist."""
-        views = self._reads.some(ids)
+        views = self._reads.some(ids, self._surroundings.facts().vpc_id)
         return [lb for view in views.values() if (lb := self._observed(view)) is not None]
 
     def target_groups_left_behind(self, ids: Collection[str]) -> dict[str, Mapping[str, str]]:
@@ -105,10 +113,23 @@ class NetworkLoadBalancers:
             self.memory.put(name, known)
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
 
+    def adopt(self, operation: AdoptLoadBalancer) -> None:
+        """Give the owner's tags to it and its parts; see `AdoptLoadBalancer`."""
+        lb_id = operation.id
+        view = self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        known = self._known(lb_id)
+        if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
+            raise Conflict(f"load balancer {lb_id} is gone, or belongs to somebody by now")
+        with self.memory.changing(lb_id):
+            self.memory.forget_view(lb_id)
+            self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
+            self._changes.adopt(lb_id, known, operation.tags)
+
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it these attributes and tags, by the calls that the differences need; tags of others stay."""
         lb_id, model = operation.id, operation.model
-        known, view = self._known(lb_id), self.memory.view(lb_id) or self._reads.some([lb_id]).get(lb_id)
+        known, view = self._known(lb_id), self.memory.view(lb_id)
+        view = view or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
             raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
@@ -130,7 +151,7 @@ class NetworkLoadBalancers:
         owned = {
             arn
             for arn, owner in owners.items()
-            if owner is not None and owner.cluster_id == self._cluster_id and owner.owns(tags.get(arn, {}))
+            if owner is not None and owner.cluster_id == self._config.cluster_id and owner.owns(tags.get(arn, {}))
         }
         self.memory.forget_tags({*groups.values(), *balancers} - owned)
         if tags.keys() & {*balancers} - owned:
@@ -139,6 +160,7 @@ class NetworkLoadBalancers:
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
                 self.memory.forget_tags([arn])
+            self._nodes.close(lb_id)
             # Security groups are in use for minutes after their load balancer has gone. Until they are gone, the
             # target groups stay, so that there is something that carries the Service's tags.
             if self._security_groups.delete(lb_id):
@@ -153,6 +175,9 @@ class NetworkLoadBalancers:
         known = self._known(lb_id)
         group = known.groups.get(pool.name)
         with self.memory.changing(lb_id):
+            self._nodes.open(
+                lb_id, pool if operation.new or group is None else replace(pool, members=group.pool.members)
+            )
             if group is not None and not operation.new:
                 self._groups.change(group.arn, pool, group.pool)
                 attributes = {**group.pool.attributes, **pool.attributes}
@@ -167,6 +192,7 @@ class NetworkLoadBalancers:
         """Register the targets, as far as AWS takes them: one that it does not take must not stop what comes next."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
+            self._nodes.open(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
             refused = {member for each in self._together(calls) for member in each}
             members = {member.key: member for member in group.pool.members}
@@ -228,12 +254,24 @@ class NetworkLoadBalancers:
         known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
         if tags is None:
             return None  # It went while it was read.
-        if known is None:
+        adoptable = self._reads.adoptable(view, self._surroundings.facts().vpc_id)
+        if adoptable is not None:
+            if adoptable.refusal is not None or known is None:
+                return not_adopted(lb_id, adoptable)
+        elif known is None:
             # It is being made right now: whoever makes it knows more.
             model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
             return ObservedLoadBalancer(lb_id, LoadBalancerState.PENDING, model, settled=False)
         attached = view.get("SecurityGroups") or ()
-        return observed(view, known, tags, self._security_groups.attributes(lb_id, attached))
+        found = observed(view, known, tags, self._security_groups.attributes(lb_id, attached))
+        if adoptable is not None:
+            name = model_name(lb_id, tags, self._config.cluster_id)
+            found = replace(found, model=replace(found.model, name=name), adoptable=adoptable)
+        if not attached and not self._security_groups.has_front(lb_id):
+            # Upstream's controller made it so.
+            attributes = {**found.model.attributes, **self._nodes.attributes(lb_id, found.model)}
+            found = replace(found, model=replace(found.model, attributes=attributes))
+        return found
 
     def _left_behind(self, groups: Collection[str], ids: Collection[str]) -> dict[str, Mapping[str, str]]:
         left: dict[str, Mapping[str, str]] = {}
@@ -248,7 +286,7 @@ class NetworkLoadBalancers:
         """Raises NotFound where it is gone."""
         known = self.memory.get(lb_id)
         if known is None:
-            self._reads.some([lb_id])
+            self._reads.some([lb_id], self._surroundings.facts().vpc_id)
             known = self.memory.get(lb_id)
         if known is None:
             raise NotFound(f"there is no network load balancer {lb_id} of this cluster")

@@ -6,29 +6,36 @@ the memory does not know of, or the memory has become old, is more asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX, pool_name
 from cloud_controller.clouds.aws.network_model import addresses_of
 from cloud_controller.clouds.aws.tags import of_many, tags_of, told
 from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import CLUSTER_TAG, Owner
+from cloud_controller.load_balancer import CLUSTER_TAG, Adoptable, Owner
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One moment's lists: this cluster's load balancers and target groups, by id and by ARN."""
+    """One moment's lists: this cluster's load balancers and target groups, by id and by ARN.
+
+    Those that upstream's controller made are among them; `refused` are those of its load balancers that can't be
+    adopted.
+    """
 
     load_balancers: Mapping[str, View]
     target_groups: Mapping[str, View]
+    refused: Mapping[str, View] = field(default_factory=dict)
 
 
 class NetworkReads:
@@ -37,14 +44,14 @@ class NetworkReads:
     def __init__(
         self,
         api: Api,
-        cluster_id: str,
+        config: Config,
         memory: Memory,
         groups: TargetGroups,
         listeners: Listeners,
         together: Together,
     ) -> None:
         self._api = api
-        self._cluster_id = cluster_id
+        self._config = config
         self._memory = memory
         self._groups = groups
         self._listeners = listeners
@@ -58,39 +65,54 @@ class NetworkReads:
         balancers = {each["LoadBalancerArn"]: each for each in shown if _ours(each, "LoadBalancerName", vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
+        self._forget_unadoptable(balancers)
         # Those of a load balancer are believed as long as what else is known of it.
         names = {each["LoadBalancerName"] for each in balancers.values()}
         old = {name for name in names if self._memory.last(name) is not None and self._memory.is_due(name)}
         self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
+        mine = {arn: each for arn, each in balancers.items() if self._concerns_us(each, vpc_id)}
+        upstreams = {arn for arn, each in mine.items() if upstream.is_name(each["LoadBalancerName"])}
         listed = Listed(
-            {each["LoadBalancerName"]: each for arn, each in balancers.items() if self._is_clusters(arn)},
-            {arn: each for arn, each in groups.items() if self._is_clusters(arn)},
+            {each["LoadBalancerName"]: each for each in mine.values()},
+            {arn: each for arn, each in groups.items() if self._is_clusters(arn) or _leads_from(each, upstreams)},
+            {
+                each["LoadBalancerName"]: each
+                for arn, each in balancers.items()
+                if arn not in mine and self.adoptable(each, vpc_id)
+            },
         )
         self._memory.keep_only(listed.load_balancers, {*balancers, *groups}, since)
         self._learn(listed, since)
         return listed
 
-    def some(self, ids: Collection[str]) -> dict[str, View]:
+    def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
         """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
         since = self._memory.moment()
         views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}
         views |= {each["LoadBalancerName"]: each for each in self._by_name(ids)}
         arns = {each["LoadBalancerArn"] for each in views.values()}
         self._read_tags([arn for arn in arns if self._memory.tags(arn) is None])
-        views = {lb_id: each for lb_id, each in views.items() if self._is_clusters(each["LoadBalancerArn"])}
+        refused = {lb_id: each for lb_id, each in views.items() if not self._concerns_us(each, vpc_id)}
+        refused = {lb_id: each for lb_id, each in refused.items() if self.adoptable(each, vpc_id)}
+        views = {lb_id: each for lb_id, each in views.items() if self._concerns_us(each, vpc_id)}
         lacking = {lb_id: view for lb_id, view in views.items() if self._known(view) is None}
         if lacking:
-            vpc_id = str(next(iter(lacking.values()))["VpcId"])
-            self._learn(Listed(lacking, self.target_groups(vpc_id)), since)
+            self._learn(Listed(lacking, self.target_groups(vpc_id, lacking.values())), since)
         for lb_id, view in views.items():
             self._memory.see(lb_id, view, since)
-        return views
+        return views | refused
 
-    def target_groups(self, vpc_id: str) -> dict[str, View]:
-        """All of this cluster in its VPC, by ARN: one call."""
+    def adoptable(self, view: View, vpc_id: str) -> Adoptable | None:
+        """What can be adopted of a load balancer whose tags are known."""
+        tags = self._memory.tags(view["LoadBalancerArn"]) or {}
+        return upstream.adoptable(view["LoadBalancerName"], view.get("VpcId"), tags, self._config, vpc_id)
+
+    def target_groups(self, vpc_id: str, of: Iterable[View] = ()) -> dict[str, View]:
+        """All of this cluster in its VPC, and those that these of upstream's lead to, by ARN: one call."""
         groups = {each["TargetGroupArn"]: each for each in self._groups.all() if _ours(each, "TargetGroupName", vpc_id)}
         self._read_tags([arn for arn in groups if self._memory.tags(arn) is None])
-        return {arn: each for arn, each in groups.items() if self._is_clusters(arn)}
+        leading = {each["LoadBalancerArn"] for each in of if upstream.is_name(each["LoadBalancerName"])}
+        return {arn: each for arn, each in groups.items() if self._is_clusters(arn) or _leads_from(each, leading)}
 
     def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         """The tags of these now; those that are gone are absent."""
@@ -138,7 +160,20 @@ class NetworkReads:
         return tags is None or name_in(arn) in old or tags.get(LOAD_BALANCER_TAG) in old
 
     def _is_clusters(self, arn: str) -> bool:
-        return (self._memory.tags(arn) or {}).get(CLUSTER_TAG) == self._cluster_id
+        return (self._memory.tags(arn) or {}).get(CLUSTER_TAG) == self._config.cluster_id
+
+    def _concerns_us(self, view: View, vpc_id: str) -> bool:
+        """Whether it is this cluster's, or can be adopted."""
+        found = self.adoptable(view, vpc_id)
+        return self._is_clusters(view["LoadBalancerArn"]) or (found is not None and found.refusal is None)
+
+    def _forget_unadoptable(self, balancers: Mapping[str, View]) -> None:
+        """The tags for whose lack upstream's load balancers can't be adopted: somebody may have added them by now."""
+        for arn, each in balancers.items():
+            tags, name = self._memory.tags(arn), each["LoadBalancerName"]
+            lacking = upstream.is_name(name) and tags is not None and self._config.cluster_tag not in tags
+            if lacking and not upstream.belongs_to_others(name, tags or {}, self._config):
+                self._memory.forget_tags([arn])
 
     # ------------------------------------------------------------------------------------------------------ details
 
@@ -150,6 +185,9 @@ class NetworkReads:
             of, pool = tags.get(LOAD_BALANCER_TAG), tags.get(POOL_TAG)
             if of in groups and pool is not None:
                 groups[of][pool] = each
+        for lb_id, view in listed.load_balancers.items():
+            if upstream.is_name(lb_id):
+                groups[lb_id] |= self._not_adopted_yet(view, listed.target_groups)
         lacking = []
         new = self._memory.just_made()
         for lb_id, view in listed.load_balancers.items():
@@ -164,6 +202,26 @@ class NetworkReads:
                 self._memory.read(lb_id, shown, since, anew=False)
         # Two rounds of many calls at once: what a load balancer has, then what each of its target groups has.
         self._read_details({each: (listed.load_balancers[each], groups[each]) for each in lacking}, since)
+
+    def _not_adopted_yet(self, view: View, target_groups: Mapping[str, View]) -> dict[str, View]:
+        """Of one of upstream's load balancers, the target groups that lack our tags, by the pool that each is."""
+        arn = str(view["LoadBalancerArn"])
+        found = {
+            each_arn: each
+            for each_arn, each in target_groups.items()
+            if _leads_from(each, [arn]) and LOAD_BALANCER_TAG not in (self._memory.tags(each_arn) or {})
+        }
+        if not found:
+            return {}
+        known = self._known(view)
+        names = {group.arn: name for name, group in known.groups.items()} if known else {}
+        if not found.keys() <= names.keys():
+            try:
+                listeners = self._listeners.read(arn, {}).values()
+            except NotFound:
+                return {}
+            names = {each.pool: _pool_of(found[each.pool], each.port) for each in listeners if each.pool in found}
+        return {names[each_arn]: each for each_arn, each in found.items() if each_arn in names}
 
     def _known(self, view: View) -> Known | None:
         known = self._memory.get(view["LoadBalancerName"])
@@ -207,7 +265,16 @@ class NetworkReads:
 
 def _ours(view: View, key: str, vpc_id: str) -> bool:
     """Whether it may be ours: names are for life, so that others' tags need not be asked for."""
-    return str(view[key]).startswith(PREFIX) and view.get("VpcId") == vpc_id
+    return (str(view[key]).startswith(PREFIX) and view.get("VpcId") == vpc_id) or upstream.is_name(str(view[key]))
+
+
+def _leads_from(target_group: View, load_balancers: Collection[str]) -> bool:
+    return any(arn in load_balancers for arn in target_group.get("LoadBalancerArns") or ())
+
+
+def _pool_of(target_group: View, port: int) -> str:
+    protocol, target_type = str(target_group["Protocol"]), str(target_group["TargetType"])
+    return pool_name(protocol, port, target_type, target_group.get("IpAddressType") or "ipv4")
 
 
 def _is_attached(view: View) -> bool:

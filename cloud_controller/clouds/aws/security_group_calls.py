@@ -66,6 +66,10 @@ class SecurityGroupCalls:
             if error_code(error) not in _OTHERWISE:
                 raise
             group = self._with_rules(self._told(group), ingress)
+        return self.tag(group, tags)
+
+    def tag(self, group: SecurityGroup, tags: Mapping[str, str]) -> SecurityGroup:
+        """Give the group these tags besides those that it has; answers what it is then."""
         lacking = {key: value for key, value in tags.items() if group.tags.get(key) != value}
         if lacking:
             self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=tag_list(lacking))
@@ -95,6 +99,17 @@ class SecurityGroupCalls:
                 raise
         self._surroundings.changed(group.id, replace(group, ingress=group.ingress - {rule}))
 
+    def exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
+        """Add rules with these descriptions to a group that is not ours alone, and take others away."""
+        if added:
+            self._authorize(group, added.keys(), added)
+        if removed:
+            self._revoke(group, removed)
+        if added or removed:
+            ingress = (group.ingress | added.keys()) - removed
+            described = {rule: what for rule, what in {**group.described, **added}.items() if rule not in removed}
+            self._surroundings.changed(group.id, replace(group, ingress=ingress, described=described))
+
     def delete(self, group: SecurityGroup) -> bool:
         """Delete it, or learn that it is gone already; False: it is still in use."""
         try:
@@ -119,14 +134,16 @@ class SecurityGroupCalls:
             self._surroundings.changed(group.id, group)
         return group
 
-    def _authorize(self, group: SecurityGroup, rules: Set[str]) -> None:
-        self._on(group, "AuthorizeSecurityGroupIngress", rules)
+    def _authorize(self, group: SecurityGroup, rules: Set[str], descriptions: Mapping[str, str] | None = None) -> None:
+        self._on(group, "AuthorizeSecurityGroupIngress", rules, descriptions)
 
     def _revoke(self, group: SecurityGroup, rules: Set[str]) -> None:
         self._on(group, "RevokeSecurityGroupIngress", rules)
 
-    def _on(self, group: SecurityGroup, operation: str, rules: Set[str]) -> None:
-        permissions = ip_permissions(rules)
+    def _on(
+        self, group: SecurityGroup, operation: str, rules: Set[str], descriptions: Mapping[str, str] | None = None
+    ) -> None:
+        permissions = ip_permissions(rules, descriptions)
 
         def once(_: int) -> None:
             try:

@@ -21,6 +21,7 @@ from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
+from cloud_controller.clouds.aws.upstream import is_name, own_groups
 from cloud_controller.load_balancer import CLUSTER_TAG, LoadBalancerModel, Owner
 
 
@@ -39,7 +40,7 @@ class SecurityGroups:
         What no model holds makes a difference: `security_groups` None where it lacks the shared group, or the nodes do
         not let that in; `ingress_rules` () where a group of ours was made for it and it is not, or no longer, in it.
         """
-        front = self._front(load_balancer_id).values()
+        front = self._front(load_balancer_id, attached).values()
         rules: tuple[str, ...] | None = None
         if front:
             complete = all(group.id in attached for group in front)
@@ -47,14 +48,16 @@ class SecurityGroups:
         return {
             "ingress_rules": rules,
             "security_groups": (
-                tuple(sorted(set(attached) - self.own(load_balancer_id))) if self._shared.serves(attached) else None
+                tuple(sorted(set(attached) - self.own(load_balancer_id, attached)))
+                if self._shared.serves(attached)
+                else None
             ),
         }
 
-    def own(self, load_balancer_id: str) -> frozenset[str]:
+    def own(self, load_balancer_id: str, attached: Collection[str] = ()) -> frozenset[str]:
         """The ids of our groups that a load balancer may be in: those in front of it, and the shared one."""
         shared = self._shared.group()
-        groups = (*self._front(load_balancer_id).values(), *(() if shared is None else (shared,)))
+        groups = (*self._front(load_balancer_id, attached).values(), *(() if shared is None else (shared,)))
         return frozenset(group.id for group in groups)
 
     def has_front(self, load_balancer_id: str) -> bool:
@@ -67,6 +70,12 @@ class SecurityGroups:
         fronts = {of: [*self._front(of).values()] for of in sorted(present)}
         return {of: groups[0].tags for of, groups in fronts.items() if groups}
 
+    def adopt(self, load_balancer_id: str, attached: Collection[str], tags: Mapping[str, str]) -> None:
+        """Make the groups ours that upstream's controller made for a load balancer, which is in those attached."""
+        marked = {**tags, LOAD_BALANCER_TAG: load_balancer_id}
+        for group in own_groups(self._surroundings.facts().groups, load_balancer_id, attached):
+            self._calls.tag(group, marked)
+
     def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
         """The ids of the groups that let clients in: the model's rules in groups of our own, and those people named.
 
@@ -78,7 +87,9 @@ class SecurityGroups:
         rules = frozenset(texts(model.attributes["ingress_rules"]))
         present = self._front(load_balancer_id)
         # AWS has no order of groups; ours have numbers, so that a repetition finds them by name.
-        names = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
+        # One that was adopted has a name of its own, by which upstream's controller would find it again.
+        numbered = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
+        names = [*(name for name in present if name not in numbered), *numbered]
         known = [present[name].ingress if name in present else frozenset() for name in names]
         wanted = distributed(known, rules)
         tags = {**model.tags, LOAD_BALANCER_TAG: load_balancer_id}
@@ -100,6 +111,8 @@ class SecurityGroups:
     def drop(self, load_balancer_id: str, kept: Collection[str]) -> None:
         """Delete the groups of our own that a load balancer is no longer in; one still in use goes with it later."""
         for group in self._front(load_balancer_id).values():
+            # Upstream's controller opened the nodes to it; now they are open to the shared group.
+            self._shared.close_to(group.id)
             if group.id not in kept:
                 self._calls.delete(group)
 
@@ -112,7 +125,9 @@ class SecurityGroups:
             return False
         return all(self._calls.delete(group) for group in self._front(load_balancer_id).values())
 
-    def _front(self, load_balancer_id: str) -> dict[str, SecurityGroup]:
-        groups = self._surroundings.facts().front_groups.get(load_balancer_id, ())
-        own = (group for group in groups if group.tags.get(CLUSTER_TAG) == self._cluster_id)
+    def _front(self, load_balancer_id: str, attached: Collection[str] = ()) -> dict[str, SecurityGroup]:
+        facts = self._surroundings.facts()
+        groups = facts.front_groups.get(load_balancer_id, ())
+        own = [group for group in groups if group.tags.get(CLUSTER_TAG, self._cluster_id) == self._cluster_id]
+        own += own_groups(facts.groups, load_balancer_id, attached) if is_name(load_balancer_id) and attached else []
         return {group.name: group for group in sorted(own, key=lambda group: group.name)}

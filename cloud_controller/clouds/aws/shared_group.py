@@ -79,6 +79,12 @@ class SharedGroup:
                 self._calls.allow(each, from_group(group.id))
             return (group.id,)
 
+    def close_to(self, group_id: str) -> None:
+        """Take away the nodes' rules that let in a group by itself."""
+        if not self._config.disable_security_group_ingress:
+            for each in self._surroundings.facts().node_groups:
+                self._calls.forbid(each, from_group(group_id))
+
     def leave(self, load_balancer_id: str) -> bool:
         """A load balancer is gone; with the last one the nodes' rule and the group go. False: it is still in use."""
         with self._lock:

@@ -20,7 +20,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.tags import tags_of
-from cloud_controller.load_balancer import SERVICE_UID_TAG
+from cloud_controller.load_balancer import CLUSTER_TAG, SERVICE_UID_TAG
 
 LIFETIME = 600.0
 """Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""
@@ -35,6 +35,9 @@ SHARED_GROUP_TAG = "cloud-controller/shared-by-load-balancers"
 
 UPSTREAM_GROUP_PREFIX = "k8s-elb-"
 """What the names of groups begin with that the Go controller made for classic load balancers of the same cluster."""
+
+_UPSTREAM_MANAGED = re.compile(r"k8s-[0-9A-Za-z]{1,8}-[0-9A-Za-z]{1,8}-[0-9a-f]{10}")
+"""The names of those that it makes for network load balancers from 1.35 on (`NLBSecurityGroupMode = Managed`)."""
 
 _REGIONAL_ZONE = re.compile(r"[a-z]+(-[a-z]+)+-\d+[a-z]")
 """us-east-1a, us-gov-west-1b; not us-west-2-lax-1a (a local zone), nor us-east-1-wl1-bos-wlz-1 (a wavelength zone)."""
@@ -61,18 +64,24 @@ class Subnet:
 class SecurityGroup:
     """A security group that carries the cluster's tag.
 
-    `ingress` are its rules as the texts of `ip_permissions`.
+    `ingress` are its rules as the texts of `ip_permissions`, `described` those that have a description.
     """
 
     id: str
     name: str
     tags: Mapping[str, str] = field(default_factory=dict)
     ingress: frozenset[str] = frozenset()
+    described: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of_service(self) -> bool:
         """Whether it was made for the load balancer of a Service."""
         return SERVICE_UID_TAG in self.tags
+
+    @property
+    def managed_by_upstream(self) -> bool:
+        """Whether upstream's controller made it for a network load balancer that nobody has adopted yet."""
+        return not self.of_service and not self.shared and _UPSTREAM_MANAGED.fullmatch(self.name) is not None
 
     @property
     def shared(self) -> bool:
@@ -94,7 +103,8 @@ class Facts:
         return tuple(
             group
             for group in self.groups
-            if not (group.of_service or group.shared or group.name.startswith(UPSTREAM_GROUP_PREFIX))
+            if not (group.of_service or group.shared or group.managed_by_upstream)
+            and not group.name.startswith(UPSTREAM_GROUP_PREFIX)
         )
 
     @cached_property
@@ -104,11 +114,13 @@ class Facts:
 
     @cached_property
     def front_groups(self) -> Mapping[str, Sequence[SecurityGroup]]:
-        """Those made for load balancers, by the id of these."""
+        """Those made for load balancers, by the id of these; upstream's for classic ones, too."""
         found: defaultdict[str, list[SecurityGroup]] = defaultdict(list)
         for group in self.groups:
             if group.of_service and LOAD_BALANCER_TAG in group.tags:
                 found[group.tags[LOAD_BALANCER_TAG]].append(group)
+            elif group.name.startswith(UPSTREAM_GROUP_PREFIX) and CLUSTER_TAG not in group.tags:
+                found[group.name.removeprefix(UPSTREAM_GROUP_PREFIX)].append(group)
         return dict(found)
 
 
@@ -195,7 +207,8 @@ def read_facts(api: Api, cluster_tag: str, vpc_id: str | None) -> Facts:
 def security_group(group: Mapping[str, Any]) -> SecurityGroup:
     """A security group as DescribeSecurityGroups tells it."""
     rules = rule_texts(group.get("IpPermissions") or ())
-    return SecurityGroup(group["GroupId"], group["GroupName"], tags_of(group), rules)
+    described = {rule: what for rule, what in rules.items() if what}
+    return SecurityGroup(group["GroupId"], group["GroupName"], tags_of(group), frozenset(rules), described)
 
 
 def found_vpc(api: Api, cluster_tag: str) -> str:

@@ -29,6 +29,7 @@ from cloud_controller.load_balancer import (
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancer_operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
@@ -84,6 +85,9 @@ class MyCloudLoadBalancers:
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
         return backend(node)
+
+    def foreign_name(self, _: Owner) -> None:
+        """None: no other controller makes mycloud's load balancers."""
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have; pure."""
@@ -149,6 +153,10 @@ class MyCloudLoadBalancers:
             ],
         }
         return _observed(self._client.create("load_balancers", body))
+
+    def adopt(self, operation: AdoptLoadBalancer) -> None:
+        """Refused: see `foreign_name`."""
+        raise CloudError(f"mycloud: load balancer {operation.id} is no other controller's")
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it this name, these tags and these source ranges; mycloud can change nothing else in place."""

@@ -1,0 +1,137 @@
+"""How clients reach the nodes behind a network load balancer that has no security group.
+
+Upstream's controller makes such load balancers, and AWS never lets a group be added to one. Their clients are let in by
+rules of the nodes' groups, in upstream's form: the description of a rule says for which load balancer it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from ipaddress import ip_network
+
+from cloud_controller.catalogue import Value
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.attributes import texts
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
+from cloud_controller.clouds.aws.security_rules import client_rules
+from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
+from cloud_controller.load_balancer import LoadBalancerModel, Pool
+
+_RULE = "kubernetes.io/rule/nlb/"
+_MTU = f"{_RULE}mtu"
+_EVERYBODY = "0.0.0.0/0"
+
+Rules = dict[str, str]
+"""Texts of rules, and the description of each."""
+
+
+class NodeRules:
+    """The rules of the nodes' groups for one cluster's load balancers; safe to share between threads."""
+
+    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+        self._disabled = config.disable_security_group_ingress
+        self._surroundings = surroundings
+        self._calls = SecurityGroupCalls(api, surroundings)
+
+    def attributes(self, load_balancer_id: str, model: LoadBalancerModel) -> dict[str, Value | None]:
+        """`ingress_rules` and `security_groups` of a load balancer without security groups.
+
+        `ingress_rules` is () where the nodes do not let in exactly the clients of all its listeners.
+        """
+        facts = self._surroundings.facts()
+        clients = {_EVERYBODY} if self._disabled else _clients(load_balancer_id, facts.node_groups)
+        rules = _ingress_rules(model, clients or {_EVERYBODY})
+        wanted = self._wanted(load_balancer_id, model, clients)
+        complete = self._disabled or all(
+            wanted.keys() <= group.ingress and not _extra(load_balancer_id, group, wanted, model.pools)
+            for group in facts.node_groups
+        )
+        return {"ingress_rules": rules if complete else (), "security_groups": ()}
+
+    def put(self, load_balancer_id: str, model: LoadBalancerModel) -> None:
+        """Let in the clients of the model, and no others.
+
+        Raises InvalidConfiguration where the Service asks for what only security groups can do.
+        """
+        where = f"load balancer {load_balancer_id}"
+        why = "it was made without security groups, and AWS lets none be added"
+        allowed = "a Service without them; or delete the Service and make it again, which changes the address"
+        if texts(model.attributes["security_groups"]):
+            raise InvalidConfiguration(f"{where}: security groups", why, allowed)
+        clients = {rule.rpartition(" ")[2] for rule in texts(model.attributes["ingress_rules"])}
+        if not self._disabled:
+            wanted = self._wanted(load_balancer_id, model, clients)
+            for group in self._surroundings.facts().node_groups:
+                extra = _extra(load_balancer_id, group, wanted, model.pools)
+                self._change(group, wanted, extra)
+        elif clients != {_EVERYBODY}:
+            raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
+
+    def open(self, load_balancer_id: str, pool: Pool) -> None:
+        """Let the clients of a load balancer without security groups in to this pool, too."""
+        groups = self._surroundings.facts().node_groups
+        clients = _clients(load_balancer_id, groups)
+        if clients and not self._disabled:
+            wanted = self._wanted(load_balancer_id, LoadBalancerModel("", pools=(pool,)), clients)
+            for group in groups:
+                self._change(group, wanted, set())
+
+    def close(self, load_balancer_id: str) -> None:
+        """Take away the rules for a load balancer that is gone."""
+        if not self._disabled:
+            for group in self._surroundings.facts().node_groups:
+                self._change(group, {}, _extra(load_balancer_id, group, {}, ()))
+
+    def _wanted(self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str]) -> Rules:
+        subnets = {*texts(model.attributes.get("subnets"))}
+        facts = self._surroundings.facts()
+        # Health checks come from the load balancer's own addresses.
+        checkers = [each.cidr for each in facts.subnets if each.cidr and (each.id in subnets or not subnets)]
+        wanted: Rules = {}
+        for pool in model.pools:
+            ports = {member.port for member in pool.members}
+            protocols = str(pool.attributes.get("protocol", "TCP")).lower().replace("tls", "tcp").split("_")
+            for source in clients:
+                wanted |= {
+                    f"{each} {port}-{port} {source}": _of(load_balancer_id) for each in protocols for port in ports
+                }
+                wanted[f"icmp 3-4 {source}"] = _MTU
+            check = pool.health_check
+            for port in {check.port} if check.port and ports else ports:
+                if f"tcp {port}-{port} {_EVERYBODY}" not in wanted:
+                    wanted |= {f"tcp {port}-{port} {cidr}": _of(load_balancer_id, "health") for cidr in checkers}
+        return wanted
+
+    def _change(self, group: SecurityGroup, wanted: Mapping[str, str], extra: Collection[str]) -> None:
+        rest = {rule: what for rule, what in group.described.items() if rule not in extra}
+        still = {
+            rule.rpartition(" ")[2] for rule, what in {**rest, **wanted}.items() if what.startswith(f"{_RULE}client")
+        }
+        # What tells of packets that are too big is let in from the clients of all load balancers.
+        idle = {rule for rule, what in rest.items() if what == _MTU and rule.rpartition(" ")[2] not in still}
+        added = {rule: what for rule, what in wanted.items() if rule not in group.ingress}
+        self._calls.exchange(group, added, {*extra, *(idle if extra else ())})
+
+
+def _of(load_balancer_id: str, what: str = "client") -> str:
+    return f"{_RULE}{what}={load_balancer_id}"
+
+
+def _clients(load_balancer_id: str, groups: Iterable[SecurityGroup]) -> set[str]:
+    """From where clients are let in to the load balancer now."""
+    of = _of(load_balancer_id)
+    return {rule.rpartition(" ")[2] for group in groups for rule, what in group.described.items() if what == of}
+
+
+def _extra(load_balancer_id: str, group: SecurityGroup, wanted: Mapping[str, str], pools: Iterable[Pool]) -> set[str]:
+    """The rules that the load balancer does not need; none while a pool has no nodes, for its ports are unknown."""
+    if any(not pool.members for pool in pools):
+        return set()
+    own = (_of(load_balancer_id), _of(load_balancer_id, "health"))
+    return {rule for rule, what in group.described.items() if what in own and rule not in wanted}
+
+
+def _ingress_rules(model: LoadBalancerModel, clients: Iterable[str]) -> tuple[str, ...]:
+    return client_rules([listener.key for listener in model.listeners], [ip_network(each) for each in sorted(clients)])
