@@ -8,6 +8,7 @@ from dataclasses import replace
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.load_balancer import (
     SERVICE_TAG,
+    Adoptable,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
@@ -24,6 +25,9 @@ class Reads:
         self.present = [*present]
         self.asked: list[Collection[str] | None] = []
         self.during: Callable[[], None] = lambda: None
+
+    def foreign_name(self, owner: Owner) -> str:
+        return f"foreign-{owner.uid}"
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
@@ -186,3 +190,27 @@ def test_one_that_names_no_service_is_kept_only_where_its_uid_is_known() -> None
 
     known.load({"uid-1": "default/web"})
     assert known.get("default/web") == (nameless,)
+
+
+def foreign(uid: str = "uid-1", refusal: str | None = None) -> ObservedLoadBalancer:
+    adoptable = Adoptable("the other controller", f"foreign-{uid}", "default/web", refusal)
+    return ObservedLoadBalancer(f"lb-{uid}", LoadBalancerState.READY, LoadBalancerModel("web"), adoptable=adoptable)
+
+
+def test_what_another_controller_made_is_the_services_that_its_name_tells() -> None:
+    known = cache(Reads(foreign("uid-1")))
+
+    known.load({"uid-1": "default/web"})
+
+    assert [lb.id for lb in known.get("default/web")] == ["lb-uid-1"]
+    assert known.owners("default/web") == ()
+    assert known.unclaimed() == []
+
+
+def test_what_another_controller_made_for_a_service_that_does_not_exist_is_nobodys() -> None:
+    known = cache(Reads(foreign("uid-1"), foreign("uid-2", refusal="it is another cluster's")))
+
+    known.load({"uid-3": "default/web"})
+
+    assert known.keys() == set()
+    assert [lb.id for lb in known.unclaimed()] == ["lb-uid-1"]

@@ -58,6 +58,9 @@ class Builder:
     def claims(self, service: Object) -> bool:
         return "elsewhere" not in (service["metadata"].get("annotations") or {})
 
+    def foreign_name(self, _: Owner) -> None:
+        return None
+
     def follows_endpoints(self, service: Object) -> bool:
         return bool(service["spec"].get("externalTrafficPolicy") == "Local")
 

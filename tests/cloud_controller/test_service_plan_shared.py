@@ -47,6 +47,9 @@ class Builder:
     def claims(self, _: Object) -> bool:
         return True
 
+    def foreign_name(self, _: Owner) -> None:
+        return None
+
     def follows_endpoints(self, service: Object) -> bool:
         return mycloud.follows_endpoints(service)
 

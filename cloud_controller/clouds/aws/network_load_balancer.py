@@ -30,6 +30,7 @@ from cloud_controller.load_balancer import (
     LoadBalancerState,
     ObservedLoadBalancer,
     Owner,
+    Pool,
 )
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
@@ -175,9 +176,7 @@ class NetworkLoadBalancers:
         known = self._known(lb_id)
         group = known.groups.get(pool.name)
         with self.memory.changing(lb_id):
-            self._nodes.open(
-                lb_id, pool if operation.new or group is None else replace(pool, members=group.pool.members)
-            )
+            self._open_nodes(lb_id, pool if group is None else replace(pool, members=group.pool.members))
             if group is not None and not operation.new:
                 self._groups.change(group.arn, pool, group.pool)
                 attributes = {**group.pool.attributes, **pool.attributes}
@@ -192,7 +191,7 @@ class NetworkLoadBalancers:
         """Register the targets, as far as AWS takes them: one that it does not take must not stop what comes next."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
-            self._nodes.open(operation.id, replace(group.pool, members=operation.members))
+            self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
             refused = {member for each in self._together(calls) for member in each}
             members = {member.key: member for member in group.pool.members}
@@ -281,6 +280,14 @@ class NetworkLoadBalancers:
             if of is not None and of not in ids:
                 left.setdefault(of, tags)
         return left
+
+    def _open_nodes(self, lb_id: str, pool: Pool) -> None:
+        """Let clients in to the pool, where that is not done by security groups of the load balancer."""
+        if not self._nodes.serves(lb_id):
+            return
+        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        zones = (view or {}).get("AvailabilityZones") or ()
+        self._nodes.open(lb_id, pool, tuple(str(zone["SubnetId"]) for zone in zones))
 
     def _known(self, lb_id: str) -> Known:
         """Raises NotFound where it is gone."""

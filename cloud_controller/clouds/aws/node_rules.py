@@ -69,14 +69,17 @@ class NodeRules:
         elif clients != {_EVERYBODY}:
             raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
 
-    def open(self, load_balancer_id: str, pool: Pool) -> None:
-        """Let the clients of a load balancer without security groups in to this pool, too."""
+    def serves(self, load_balancer_id: str) -> bool:
+        """Whether the nodes let in clients of this load balancer by such rules."""
+        return not self._disabled and bool(_clients(load_balancer_id, self._surroundings.facts().node_groups))
+
+    def open(self, load_balancer_id: str, pool: Pool, subnets: tuple[str, ...]) -> None:
+        """Let the clients of the load balancer, which is in these subnets, in to this pool, too."""
         groups = self._surroundings.facts().node_groups
-        clients = _clients(load_balancer_id, groups)
-        if clients and not self._disabled:
-            wanted = self._wanted(load_balancer_id, LoadBalancerModel("", pools=(pool,)), clients)
-            for group in groups:
-                self._change(group, wanted, set())
+        model = LoadBalancerModel("", {"subnets": subnets}, pools=(pool,))
+        wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups))
+        for group in groups:
+            self._change(group, wanted, set())
 
     def close(self, load_balancer_id: str) -> None:
         """Take away the rules for a load balancer that is gone."""
@@ -88,7 +91,7 @@ class NodeRules:
         subnets = {*texts(model.attributes.get("subnets"))}
         facts = self._surroundings.facts()
         # Health checks come from the load balancer's own addresses.
-        checkers = [each.cidr for each in facts.subnets if each.cidr and (each.id in subnets or not subnets)]
+        checkers = [each.cidr for each in facts.subnets if each.cidr and each.id in subnets]
         wanted: Rules = {}
         for pool in model.pools:
             ports = {member.port for member in pool.members}

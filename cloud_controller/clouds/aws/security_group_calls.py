@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.aws.client import Api
@@ -21,16 +22,32 @@ _OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
 
 _GONE = "InvalidGroup.NotFound"
 
+_LOOK = 60.0
+"""Seconds between two looks at what refers to a group that is still in use."""
+
+_LONG = 600.0
+"""Seconds for which a group may be in use without a word: a load balancer's network interfaces take minutes to go."""
+
 _SOON = RetryPolicy(deadline=10.0, attempts=5)
 """How long a new group may be unknown to the next call: EC2 is consistent in the end only."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    """A group whose deletion AWS refuses, since when, and when to look again at what refers to it."""
+
+    since: float
+    next_look: float = 0.0
 
 
 class SecurityGroupCalls:
     """Changes of security groups, told to the surroundings; safe to share between threads."""
 
-    def __init__(self, api: Api, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
         self._surroundings = surroundings
+        self._clock = clock
+        self._refused: dict[str, _Refused] = {}
 
     def create(self, name: str, description: str, tags: Mapping[str, str]) -> SecurityGroup:
         """Make the group without rules, or take the one of this name and these owner's tags that is there already.
@@ -111,7 +128,21 @@ class SecurityGroupCalls:
             self._surroundings.changed(group.id, replace(group, ingress=ingress, described=described))
 
     def delete(self, group: SecurityGroup) -> bool:
-        """Delete it, or learn that it is gone already; False: it is still in use."""
+        """Delete it, or learn that it is gone already; False: it is still in use.
+
+        Where rules of the cluster's own groups refer to it, they are taken away. Raises Conflict, with AWS's reason,
+        where rules of others do, or where it has been in use for longer than a load balancer takes to go.
+        """
+        refusal = self._refusal(group)
+        if refusal is not None:
+            self._release(group, refusal)
+        return refusal is None
+
+    def delete_unused(self, group: SecurityGroup) -> None:
+        """Delete it unless it is in use."""
+        self._refusal(group)
+
+    def _refusal(self, group: SecurityGroup) -> CloudError | None:
         try:
             self._api.call("ec2", "DeleteSecurityGroup", idempotent=True, GroupId=group.id)
         except NotFound:
@@ -119,9 +150,40 @@ class SecurityGroupCalls:
         except CloudError as error:
             if error_code(error) not in _IN_USE:
                 raise
-            return False
+            return error
+        self._refused.pop(group.id, None)
         self._surroundings.changed(group.id, None)
-        return True
+        return None
+
+    def _release(self, group: SecurityGroup, refusal: CloudError) -> None:
+        now = self._clock()
+        refused = self._refused.setdefault(group.id, _Refused(now))
+        if now < refused.next_look:
+            return
+        refused.next_look = now + _LOOK
+        foreign = []
+        for direction, found in self._referring(group):
+            own = direction == "ingress" and self._surroundings.cluster_tag in found.tags
+            if own:
+                self._revoke(found, {rule for rule in found.ingress if rule.rpartition(" ")[2] == group.id})
+                self._surroundings.forget(found.id)
+            else:
+                foreign.append(f"{direction} rules of {found.id} ({found.name})")
+        what = f"security group {group.id} ({group.name}) cannot be deleted: {refusal}"
+        if foreign:
+            raise Conflict(f"{what}; {', '.join(foreign)} refer to it: remove them") from refusal.__cause__
+        if now >= refused.since + _LONG:
+            minutes = round((now - refused.since) / 60)
+            raise Conflict(f"{what}, for {minutes} minutes; find out what is in it") from refusal.__cause__
+
+    def _referring(self, group: SecurityGroup) -> Iterator[tuple[str, SecurityGroup]]:
+        """The groups of the VPC whose rules name this one."""
+        of_vpc = {"Name": "vpc-id", "Values": [self._surroundings.facts().vpc_id]}
+        for direction, name in (("ingress", "ip-permission.group-id"), ("egress", "egress.ip-permission.group-id")):
+            filters = [of_vpc, {"Name": name, "Values": [group.id]}]
+            for each in self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters):
+                if each["GroupId"] != group.id:
+                    yield direction, security_group(each)
 
     def _with_rules(self, group: SecurityGroup, ingress: Set[str]) -> SecurityGroup:
         for kind, rules in changes(group.ingress, ingress):
@@ -138,7 +200,7 @@ class SecurityGroupCalls:
         self._on(group, "AuthorizeSecurityGroupIngress", rules, descriptions)
 
     def _revoke(self, group: SecurityGroup, rules: Set[str]) -> None:
-        self._on(group, "RevokeSecurityGroupIngress", rules)
+        self._on(group, "RevokeSecurityGroupIngress", rules, group.described)
 
     def _on(
         self, group: SecurityGroup, operation: str, rules: Set[str], descriptions: Mapping[str, str] | None = None

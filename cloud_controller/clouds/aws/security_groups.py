@@ -114,16 +114,20 @@ class SecurityGroups:
             # Upstream's controller opened the nodes to it; now they are open to the shared group.
             self._shared.close_to(group.id)
             if group.id not in kept:
-                self._calls.delete(group)
+                self._calls.delete_unused(group)
 
     def delete(self, load_balancer_id: str) -> bool:
         """Delete what served a load balancer that is gone; with the last one the shared group and the nodes' rule.
 
-        One attempt, no waiting. False: AWS says that something is still in use (for minutes); call again later.
+        One attempt, no waiting. False: AWS says that something is still in use (for minutes); call again later. Raises
+        Conflict where that does not end by itself.
         """
         if not self._shared.leave(load_balancer_id):
             return False
-        return all(self._calls.delete(group) for group in self._front(load_balancer_id).values())
+        fronts = self._front(load_balancer_id).values()
+        for group in fronts:
+            self._shared.close_to(group.id)
+        return all(self._calls.delete(group) for group in fronts)
 
     def _front(self, load_balancer_id: str, attached: Collection[str] = ()) -> dict[str, SecurityGroup]:
         facts = self._surroundings.facts()

@@ -148,6 +148,11 @@ class Surroundings:
         self._read_at = 0.0
         self._changed: dict[str, tuple[float, SecurityGroup | None]] = {}
 
+    @property
+    def cluster_tag(self) -> str:
+        """The key of the tag that all that is the cluster's carries."""
+        return self._cluster_tag
+
     def facts(self, max_age: float | None = None) -> Facts:
         """The facts, read at most `max_age` (default: the lifetime) seconds ago.
 

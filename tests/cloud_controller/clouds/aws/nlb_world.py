@@ -73,6 +73,7 @@ class Running:
         wrap: Callable[[Aws], None] = lambda _: None,
         checkpoint: Any = None,
         resync: bool = True,
+        options: ServiceOptions | None = None,
         **config: Any,
     ) -> None:
         self.calls = Calls()
@@ -94,7 +95,7 @@ class Running:
             slices,  # type: ignore[arg-type]
             cluster,
             Metrics(),
-            ServiceOptions(resync=300.0),
+            options or ServiceOptions(resync=300.0),
             guard(cluster),
             self.checkpoint,
         )

@@ -36,7 +36,7 @@ from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permission
 )
 def test_a_rule_is_the_same_as_text_and_as_permission(rule: str, permission: dict[str, object]) -> None:
     assert ip_permissions([rule]) == [permission]
-    assert rule_texts([permission]) == {rule}
+    assert rule_texts([permission]) == {rule: ""}
 
 
 def test_rules_of_the_same_ports_are_one_permission_with_many_sources() -> None:
@@ -46,4 +46,4 @@ def test_rules_of_the_same_ports_are_one_permission_with_many_sources() -> None:
 
     assert len(found) == 1
     assert [each["CidrIp"] for each in found[0]["IpRanges"]] == ["10.0.0.0/8", "192.168.0.0/16"]
-    assert rule_texts(found) == {*rules}
+    assert rule_texts(found) == dict.fromkeys(rules, "")
