@@ -243,7 +243,7 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a Service comes to on a cloud. `warnings` are for the Service's owner.
+    """What a Service comes to on a cloud. `warnings` are for the Service's owner: the event's reason and its message.
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
     attributes and tags mean nothing.
@@ -251,7 +251,7 @@ class Built:
 
     model: LoadBalancerModel
     ignored: tuple[Ignored, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     reuse: Reuse | None = None
 
 

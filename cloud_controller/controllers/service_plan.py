@@ -265,7 +265,7 @@ def _ensure(
     actions += [action for action in changes if isinstance(action.operation, DeleteLoadBalancer)]
     if keeper is not None and serves:
         actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
-    warnings = [("NoIngressNodes", warning) for warning in built.warnings]
+    warnings = [*built.warnings]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))

@@ -134,19 +134,42 @@ def texts(value: Value | None) -> tuple[str, ...]:
     return tuple(str(each) for each in value) if isinstance(value, tuple) else ()
 
 
-def pairs(field: str, words: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` words as a mapping; a key alone has an empty value. Raises InvalidConfiguration for a key said twice.
+class Arn(str):
+    """An ARN, which AWS may tell in another case than it was given."""
 
-    A value may hold `=` itself.
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+def pairs(field: str, words: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` words as a mapping; a key alone has an empty value, and of a repeated key the last value counts.
+
+    A value may hold `=` itself. Raises InvalidConfiguration for a word without a key.
     """
     found: dict[str, str] = {}
     for word in words:
         key, _, value = (part.strip() for part in word.partition("="))
         if not key:
             raise InvalidConfiguration(field, f"{word!r} has no key", "key=value, comma-separated")
-        if found.setdefault(key, value) != value:
-            raise InvalidConfiguration(field, f"{key!r} is said twice", "each key once")
+        found[key] = value
     return found
+
+
+def contradictions(words: tuple[str, ...]) -> dict[str, str]:
+    """The keys that are given more than one value, with the last one."""
+    values: dict[str, list[str]] = {}
+    for word in words:
+        key, _, value = (part.strip() for part in word.partition("="))
+        values.setdefault(key, []).append(value)
+    return {key: given[-1] for key, given in values.items() if len({*given}) > 1}
 
 
 def checked(field: str, given: Mapping[str, str], rules: Mapping[str, Rule], what: str) -> dict[str, str]:

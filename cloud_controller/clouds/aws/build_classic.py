@@ -52,7 +52,7 @@ def build(asked: Request, backends: Backends) -> Built:
         pools=(pool,),
         tags=common.tags(asked),
     )
-    return Built(model, ignored=tuple(_ignored(asked, model)))
+    return Built(model, ignored=tuple(_ignored(asked, model)), warnings=common.warnings(asked))
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:
@@ -112,7 +112,7 @@ def _listener(asked: Request, port: Port) -> Listener:
             "protocol": protocol,
             "instance_protocol": behind,
             "instance_port": port["nodePort"],
-            "certificate": asked.words("ssl_cert")[0] if tls else None,
+            "certificate": aws.Arn(asked.words("ssl_cert")[0]) if tls else None,
             "ssl_policy": asked.settings.text("ssl_negotiation_policy") if tls else None,
             "proxy_protocol": asked.proxy_protocol,
         },

@@ -9,7 +9,7 @@ from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE, said
-from cloud_controller.clouds.aws.attributes import pairs
+from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
@@ -172,7 +172,20 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
         )
 
 
-# --------------------------------------------------------------------------------------------------------- ignored
+# --------------------------------------------------------------------------------------------- ignored and warnings
+
+
+def warnings(asked: Request, *arguments: str) -> tuple[tuple[str, str], ...]:
+    """What of these `key=value` annotations, and of those of both kinds, counts other than it may have been meant."""
+    repeated = (
+        (argument, key, value)
+        for argument in (*arguments, "additional_resource_tags", "target_node_labels")
+        for key, value in contradictions(asked.words(argument)).items()
+    )
+    return tuple(
+        ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
+        for argument, key, value in repeated
+    )
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:

@@ -69,7 +69,11 @@ def build(asked: Request, backends: Backends) -> Built:
         pools=tuple(pools.values()),
         tags=common.tags(asked),
     )
-    return Built(model, ignored=(*_ignored(asked, targets, model), *addresses.ignored))
+    return Built(
+        model,
+        ignored=(*_ignored(asked, targets, model), *addresses.ignored),
+        warnings=common.warnings(asked, "attributes", "target_group_attributes"),
+    )
 
 
 def fronts(service: Object) -> list[Front]:
@@ -141,7 +145,7 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
 
 def _listener(asked: Request, front: Front, pool: str) -> Listener:
     tls = common.speaks_tls(asked, front.ports[0])
-    certificates = asked.words("ssl_cert") if tls else ()
+    certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
     settings = asked.settings
     return Listener(
         front.transport,
@@ -149,7 +153,10 @@ def _listener(asked: Request, front: Front, pool: str) -> Listener:
         pool,
         attributes={
             "protocol": "TLS" if tls else front.transport,
-            "certificates": (*certificates[:1], *sorted({*certificates[1:]} - {*certificates[:1]})),
+            "certificates": (
+                *certificates[:1],
+                *sorted({*certificates[1:]} - {*certificates[:1]}, key=str.lower),
+            ),
             "ssl_policy": (settings.text("ssl_negotiation_policy") or aws.DEFAULT_SSL_POLICY) if tls else None,
             "alpn_policy": (settings.text("alpn_policy") or aws.DEFAULT_ALPN_POLICY) if tls else None,
         },

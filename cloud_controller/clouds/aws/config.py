@@ -38,6 +38,7 @@ _GLOBAL = (
     "KubernetesClusterID",
     "DisableSecurityGroupIngress",
     "ElbSecurityGroup",
+    "NLBSecurityGroupMode",
     "NodeIPFamilies",
     "ClusterServiceLoadBalancerHealthProbeMode",
     "ClusterServiceSharedLoadBalancerHealthProbePort",
@@ -138,6 +139,9 @@ def parse(text: str) -> Config:
     if mode not in ("ServiceNodePort", "Shared"):
         field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
         raise wrong(field_, f"{mode!r} is not a value of it", "ServiceNodePort, Shared")
+    if one.get("NLBSecurityGroupMode") not in (None, "Managed"):
+        why = f"{one['NLBSecurityGroupMode']!r}: every network load balancer that is made gets a security group"
+        raise wrong("[Global] NLBSecurityGroupMode", why, "Managed")
     return Config(
         cluster_id=_cluster_id(one),
         region=_region(one),
@@ -285,8 +289,9 @@ def _overrides(sections: Mapping[str, Mapping[str, str]]) -> Iterator[ServiceOve
         for key in ("Service", "Region", "URL", "SigningRegion"):
             if not values.get(key):
                 raise wrong(f"{shown} {key}", "missing")
-        if values.get("SigningMethod") not in (None, "", "v4"):
-            raise wrong(f"{shown} SigningMethod", f"{values['SigningMethod']!r} is not a value of it", "v4")
+        # As in upstream's controller, requests are signed in the way of the service's SDK, whatever this says.
+        if values.get("SigningMethod") not in (None, "", "v3", "v4"):
+            raise wrong(f"{shown} SigningMethod", f"{values['SigningMethod']!r} is not a value of it", "v3, v4")
         if not _is_url(values["URL"]):
             raise wrong(f"{shown} URL", f"{values['URL']!r} is not a URL", "http://HOST:PORT or https://HOST:PORT")
         for service in _services(shown, values["Service"]):

@@ -81,7 +81,7 @@ class Listeners:
         arn = listener["ListenerArn"]
         all_ = self._api.pages("elbv2", "DescribeListenerCertificates", "Certificates", ListenerArn=arn)
         others = {each["CertificateArn"] for each in all_ if not each.get("IsDefault")} - {*default}
-        return (*default, *sorted(others))
+        return (*default, *sorted(others, key=str.lower))
 
     def _put_certificates(self, arn: str, listener: Listener, before: Sequence[str]) -> None:
         if listener.attributes["protocol"] != "TLS":

@@ -128,16 +128,16 @@ def _is_local(spec: dict[str, Any]) -> bool:
     return bool(spec.get("externalTrafficPolicy") == "Local")
 
 
-def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> tuple[str, ...]:
+def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> tuple[tuple[str, str], ...]:
     if settings.text("backend_type") == "pod-ip" or not backends.nodes:
         return ()
     preferred = {node.address for node in backends.nodes if node.preferred}
     if not preferred:
-        return (NO_INGRESS_NODES,)
+        return (("NoIngressNodes", NO_INGRESS_NODES),)
     if _is_local(spec):
         used = {m.address for port in spec.get("ports") or [] for m in backends.by_local_pods(port, port["nodePort"])}
         if used - preferred:
-            return (NO_INGRESS_NODES_WITH_PODS,)
+            return (("NoIngressNodes", NO_INGRESS_NODES_WITH_PODS),)
     return ()
 
 

@@ -320,7 +320,6 @@ UNHEALTHY = "target_health_state.unhealthy"
         ("TCP", "preserve_client_ip.enabled=no", "preserve_client_ip.enabled can't be 'no' .*true, false"),
         ("TCP", "preserve_client_ip.enabled", "can't be ''"),
         ("TCP", "deregistration_delay.timeout_seconds=3601", "0 to 3,600"),
-        ("TCP", "preserve_client_ip.enabled=true,preserve_client_ip.enabled=false", "is said twice"),
         ("UDP", "preserve_client_ip.enabled=false", "can't be false for UDP"),
         ("UDP", f"{UNHEALTHY}.connection_termination.enabled=true", "can't be true for UDP"),
         ("TCP", f"{UNHEALTHY}.draining_interval_seconds=9", f"{UNHEALTHY}.connection_termination.enabled=false beside"),
@@ -328,6 +327,22 @@ UNHEALTHY = "target_health_state.unhealthy"
 )
 def test_what_aws_refuses_of_them_is_refused_before_it_is_asked(protocol: str, given: str, hint: str) -> None:
     refused(nlb(named(target_group_attributes=tuple(given.split(","))), port(80, protocol)), hint)
+
+
+def test_of_an_attribute_that_is_given_twice_the_last_value_counts_with_a_warning() -> None:
+    key = "preserve_client_ip.enabled"
+    service = nlb(named(target_group_attributes=(f"{key}=true", f"{key}=false", f"{key}=false")))
+
+    assert attributes(service)[key] == "false"
+    ((reason, message),) = built(service).warnings
+    assert reason == "RepeatedKey"
+    assert message.endswith(f"target-group-attributes: '{key}' has several values; the last one, 'false', counts")
+
+
+def test_an_attribute_that_is_given_twice_with_one_value_is_no_warning() -> None:
+    service = nlb(named(target_group_attributes=("stickiness.enabled=true",) * 2))
+
+    assert built(service).warnings == ()
 
 
 def test_session_affinity_keeps_clients_at_their_target() -> None:

@@ -133,6 +133,7 @@ def test_services_have_the_names_of_either_sdk(name: str, services: list[str]) -
         ("Region = eu-west-1\nZone = eu-central-1a", r"\[Global\] Zone: 'eu-central-1a' is not in Region 'eu-west-1'"),
         ("KubernetesClusterTag = other", r"KubernetesClusterTag: 'other' is another cluster"),
         ("DisableSecurityGroupIngress = maybe", r"DisableSecurityGroupIngress: 'maybe' is not a value of it"),
+        ("NLBSecurityGroupMode = Unmanaged", r"NLBSecurityGroupMode: 'Unmanaged': .* \(allowed: Managed\)"),
         ("NodeIPFamilies = ipv5", r"NodeIPFamilies: 'ipv5' is not a value of it \(allowed: ipv4, ipv6\)"),
         ("NodeIPFamilies = ipv4, ipv4", r"NodeIPFamilies: a family is given twice"),
         ("ClusterServiceLoadBalancerHealthProbeMode = shared", r"'shared' is not a value of it"),
@@ -158,7 +159,7 @@ def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
     [
         ("Service = ecc", r"Service: 'ecc' is no service that is called here; did you mean"),
         ("URL = ec2.example.com", r"URL: 'ec2.example.com' is not a URL"),
-        ("SigningMethod = v2", r"SigningMethod: 'v2' is not a value of it \(allowed: v4\)"),
+        ("SigningMethod = v2", r"SigningMethod: 'v2' is not a value of it \(allowed: v3, v4\)"),
     ],
 )
 def test_an_override_that_cannot_hold_is_refused(change: str, told: str) -> None:
@@ -221,3 +222,10 @@ def test_any_text_is_written_so_that_it_is_read_back(text: str) -> None:
 
 def test_the_clusters_tag_has_its_id_in_the_key() -> None:
     assert config("").cluster_tag == "kubernetes.io/cluster/c"
+
+
+def test_what_upstream_takes_and_what_is_so_here_anyway_is_taken() -> None:
+    text = "[Global]\nKubernetesClusterID = c\nNLBSecurityGroupMode = Managed\n"
+    text += '[ServiceOverride "1"]\nService = ec2\nRegion = r\nURL = http://127.0.0.1:5000\nSigningRegion = r\n'
+
+    assert parse(f"{text}SigningMethod = v3\n") == parse(text)

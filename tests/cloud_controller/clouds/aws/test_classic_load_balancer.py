@@ -424,6 +424,16 @@ def test_another_certificate_is_one_call(account: AwsAccount) -> None:
     assert writes(process, changed, members) == {"elb SetLoadBalancerListenerSSLCertificate": 1}
 
 
+def test_a_certificate_in_another_case_is_the_same_one(account: AwsAccount) -> None:
+    members = nodes_of(account)
+    arn = certificate(account)
+    process = made(account, classic(named(ssl_cert=arn, backend_protocol="ssl"), port(443)), members)
+
+    shouted = classic(named(ssl_cert=arn.upper(), backend_protocol="ssl"), port(443))
+
+    assert writes(process, shouted, members) == {}
+
+
 def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount) -> None:
     members = nodes_of(account)
     tls: dict[str, Any] = {"ssl_cert": certificate(account), "backend_protocol": "ssl"}

@@ -614,3 +614,14 @@ def test_many_may_look_at_everything_at_once(account: AwsAccount, cluster: Clust
         thread.join(60)
 
     assert not [thread for thread in threads if thread.is_alive()], "they wait for one another"
+
+
+def test_a_certificate_that_is_named_in_another_case_is_the_same_one(account: AwsAccount, cluster: Cluster) -> None:
+    first, second = (f"arn:aws:iam::123456789012:server-certificate/{name}" for name in ("a", "b"))
+    tls = {annotation("ssl_cert"): f"{first},{second}", annotation("ssl_ports"): "443"}
+    running = served(account, cluster, nlb(annotations=tls))
+
+    cluster.service()["metadata"]["annotations"][annotation("ssl_cert")] = f"{first.upper()},{second.upper()}"
+    running.settle()
+
+    assert running.calls.writes == {}

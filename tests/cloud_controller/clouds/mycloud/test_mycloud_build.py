@@ -80,7 +80,7 @@ def test_without_any_ingress_node_every_node_is_a_member_and_a_warning_says_so()
     found = built(web(), node(2), node(1))
 
     assert [member.address for member in found.model.pools[0].members] == ["10.0.0.1", "10.0.0.2"]
-    assert found.warnings == (NO_INGRESS_NODES,)
+    assert found.warnings == (("NoIngressNodes", NO_INGRESS_NODES),)
 
 
 @pytest.mark.parametrize("provider_id", ["", "aws:///zone/i-1", "mycloud://local/zone-a/"])
@@ -229,7 +229,7 @@ def test_with_local_and_no_pod_on_an_ingress_node_the_nodes_with_pods_serve_and_
     found = local(None, node(1), node(2), node(3, ingress="true"))
 
     assert [member.address for member in found.model.pools[0].members] == ["10.0.0.1", "10.0.0.2"]
-    assert found.warnings == (NO_INGRESS_NODES_WITH_PODS,)
+    assert found.warnings == (("NoIngressNodes", NO_INGRESS_NODES_WITH_PODS),)
 
 
 # ------------------------------------------------------------------------------------------------- backends by pod
