@@ -63,9 +63,9 @@ class NodeRules:
         clients = {rule.rpartition(" ")[2] for rule in texts(model.attributes["ingress_rules"])}
         if not self._disabled:
             wanted = self._wanted(load_balancer_id, model, clients)
-            for group in self._surroundings.facts().node_groups:
-                extra = _extra(load_balancer_id, group, wanted, model.pools)
-                self._change(group, wanted, extra)
+            with self._surroundings.changing_nodes:
+                for group in self._surroundings.facts().node_groups:
+                    self._change(group, wanted, _extra(load_balancer_id, group, wanted, model.pools))
         elif clients != {_EVERYBODY}:
             raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
 
@@ -75,17 +75,19 @@ class NodeRules:
 
     def open(self, load_balancer_id: str, pool: Pool, subnets: tuple[str, ...]) -> None:
         """Let the clients of the load balancer, which is in these subnets, in to this pool, too."""
-        groups = self._surroundings.facts().node_groups
         model = LoadBalancerModel("", {"subnets": subnets}, pools=(pool,))
-        wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups))
-        for group in groups:
-            self._change(group, wanted, set())
+        with self._surroundings.changing_nodes:
+            groups = self._surroundings.facts().node_groups
+            wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups))
+            for group in groups:
+                self._change(group, wanted, set())
 
     def close(self, load_balancer_id: str) -> None:
         """Take away the rules for a load balancer that is gone."""
         if not self._disabled:
-            for group in self._surroundings.facts().node_groups:
-                self._change(group, {}, _extra(load_balancer_id, group, {}, ()))
+            with self._surroundings.changing_nodes:
+                for group in self._surroundings.facts().node_groups:
+                    self._change(group, {}, _extra(load_balancer_id, group, {}, ()))
 
     def _wanted(self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str]) -> Rules:
         subnets = {*texts(model.attributes.get("subnets"))}

@@ -118,14 +118,25 @@ class SecurityGroupCalls:
 
     def exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
         """Add rules with these descriptions to a group that is not ours alone, and take others away."""
+        try:
+            self._exchange(group, added, removed)
+        except CloudError as error:
+            if error_code(error) not in _OTHERWISE:
+                raise
+            group = self._told(group)
+            lacking = {rule: what for rule, what in added.items() if rule not in group.ingress}
+            self._exchange(group, lacking, removed & group.ingress)
+
+    def _exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
         if added:
             self._authorize(group, added.keys(), added)
         if removed:
             self._revoke(group, removed)
-        if added or removed:
-            ingress = (group.ingress | added.keys()) - removed
-            described = {rule: what for rule, what in {**group.described, **added}.items() if rule not in removed}
-            self._surroundings.changed(group.id, replace(group, ingress=ingress, described=described))
+        ingress = (group.ingress | added.keys()) - removed
+        described = {rule: what for rule, what in {**group.described, **added}.items() if rule not in removed}
+        changed = replace(group, ingress=ingress, described=described)
+        if changed != group:
+            self._surroundings.changed(group.id, changed)
 
     def delete(self, group: SecurityGroup) -> bool:
         """Delete it, or learn that it is gone already; False: it is still in use.

@@ -110,9 +110,11 @@ class SecurityGroups:
 
     def drop(self, load_balancer_id: str, kept: Collection[str]) -> None:
         """Delete the groups of our own that a load balancer is no longer in; one still in use goes with it later."""
+        shared = self._shared.group()
         for group in self._front(load_balancer_id).values():
-            # Upstream's controller opened the nodes to it; now they are open to the shared group.
-            self._shared.close_to(group.id)
+            if shared is not None and shared.id in kept:
+                # Upstream's controller opened the nodes to it; now they are open to the shared group.
+                self._shared.close_to(group.id)
             if group.id not in kept:
                 self._calls.delete_unused(group)
 

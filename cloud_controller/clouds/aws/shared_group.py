@@ -75,13 +75,14 @@ class SharedGroup:
                 allowed = "that tag on the group that all nodes are in, or [Global] DisableSecurityGroupIngress"
                 raise InvalidConfiguration("security groups of the nodes", why, allowed)
             group = self.group() or self._made()
-            for each in nodes:
-                self._calls.allow(each, from_group(group.id))
+            with self._surroundings.changing_nodes:
+                for each in self._surroundings.facts().node_groups:
+                    self._calls.allow(each, from_group(group.id))
             return (group.id,)
 
     def close_to(self, group_id: str) -> None:
-        """Take away the nodes' rules that let in a group by itself."""
-        if not self._config.disable_security_group_ingress:
+        """Take away the nodes' rules that let in this group."""
+        with self._surroundings.changing_nodes:
             for each in self._surroundings.facts().node_groups:
                 self._calls.forbid(each, from_group(group_id))
 
@@ -93,8 +94,7 @@ class SharedGroup:
             group = self.group()
             if group is None or self._others(group.id):
                 return True
-            for each in self._surroundings.facts().node_groups:
-                self._calls.forbid(each, from_group(group.id))
+            self.close_to(group.id)
             return self._calls.delete(group)
 
     def _made(self) -> SecurityGroup:

@@ -142,6 +142,8 @@ class Surroundings:
         self._vpc_id = vpc_id
         self._lifetime = lifetime
         self._clock = clock
+        self.changing_nodes = threading.RLock()
+        """Held while rules of the nodes' groups are changed, which many load balancers share."""
         self._reading = threading.Lock()
         self._changing = threading.Lock()
         self._facts: Facts | None = None

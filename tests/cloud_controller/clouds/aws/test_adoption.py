@@ -265,7 +265,7 @@ def assert_refused(running: Running, key: str, why: str) -> None:
     with pytest.raises(InvalidConfiguration, match=why):
         running.controller.handle(key)
     assert running.calls.writes == {}
-    assert why in running.cluster.events[-1][1]  # type: ignore[attr-defined]
+    assert why in running.cluster.events[-1][1]
 
 
 @pytest.mark.parametrize("being_deleted", [False, True])

@@ -67,7 +67,7 @@ def let_in(account: AwsAccount, group: str, source: str) -> None:
 def front_of(account: AwsAccount) -> str:
     (lb,) = load_balancers(account)
     names = {each["GroupId"]: each["GroupName"] for each in groups(account)}
-    return next(each for each in lb["SecurityGroups"] if "shared" not in names[each])
+    return next(str(each) for each in lb["SecurityGroups"] if "shared" not in names[each])
 
 
 def test_a_rule_in_a_group_of_the_cluster_is_taken_away(account: AwsAccount, cluster: Cluster) -> None:
