@@ -185,9 +185,8 @@ class NetworkReads:
             of, pool = tags.get(LOAD_BALANCER_TAG), tags.get(POOL_TAG)
             if of in groups and pool is not None:
                 groups[of][pool] = each
-        for lb_id, view in listed.load_balancers.items():
-            if upstream.is_name(lb_id):
-                groups[lb_id] |= self._not_adopted_yet(view, listed.target_groups)
+        for lb_id, pools in self._not_adopted_yet(listed).items():
+            groups[lb_id] |= pools
         lacking = []
         new = self._memory.just_made()
         for lb_id, view in listed.load_balancers.items():
@@ -203,25 +202,32 @@ class NetworkReads:
         # Two rounds of many calls at once: what a load balancer has, then what each of its target groups has.
         self._read_details({each: (listed.load_balancers[each], groups[each]) for each in lacking}, since)
 
-    def _not_adopted_yet(self, view: View, target_groups: Mapping[str, View]) -> dict[str, View]:
-        """Of one of upstream's load balancers, the target groups that lack our tags, by the pool that each is."""
-        arn = str(view["LoadBalancerArn"])
-        found = {
-            each_arn: each
-            for each_arn, each in target_groups.items()
-            if _leads_from(each, [arn]) and LOAD_BALANCER_TAG not in (self._memory.tags(each_arn) or {})
+    def _not_adopted_yet(self, listed: Listed) -> dict[str, dict[str, View]]:
+        """Of load balancers that can be adopted, the target groups that lack our tags, by the pool that each is."""
+        found: dict[str, dict[str, View]] = {}
+        by_arn = {str(view["LoadBalancerArn"]): lb_id for lb_id, view in listed.load_balancers.items()}
+        for arn, each in listed.target_groups.items():
+            if LOAD_BALANCER_TAG not in (self._memory.tags(arn) or {}):
+                for lb_id in {by_arn.get(lb_arn, "") for lb_arn in each.get("LoadBalancerArns") or ()} - {""}:
+                    found.setdefault(lb_id, {})[arn] = each
+        views = [(listed.load_balancers[lb_id], groups) for lb_id, groups in found.items() if upstream.is_name(lb_id)]
+        names = self._together([partial(self._pool_names, view, groups) for view, groups in views])
+        return {
+            view["LoadBalancerName"]: {name: groups[arn] for arn, name in of.items()}
+            for (view, groups), of in zip(views, names, strict=True)
         }
-        if not found:
-            return {}
+
+    def _pool_names(self, view: View, groups: Mapping[str, View]) -> dict[str, str]:
+        """By target group: the pool behind the listener that leads to it."""
         known = self._known(view)
         names = {group.arn: name for name, group in known.groups.items()} if known else {}
-        if not found.keys() <= names.keys():
+        if not groups.keys() <= names.keys():
             try:
-                listeners = self._listeners.read(arn, {}).values()
-            except NotFound:
+                listeners = self._listeners.read(str(view["LoadBalancerArn"]), {}).values()
+            except NotFound:  # It went meanwhile; the next look tells.
                 return {}
-            names = {each.pool: _pool_of(found[each.pool], each.port) for each in listeners if each.pool in found}
-        return {names[each_arn]: each for each_arn, each in found.items() if each_arn in names}
+            names = {each.pool: _pool_of(groups[each.pool], each.port) for each in listeners if each.pool in groups}
+        return {arn: names[arn] for arn in groups if arn in names}
 
     def _known(self, view: View) -> Known | None:
         known = self._memory.get(view["LoadBalancerName"])

@@ -185,6 +185,21 @@ def test_its_clients_reach_the_nodes_through_rules_of_its_own_which_follow_the_s
     assert rules(account) == {"icmp 3-4 203.0.113.0/24", "tcp 31999-31999 203.0.113.0/24", *health}
 
 
+def test_where_others_open_the_nodes_their_rules_are_left_alone(
+    account: AwsAccount, cluster: Cluster, upstream: Upstream
+) -> None:
+    key, _ = serve(upstream, cluster, "nlb-plain")
+    before = rules(account)
+
+    running = Running(account, cluster, disable_security_group_ingress=True)
+    running.settle()
+    assert rules(account) == before
+
+    cluster.service(key)["spec"]["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
+    with pytest.raises(InvalidConfiguration, match="source ranges: it was made without security groups"):
+        running.settle()
+
+
 def test_a_managed_security_group_of_a_network_load_balancer_serves_on(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
