@@ -6,7 +6,7 @@ rules of the nodes' groups, in upstream's form: the description of a rule says f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from ipaddress import ip_network
 
 from cloud_controller.catalogue import Value
@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.security_rules import client_rules
+from cloud_controller.clouds.aws.security_rules import TOO_BIG, client_rules
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
 from cloud_controller.load_balancer import LoadBalancerModel, Pool
 
@@ -34,6 +34,8 @@ class NodeRules:
         self._disabled = config.disable_security_group_ingress
         self._surroundings = surroundings
         self._calls = SecurityGroupCalls(api, surroundings)
+        self._needs: dict[str, frozenset[str]] = {}
+        """By load balancer. Several may be checked at the same port, and AWS has a rule once, for one of them."""
 
     def attributes(self, load_balancer_id: str, model: LoadBalancerModel) -> dict[str, Value | None]:
         """`ingress_rules` and `security_groups` of a load balancer without security groups.
@@ -44,8 +46,9 @@ class NodeRules:
         clients = {_EVERYBODY} if self._disabled else _clients(load_balancer_id, facts.node_groups)
         rules = _ingress_rules(model, clients or {_EVERYBODY})
         wanted = self._wanted(load_balancer_id, model, clients)
+        self._needs[load_balancer_id] = frozenset(wanted)
         complete = self._disabled or all(
-            wanted.keys() <= group.ingress and not _extra(load_balancer_id, group, wanted, model.pools)
+            wanted.keys() <= group.ingress and not self._extra(load_balancer_id, group, wanted, model.pools)
             for group in facts.node_groups
         )
         return {"ingress_rules": rules if complete else (), "security_groups": ()}
@@ -65,7 +68,8 @@ class NodeRules:
             wanted = self._wanted(load_balancer_id, model, clients)
             with self._surroundings.changing_nodes:
                 for group in self._surroundings.facts().node_groups:
-                    self._change(group, wanted, _extra(load_balancer_id, group, wanted, model.pools))
+                    self._change(group, wanted, self._extra(load_balancer_id, group, wanted, model.pools))
+                self._needs[load_balancer_id] = frozenset(wanted)
         elif clients != {_EVERYBODY}:
             raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
 
@@ -81,13 +85,15 @@ class NodeRules:
             wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups))
             for group in groups:
                 self._change(group, wanted, set())
+            self._needs[load_balancer_id] = self._needs.get(load_balancer_id, frozenset()) | wanted.keys()
 
     def close(self, load_balancer_id: str) -> None:
         """Take away the rules for a load balancer that is gone."""
         if not self._disabled:
             with self._surroundings.changing_nodes:
                 for group in self._surroundings.facts().node_groups:
-                    self._change(group, {}, _extra(load_balancer_id, group, {}, ()))
+                    self._change(group, {}, self._extra(load_balancer_id, group, {}, ()))
+                self._needs.pop(load_balancer_id, None)
 
     def _wanted(self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str]) -> Rules:
         subnets = {*texts(model.attributes.get("subnets"))}
@@ -102,22 +108,43 @@ class NodeRules:
                 wanted |= {
                     f"{each} {port}-{port} {source}": _of(load_balancer_id) for each in protocols for port in ports
                 }
-                wanted[f"icmp 3-4 {source}"] = _MTU
+                wanted[f"{TOO_BIG[ip_network(source).version]} {source}"] = _MTU
             check = pool.health_check
             for port in {check.port} if check.port and ports else ports:
                 if f"tcp {port}-{port} {_EVERYBODY}" not in wanted:
                     wanted |= {f"tcp {port}-{port} {cidr}": _of(load_balancer_id, "health") for cidr in checkers}
         return wanted
 
-    def _change(self, group: SecurityGroup, wanted: Mapping[str, str], extra: Collection[str]) -> None:
-        rest = {rule: what for rule, what in group.described.items() if rule not in extra}
-        still = {
-            rule.rpartition(" ")[2] for rule, what in {**rest, **wanted}.items() if what.startswith(f"{_RULE}client")
+    def _extra(
+        self, load_balancer_id: str, group: SecurityGroup, wanted: Mapping[str, str], pools: Iterable[Pool]
+    ) -> set[str]:
+        """The rules that only this load balancer needed; none while a pool has no nodes, whose ports are unknown."""
+        if any(not pool.members for pool in pools):
+            return set()
+        needs = self._needs.copy()
+        mine = needs.pop(load_balancer_id, frozenset())
+        others = {rule for rules in needs.values() for rule in rules}
+        clients = {
+            rule: what.removeprefix(_of("")) for rule, what in group.described.items() if what.startswith(_of(""))
         }
-        # What tells of packets that are too big is let in from the clients of all load balancers.
-        idle = {rule for rule, what in rest.items() if what == _MTU and rule.rpartition(" ")[2] not in still}
+        alive = {*clients.values()} - {load_balancer_id}
+        sources = {rule.rpartition(" ")[2] for rule, of in clients.items() if of in alive}
+
+        def goes(rule: str, what: str) -> bool:
+            if what == _MTU:
+                return rule.rpartition(" ")[2] not in sources
+            of = what.rpartition("=")[2]
+            return of == load_balancer_id or (rule in mine and of not in alive)
+
+        return {
+            rule
+            for rule, what in group.described.items()
+            if what.startswith(_RULE) and rule not in wanted and rule not in others and goes(rule, what)
+        }
+
+    def _change(self, group: SecurityGroup, wanted: Mapping[str, str], extra: Set[str]) -> None:
         added = {rule: what for rule, what in wanted.items() if rule not in group.ingress}
-        self._calls.exchange(group, added, {*extra, *(idle if extra else ())})
+        self._calls.exchange(group, added, extra)
 
 
 def _of(load_balancer_id: str, what: str = "client") -> str:
@@ -128,14 +155,6 @@ def _clients(load_balancer_id: str, groups: Iterable[SecurityGroup]) -> set[str]
     """From where clients are let in to the load balancer now."""
     of = _of(load_balancer_id)
     return {rule.rpartition(" ")[2] for group in groups for rule, what in group.described.items() if what == of}
-
-
-def _extra(load_balancer_id: str, group: SecurityGroup, wanted: Mapping[str, str], pools: Iterable[Pool]) -> set[str]:
-    """The rules that the load balancer does not need; none while a pool has no nodes, for its ports are unknown."""
-    if any(not pool.members for pool in pools):
-        return set()
-    own = (_of(load_balancer_id), _of(load_balancer_id, "health"))
-    return {rule for rule, what in group.described.items() if what in own and rule not in wanted}
 
 
 def _ingress_rules(model: LoadBalancerModel, clients: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 
 Network = IPv4Network | IPv6Network
 
-_TOO_BIG = {4: "icmp 3-4", 6: "icmpv6 2-0"}
+TOO_BIG = {4: "icmp 3-4", 6: "icmpv6 2-0"}
 """By IP version: the message (type and code) that a packet is too big for the path, without which connections hang."""
 
 
@@ -28,7 +28,7 @@ def client_rules(listeners: Iterable[tuple[str, int]], sources: Sequence[Network
             ports[protocol].add(port)
     traffic = [f"{protocol} {low}-{high}" for protocol, numbers in ports.items() for low, high in _ranges(numbers)]
     return tuple(
-        sorted(f"{what} {source}" for source in _collapsed(sources) for what in (*traffic, _TOO_BIG[source.version]))
+        sorted(f"{what} {source}" for source in _collapsed(sources) for what in (*traffic, TOO_BIG[source.version]))
     )
 
 

@@ -185,6 +185,24 @@ def test_its_clients_reach_the_nodes_through_rules_of_its_own_which_follow_the_s
     assert rules(account) == {"icmp 3-4 203.0.113.0/24", "tcp 31999-31999 203.0.113.0/24", *health}
 
 
+def test_a_rule_for_health_checks_that_several_need_goes_with_the_last_of_them(
+    account: AwsAccount, cluster: Cluster, upstream: Upstream
+) -> None:
+    keys = [serve(upstream, cluster, name)[0] for name in ("nlb-plain", "nlb-several-ports")]
+    running = Running(account, cluster, health_probe_mode="Shared")
+    running.settle()
+    shared = {f"tcp 10256-10256 10.0.{number}.0/24" for number in range(3)}
+    assert shared <= rules(account)
+
+    cluster.delete_service(keys[0])
+    running.settle()
+    assert {*shared, "icmp 3-4 0.0.0.0/0"} <= rules(account)
+
+    cluster.delete_service(keys[1])
+    running.settle()
+    assert rules(account) == set()
+
+
 def test_where_others_open_the_nodes_their_rules_are_left_alone(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
