@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from cloud_controller import restrictions
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 Value = str | int | bool | tuple[str, ...]
@@ -45,7 +46,8 @@ class Annotation:
     `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
     document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
     `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
-    its own words. `refused` says of values that people try why they can't be. `honoured_by` names the other controllers
+    its own words. `refused` says of values that people try why they can't be; of an entry that is ignored, these are
+    the values that would restrict access, which can't be passed over. `honoured_by` names the other controllers
     that honour it, and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own).
     """
 
@@ -107,13 +109,19 @@ class Annotation:
                 if (low is None or number >= low) and (high is None or number <= high):
                     return number
         elif self.type is tuple:
-            return tuple(word.strip() for word in value.split(",") if word.strip())
+            words = tuple(word.strip() for word in value.split(",") if word.strip())
+            # Commas alone are a list that went wrong: without words, source ranges would let everybody in.
+            if words or not value:
+                return words
         elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
-        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-        if value in self.refused:
-            raise InvalidConfiguration(f"annotation {self.name}", f"{shown}: {self.refused[value]}", self.allowed_text)
-        raise InvalidConfiguration(f"annotation {self.name}", f"{shown} is not a value of it", self.allowed_text)
+        self.check_refused(text)
+        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a value of it", self.allowed_text)
+
+    def check_refused(self, text: str) -> None:
+        """Raise InvalidConfiguration with the reason if `text` is one of the values in `refused`."""
+        if why := self.refused.get(text.strip()):
+            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", self.allowed_text)
 
     def to_text(self, value: Value) -> str:
         """The annotation's text for a typed value, checked as `parse` checks."""
@@ -186,19 +194,24 @@ class Catalogue:
     def parse(self, annotations: Mapping[str, str] | None) -> Settings:
         """A Service's annotations as typed values; those of others are passed over.
 
-        Raises InvalidConfiguration for a value that is not allowed, and for a name that is unknown but the cloud's
-        (or all but spelt like one of its names), with the nearest name.
+        Raises InvalidConfiguration for a value that is not allowed, for a name that is unknown but the cloud's
+        (or all but spelt like one of its names), with the nearest name, and for a name of others that restricts access.
         """
         given: dict[str, Value] = {}
         ignored: list[Annotation] = []
+        unknown: dict[str, str] = {}
         for name, text in sorted((annotations or {}).items()):
             entry = self.by_name.get(name)
             if entry is None:
                 self._refuse_misspelt(name)
+                unknown[name] = text
             elif entry.ignored:
+                entry.check_refused(text)
                 ignored.append(entry)
             else:
                 given[entry.argument] = entry.parse(text)
+        schemes = [given.get(entry.argument) for entry in self.entries if entry.sets == "scheme"]
+        restrictions.refuse_unknown(unknown, internal=True in schemes or "internal" in schemes)
         return Settings(self, given, tuple(ignored))
 
     def value(self, annotations: Mapping[str, str] | None, argument: str) -> Value | None:
@@ -258,6 +271,10 @@ class Catalogue:
 def _unknown(name: str, known: Iterable[str], cloud: str) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"{cloud} does not know it" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _number(value: int | None) -> str:

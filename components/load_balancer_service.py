@@ -159,17 +159,18 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:
             annotations[entry.name] = pulumi.Output.from_input(value).apply(entry.to_text)
-    for name, text in args.get("annotations", {}).items():
-        if inputs.is_known(text):
-            _refusing(f"annotations[{name}]", lambda name=name, text=text: catalogue.parse({name: text}))
-        annotations[name] = text
+    annotations |= args.get("annotations", {})
+    # Together: an annotation that this cloud does not know may be refused for want of one that it does.
+    known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
+    _refusing(None, lambda: catalogue.parse(known))
     return annotations
 
 
-def _refusing(path: str, make: Any) -> Any:
+def _refusing(path: str | None, make: Any) -> Any:
     try:
         return make()
     except InvalidConfiguration as error:
+        path = path or f"annotations[{error.field.removeprefix('annotation ')}]"
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
         raise inputs.WrongInput(path, f"{error.why}{allowed}") from None
 

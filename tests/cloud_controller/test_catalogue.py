@@ -112,6 +112,22 @@ def test_an_entry_that_the_cloud_does_not_offer_is_ignored_by_name_whatever_its_
     assert (settings.given, settings.ignored) == ({}, (unoffered,))
 
 
+def test_a_value_that_would_restrict_access_is_refused_where_the_entry_is_ignored() -> None:
+    unoffered = catalogue(entry(type=bool, ignored="it is always on", refused={"false": "it can't be off"}))
+
+    assert unoffered.parse({f"{PREFIX}limit": "true"}).ignored
+    with pytest.raises(InvalidConfiguration, match="' false ': it can't be off"):
+        unoffered.parse({f"{PREFIX}limit": " false "})
+
+
+def test_a_list_of_commas_alone_is_no_empty_list() -> None:
+    names = catalogue(entry(type=tuple))
+
+    assert names.parse({f"{PREFIX}limit": " "}).given == {"limit": ()}
+    with pytest.raises(InvalidConfiguration, match="', ,' is not a value of it"):
+        names.parse({f"{PREFIX}limit": ", ,"})
+
+
 def test_typed_arguments_become_the_annotations_that_parse_to_them() -> None:
     wide = catalogue(
         entry("limit", minimum=1), entry("safe", type=bool), entry("names", type=tuple), entry("mode", type=str)

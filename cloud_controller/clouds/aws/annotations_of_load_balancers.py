@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cloud_controller.catalogue import Annotation, Mutability
-from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASSIC, NETWORK, SOURCE_RANGES, entry
+from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASSIC, NETWORK, entry
+from cloud_controller.restrictions import SOURCE_RANGES
 
 _ALB = (
     "an Application Load Balancer comes from an Ingress (class alb, served by the AWS Load Balancer Controller), never"
@@ -106,7 +107,7 @@ LOAD_BALANCERS = (
         "list",
         "security_groups",
         "Security groups that somebody else keeps, instead of one of the Service's own: what they let in is theirs to"
-        " say, source ranges have no effect.",
+        " say. Source ranges or prefix lists besides are an error.",
         default_note="one that is made for the Service and lets its source ranges in",
         example="sg-0123456789abcdef0",
         upstream="1.34",
@@ -134,6 +135,26 @@ LOAD_BALANCERS = (
         since="0.1",
         source="Kubernetes, cloud-provider",
         honoured_by="cloud-provider-aws since 1.12 or earlier; the AWS Load Balancer Controller since 2.2 or earlier",
+    ),
+    entry(
+        "security-group-prefix-lists",
+        "list",
+        "ingress_rules",
+        "Who may connect, as ids of managed prefix lists; besides the source ranges, or instead of everybody. In AWS a"
+        " rule with a list counts as many rules as the list may have entries. No ICMP is let in from them.",
+        default_note="none",
+        example="pl-0123456789abcdef0",
+        controller="2",
+    ),
+    entry(
+        "enable-icmp-for-path-mtu-discovery",
+        "text",
+        "ingress_rules",
+        "Whether the source ranges may tell by ICMP that packets are too big.",
+        allowed=("on", "off"),
+        default="on",
+        default_note="on (the AWS Load Balancer Controller's own default is off)",
+        controller="2",
     ),
     entry(
         "cross-zone-load-balancing-enabled",

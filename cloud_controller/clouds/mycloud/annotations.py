@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.restrictions import SOURCE_RANGES
 
 PREFIX = "service.beta.kubernetes.io/dlb-"
 
@@ -180,7 +181,7 @@ CATALOGUE = Catalogue(
             source=_API,
         ),
         Annotation(
-            name="service.beta.kubernetes.io/load-balancer-source-ranges",
+            name=SOURCE_RANGES,
             argument="load_balancer_source_ranges",
             sets="source_ranges",
             type=tuple,
