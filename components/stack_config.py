@@ -114,6 +114,10 @@ class StackConfig(Section):
     aws: AwsConfig | None = Field(default=None, description="Settings of the cloud aws.")
     mycloud: MycloudConfig | None = Field(default=None, description="Settings of the cloud mycloud.")
     mycloud_token: SecretStr | None = Field(default=None, description="Token for mycloud's API (secret).")
+    mycloud_controller_token: SecretStr | None = Field(
+        default=None,
+        description="Token for mycloud's API that the controllers get (secret); without it they get `mycloudToken`.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> StackConfig:
@@ -187,12 +191,13 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
         raise ConfigError("\n".join(lines)) from None
 
 
-_OF_ONE_CLOUD = {"aws", "mycloud", "mycloudToken"}
+_TOKENS = {"mycloudToken", "mycloudControllerToken"}
+_OF_ONE_CLOUD = {"aws", "mycloud", *_TOKENS}
 
 
 def _decoded(key: str, value: str) -> Any:
     field = next(f for f in StackConfig.model_fields.values() if f.alias == key)
-    if field.annotation is str or key == "mycloudToken":
+    if field.annotation is str or key in _TOKENS:
         return value
     try:
         return json.loads(value)

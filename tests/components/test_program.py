@@ -234,6 +234,16 @@ def test_the_ccm_restarts_when_its_config_changes(run_stack: Any) -> None:
     assert checksum() != checksum(mycloudToken="another-token")
 
 
+def test_the_ccm_gets_the_controllers_token_where_the_stack_has_one(run_stack: Any) -> None:
+    secret = run_stack(made=True, mycloudControllerToken="limited").one(
+        "kubernetes:core/v1:Secret", "cloud-controller-manager-config"
+    )
+
+    text = str(secret.inputs)
+    assert "token = limited" in text
+    assert TOKEN not in text
+
+
 def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
     """By default the Kubernetes provider replaces a Secret whose data change: it is gone while the CCM restarts."""
     provider = run_stack().one("pulumi:providers:kubernetes", "local")

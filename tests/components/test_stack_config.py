@@ -169,7 +169,7 @@ def test_the_projects_schema_declares_every_key_and_its_defaults() -> None:
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
 
     assert set(declared) == {str(field.alias) for field in StackConfig.model_fields.values()}
-    assert declared["mycloudToken"]["secret"]
+    assert declared["mycloudToken"]["secret"] and declared["mycloudControllerToken"]["secret"]
     for key in ("workloads", "protect", "retain"):
         assert declared[key]["default"] == StackConfig.model_fields[key].default
 
@@ -186,7 +186,7 @@ def test_a_default_that_says_nothing_is_as_good_as_no_value() -> None:
     """What one cloud needs has such a default in the project's schema, or every stack would have to set it."""
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
 
-    for key in ("aws", "mycloud", "mycloudToken"):
+    for key in ("aws", "mycloud", "mycloudToken", "mycloudControllerToken"):
         assert not declared[key]["default"]
     assert "mycloud is missing" in refused(mycloud={}, aws={})
     assert "mycloudToken is missing" in refused(mycloudToken="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from cloud_controller.clouds.mycloud.client import Client
 from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_site import API, SiteError, server_environment, wait_until
@@ -94,6 +96,30 @@ def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site)
     assert call(shared, "GET", "/v1/zones") == 200
     assert (pid(shared, API), shared.endpoint, shared.token) == (api, endpoint, token)
     assert shared.status()["up"] is True
+
+
+def test_stacks_get_a_token_for_their_controllers_that_stays_and_may_do_what_they_do_alone(shared: Site) -> None:
+    shared.up()
+
+    token = shared.stack_config().secrets["cloud-controller:mycloudControllerToken"]
+
+    client = Client(shared.endpoint, token)
+    asked = ["POST /v1/load_balancers", "POST /v1/machines", "POST /v1/clusters/c-1/credentials"]
+    assert client.post("access:check", {"operations": asked})["denied"] == asked[1:]
+    assert shared.stack_config().secrets["cloud-controller:mycloudControllerToken"] == token
+    assert shared.folder.controllers_token_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_controllers_token_that_is_not_valid_any_more_is_replaced(shared: Site) -> None:
+    shared.up()
+    file = shared.folder.controllers_token_file
+    shared.stack_config()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "token": "over"}))
+
+    token = shared.stack_config().secrets["cloud-controller:mycloudControllerToken"]
+
+    assert token != "over"
+    assert Client(shared.endpoint, token).list("machines") == []
 
 
 def test_a_killed_balancer_is_started_again(shared: Site) -> None:
