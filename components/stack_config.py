@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pulumi
@@ -177,8 +177,34 @@ def load() -> StackConfig:
 def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
-    Raises `ConfigError` with one line for each thing that is wrong; of `secrets`, keys too, it shows no value.
+    Raises `ConfigError` with one line for each thing that is wrong. It shows nothing that stands in `secrets`, or in
+    tokens, whether they are secrets or not.
     """
+    hidden = {key: value for key, value in values.items() if key in secrets or key in _TOKENS}
+    try:
+        return _parsed(values, hidden)
+    except ConfigError as error:
+        raise ConfigError(_without(hidden.values(), str(error))) from None
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    """The text without what stands in the secrets, also where another key has the same value."""
+    found = {word for each in secrets for word in (each, *_texts(_json(each))) if len(word) >= _SHORTEST_SECRET}
+    for word in sorted(found, key=len, reverse=True):
+        for shown in (word, json.dumps(word)[1:-1]):
+            text = text.replace(shown, "[secret]")
+    return text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(each)
+    elif isinstance(value, str | int | float):
+        yield str(value)
+
+
+def _parsed(values: Mapping[str, str], secrets: Container[str]) -> StackConfig:
     keys = _names(StackConfig)
     decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
     for key in _OF_ONE_CLOUD & decoded.keys():
@@ -191,17 +217,22 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
         raise ConfigError("\n".join(lines)) from None
 
 
+_SHORTEST_SECRET = 8
+"""What is shorter is found in every other word."""
+
 _TOKENS = {"mycloudToken", "mycloudControllerToken"}
 _OF_ONE_CLOUD = {"aws", "mycloud", *_TOKENS}
 
 
 def _decoded(key: str, value: str) -> Any:
     field = next(f for f in StackConfig.model_fields.values() if f.alias == key)
-    if field.annotation is str or key in _TOKENS:
-        return value
+    return value if field.annotation is str or key in _TOKENS else _json(value)
+
+
+def _json(value: str) -> Any:
     try:
         return json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return value  # validation says what is allowed instead
 
 
@@ -210,7 +241,7 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
     location = detail["loc"]
     of_key = location[-1] == "[key]"
     location = location[:-1] if of_key else location
-    path = _path(location)
+    path = str(location[0]) if location and location[0] in secrets else _path(location)
     last = str(location[-1])
     match detail["type"]:
         case "missing":
@@ -232,7 +263,24 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
             why = f"allowed: a map of {', '.join(_names(_section(location)))}"
         case kind:
             why = f"allowed: {_TYPES.get(kind, detail['msg'])}"
-    return line(path, "[secret]" if location[0] in secrets else _value(location, values), why)
+    if location[0] in secrets:
+        return line(path, "[secret]", why)
+    if detail["type"] in _SHAPES:
+        # Not quoted whole: it was meant for something else.
+        return f"{NAMESPACE}:{path} is {_SHAPE[type(_value(location, values))]}: {why}"
+    return line(path, _value(location, values), why)
+
+
+_SHAPES = {"list_type", "dict_type", "model_type"}
+_SHAPE: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a map",
+    type(None): "null",
+}
 
 
 _TYPES = {"string_type": "text", "list_type": "a list", "dict_type": "a map"}

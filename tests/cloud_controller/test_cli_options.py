@@ -171,7 +171,7 @@ def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
 def test_a_time_that_would_keep_a_processor_busy_or_that_no_clock_can_wait_for_is_refused(
     capsys: pytest.CaptureFixture[str], flag: str, time: str
 ) -> None:
-    assert f"argument --{flag}: '{time}' is not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
+    assert f"argument --{flag}: not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
 
 
 def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +232,7 @@ def test_what_is_open_to_everybody_is_what_is_said(given: str, open_paths: list[
 def test_what_would_open_more_than_is_said_is_refused(capsys: pytest.CaptureFixture[str], path: str) -> None:
     line = usage_error(capsys, f"--authorization-always-allow-paths={path}")
 
-    assert f"{path!r} is no path such as /healthz" in line
+    assert "not a path such as /healthz" in line
 
 
 def test_status_updates_have_as_many_workers_as_initialisation_unless_told() -> None:

@@ -73,9 +73,8 @@ class Client:
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
         if not _is_url(self.endpoint):
-            raise InvalidConfiguration(
-                "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
-            )
+            # Not quoted: in a config whose lines were joined, the token may stand in it.
+            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
         self._refresh_token = refresh_token
         self.observer: CallObserver | None = None
@@ -254,7 +253,7 @@ class Client:
                 redirect=False,
             )
         except LocationParseError:
-            raise InvalidConfiguration("endpoint", f"{self.endpoint!r} is not a URL", "http://HOST:PORT") from None
+            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT") from None
         except (NewConnectionError, ConnectTimeoutError) as error:
             raise NeverReached(
                 f"mycloud at {self.endpoint} cannot be reached ({_cause(error)}); is the endpoint right and its API up?"
@@ -343,7 +342,8 @@ def _is_url(endpoint: str) -> bool:
     try:
         parts = urlsplit(endpoint)
         # Asking for the port checks it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
+        return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
     except ValueError:
         return False
 
