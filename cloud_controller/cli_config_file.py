@@ -45,8 +45,10 @@ def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParse
         action = everywhere.get(key)
         if action is None:
             nearest = difflib.get_close_matches(key, [k for k in everywhere if k not in cli_upstream.FLAGS], n=1)
-            why = "unknown option" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
-            raise InvalidConfiguration(f"{file}: line {lines[key]}", why)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            # A key that was merged (`<<`) has no line of its own.
+            place = f"{file}: line {lines[key]}" if key in lines else file
+            raise InvalidConfiguration(place, f"unknown option{hint}")
         if key in cli_upstream.FLAGS:
             if why := cli_upstream.refusal(key, str(value).lower() if isinstance(value, bool) else str(value)):
                 raise InvalidConfiguration(where, why)

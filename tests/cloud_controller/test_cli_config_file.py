@@ -73,6 +73,7 @@ def test_an_empty_file_sets_nothing(file: Path) -> None:
     ("text", "told"),
     [
         ("node-monitor-perod: 5s", "line 2: unknown option; did you mean 'node-monitor-period'"),
+        ("<<: {xyzzy: 1}", "config.yaml: unknown option$"),
         ("xyzzy: 1", "line 2: unknown option$"),
         ("config: other.yaml", "line 2: unknown option"),
         ("node-monitor-period: 5", r"node-monitor-period: not of its type \(allowed: a time such as 30s"),
