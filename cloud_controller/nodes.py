@@ -34,6 +34,11 @@ def ref(node: Object) -> InstanceRef:
     return InstanceRef(name(node), node["spec"].get("providerID") or None)
 
 
+def age(node: Object) -> tuple[str, str]:
+    """Sorts nodes from the oldest on: of what two nodes claim, the first has it."""
+    return str(node["metadata"].get("creationTimestamp") or ""), name(node)
+
+
 def taints(node: Object) -> list[Taint]:
     """The node's taints."""
     return list(node["spec"].get("taints") or [])

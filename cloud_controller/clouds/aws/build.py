@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
+from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
@@ -26,9 +27,26 @@ def claims(service: Object) -> bool:
 def follows_endpoints(service: Object) -> bool:
     """Whether targets are pods. With node ports all nodes are targets, and health checks find those with pods."""
     try:
-        return kind_of(service) == "network" and build_network.by_pod(service)
+        return by_pod(service)
     except InvalidConfiguration:
         return False
+
+
+def by_pod(service: Object) -> bool:
+    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
+    return kind_of(service) == "network" and build_network.by_pod(service)
+
+
+def drains(service: Object) -> bool:
+    """A network one does, unless its deregistration delay is 0; a classic one where the Service asks for it."""
+    annotations = said(service["metadata"].get("annotations"))
+    try:
+        if kind_of(service) == "classic":
+            return CATALOGUE.value(annotations, "connection_draining_enabled") is True
+        given = CATALOGUE.value(annotations, "target_group_attributes")
+    except InvalidConfiguration:
+        return False
+    return not isinstance(given, tuple) or f"{DEREGISTRATION_DELAY}=0" not in given
 
 
 def backend(node: Object) -> NodeBackend | None:

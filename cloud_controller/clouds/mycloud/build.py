@@ -63,6 +63,12 @@ def follows_endpoints(service: Object) -> bool:
         return False
 
 
+def pod_ranges(service: Object) -> tuple[str, ...] | None:
+    """None without pods as members. Pods have addresses of their nodes' pod ranges alone."""
+    by_pod = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
+    return () if by_pod else None
+
+
 def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     metadata, spec = service["metadata"], service["spec"]
