@@ -315,8 +315,7 @@ class World(RuleBasedStateMachine):
                 *(("InternalIP", address) for address in machine["private_ips"] + machine["ipv6_addresses"]),
                 ("Hostname", name),
             ]
-            if INGRESS_NODE in machine["tags"]:
-                assert node["metadata"]["annotations"][INGRESS_NODE] == "true"
+            assert node["metadata"].get("annotations", {}).get(INGRESS_NODE) == machine["tags"].get(INGRESS_NODE)
             network = [each for each in node["status"]["conditions"] if each["type"] == "NetworkUnavailable"]
             assert [each["status"] for each in network] == ["False"]
             routes[node["spec"]["podCIDR"]] = machine["id"]
