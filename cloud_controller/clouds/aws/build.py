@@ -5,10 +5,10 @@ from __future__ import annotations
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
-from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY
+from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.provider_ids import identity
-from cloud_controller.clouds.aws.request import kind_of, request
+from cloud_controller.clouds.aws.request import field, kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.load_balancer import Built, Object
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
@@ -44,9 +44,10 @@ def drains(service: Object) -> bool:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True
         given = CATALOGUE.value(annotations, "target_group_attributes")
+        attributes = pairs(field("target_group_attributes"), given if isinstance(given, tuple) else ())
     except InvalidConfiguration:
         return False
-    return not isinstance(given, tuple) or f"{DEREGISTRATION_DELAY}=0" not in given
+    return attributes.get(DEREGISTRATION_DELAY) != "0"
 
 
 def backend(node: Object) -> NodeBackend | None:

@@ -102,21 +102,18 @@ def deregister_backends(context: Ctx, id: str, name: SetName, request: Deregiste
 @router.get("/{id}/health")
 def get_health(context: Ctx, id: str) -> Items[BackendHealth]:
     with context.store.read() as session:
-        balancer = session.get(LoadBalancerRecord, id)
+        balancer = balancing.public(session.get(LoadBalancerRecord, id))
     report = context.board.report(id)
     seen = {(each.backend_set, each.address, each.port): each.healthy for each in report.health} if report else {}
-    return Items(
-        items=[
-            BackendHealth(
-                backend_set=backend_set.name,
-                address=backend.address,
-                port=backend.port,
-                healthy=seen.get((backend_set.name, backend.address, backend.port)),
-            )
-            for backend_set in balancer.backend_sets
-            for backend in backend_set.backends
-        ]
-    )
+    items = []
+    for backend_set in balancer.backend_sets:
+        checked = backend_set.health_check is not None and backend_set.health_check.protocol != "NONE"
+        for backend in backend_set.backends:
+            # The data plane calls what it does not check healthy, for it sends traffic there.
+            healthy = seen.get((backend_set.name, backend.address, backend.port)) if checked else None
+            where = {"backend_set": backend_set.name, "address": backend.address, "port": backend.port}
+            items.append(BackendHealth(**where, healthy=healthy, checked=checked))
+    return Items(items=items)
 
 
 @router.get("/{id}/counters")
