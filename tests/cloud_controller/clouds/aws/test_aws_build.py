@@ -76,7 +76,7 @@ def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ou
         (nlb(), True),
         (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=60",))), True),
         (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=0",))), False),
-        (nlb({f"{PREFIX}target-group-attributes": "nonsense"}), False),
+        (nlb(loadBalancerClass="cloud-controller/classic"), False),
         (classic(), False),
         (classic(named(connection_draining_enabled=True)), True),
         (classic({f"{PREFIX}connection-draining-enabled": "perhaps"}), False),
