@@ -257,8 +257,8 @@ def _changes(operation: UpdateNode) -> Iterator[FieldChange]:
         yield FieldChange("spec.providerID", None, operation.provider_id)
     for key, value in sorted(operation.labels.items()):
         yield FieldChange(f"metadata.labels[{key}]", (node["metadata"].get("labels") or {}).get(key), value)
-    for key, value in sorted(operation.annotations.items()):
-        yield FieldChange(f"metadata.annotations[{key}]", (node["metadata"].get("annotations") or {}).get(key), value)
+    for key, wanted in sorted(operation.annotations.items()):
+        yield FieldChange(f"metadata.annotations[{key}]", (node["metadata"].get("annotations") or {}).get(key), wanted)
     if operation.addresses is not None:
         yield FieldChange("status.addresses", _shown(view.addresses(node)), _shown(operation.addresses))
     if operation.initialise:

@@ -110,9 +110,11 @@ def get_health(context: Ctx, id: str) -> Items[BackendHealth]:
         checked = backend_set.health_check is not None and backend_set.health_check.protocol != "NONE"
         for backend in backend_set.backends:
             # The data plane calls what it does not check healthy, for it sends traffic there.
-            healthy = seen.get((backend_set.name, backend.address, backend.port)) if checked else None
-            where = {"backend_set": backend_set.name, "address": backend.address, "port": backend.port}
-            items.append(BackendHealth(**where, healthy=healthy, checked=checked))
+            key = (backend_set.name, backend.address, backend.port)
+            healthy = seen.get(key) if checked else None
+            items.append(
+                BackendHealth(backend_set=key[0], address=key[1], port=key[2], healthy=healthy, checked=checked)
+            )
     return Items(items=items)
 
 
