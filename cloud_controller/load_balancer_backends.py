@@ -37,7 +37,7 @@ class NodeBackend:
     """A node as load balancers reach it. `preferred`: where there are such nodes, they alone get node-port traffic.
 
     `labels` are the node's where a Service may choose nodes by them. `leaving`: the autoscaler is about to remove it;
-    load balancers that drain send nothing new there.
+    load balancers that drain send nothing new there. `is_pod`: it is there for one pod, whose address is the node's.
     """
 
     node: str
@@ -46,6 +46,7 @@ class NodeBackend:
     preferred: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     leaving: bool = False
+    is_pod: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cloud_controller.cloud import InvalidConfiguration, NodeAddress
 from cloud_controller.kube import name
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
-from cloud_controller.load_balancer_pods import PodNetwork, parsed_address
+from cloud_controller.load_balancer_pods import Address, PodNetwork, parsed_address
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
@@ -151,6 +151,7 @@ def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Ru
     nodes = sorted(nodes, key=view.age)
     found: dict[str, NodeBackend] = {}
     claimed: set[str] = set()
+    own: dict[Address, str] = {}
     for node in nodes:
         backend = _backend(node, builder)
         # A machine is one node's: of two that claim it, the older's.
@@ -158,12 +159,10 @@ def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Ru
             claimed.add(backend.instance_id)
             if _may_serve(node, rules):
                 found[backend.node] = backend
-    own = {parsed_address(each.address): name(node) for node in nodes for each in view.addresses(node)}
-    pods = PodNetwork(
-        rules.pod_ranges,
-        {name(node): view.pod_cidrs(node) for node in nodes},
-        {address: node for address, node in own.items() if address is not None},
-    )
+        if backend is None or not backend.is_pod:
+            parsed = (parsed_address(each.address) for each in view.addresses(node))
+            own |= {address: name(node) for address in parsed if address is not None}
+    pods = PodNetwork(rules.pod_ranges, {name(node): view.pod_cidrs(node) for node in nodes}, own)
     return Backends(tuple(found[each] for each in sorted(found)), pods=pods)
 
 

@@ -58,7 +58,10 @@ def backend(node: Object) -> NodeBackend | None:
     except InvalidConfiguration:
         return None
     machine = found and (found.instance_id or found.fargate)
-    return NodeBackend(metadata["name"], machine, machine, labels=metadata.get("labels") or {}) if machine else None
+    if found is None or machine is None:
+        return None
+    labels = metadata.get("labels") or {}
+    return NodeBackend(metadata["name"], machine, machine, labels=labels, is_pod=found.fargate is not None)
 
 
 def build(service: Object, backends: Backends, *, config: Config, facts: Facts) -> Built:

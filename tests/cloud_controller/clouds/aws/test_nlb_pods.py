@@ -48,6 +48,25 @@ def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(acc
     assert "8.8.8.8: it is outside the pods' ranges" in message
 
 
+def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: AwsAccount) -> None:
+    cluster = Cluster()
+    address = _another_in_the_subnet(account)
+    name = f"fargate-ip-{address.replace('.', '-')}.eu-central-1.compute.internal"
+    cluster.objects["nodes"][name] = {
+        "metadata": {"name": name},
+        "spec": {"providerID": f"aws:///eu-central-1a/0123456789-0123456789abcdef/{name}"},
+        "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+    }
+    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    running = Running(account, cluster)
+
+    running.controller._endpoints._slice_changed(EventType.ADDED, None, endpoint_slice(name, address))
+    running.settle(WEB)
+
+    (group,) = target_groups(account)
+    assert targets(account, group) == {(address, 8000)}
+
+
 def _another_in_the_subnet(account: AwsAccount) -> str:
     (subnet,) = account.ec2.describe_subnets(SubnetIds=[account.private_subnets[0]])["Subnets"]
     return f"{subnet['CidrBlock'].rpartition('.')[0]}.250"
