@@ -57,8 +57,8 @@ def backend(node: Object) -> NodeBackend | None:
         found = identity(InstanceRef(metadata["name"], provider_id)) if provider_id else None
     except InvalidConfiguration:
         return None
-    machine = found and (found.instance_id or found.fargate)
-    if found is None or machine is None:
+    machine = (found.instance_id or found.fargate) if found else None
+    if not found or not machine:
         return None
     labels = metadata.get("labels") or {}
     return NodeBackend(metadata["name"], machine, machine, labels=labels, is_pod=found.fargate is not None)
