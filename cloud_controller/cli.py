@@ -181,10 +181,11 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
     cloud = _cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
     kube = kubernetes(options)
-    route = cli_options.route_options(options) if "route" in names else None
+    pods = cli_options.cluster_ranges(options)
+    route = cli_options.route_options(options, pods) if "route" in names else None
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
-    settings = PlanSettings(route, cli_options.service_options(options), safeguard=guard)
+    settings = PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard)
     machines = InstanceSnapshot(cloud.instances)
     return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +23,8 @@ from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
 _ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]
+
+_log = logging.getLogger(__name__)
 
 
 class Parser(argparse.ArgumentParser):
@@ -98,7 +101,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="names with commas between them, '*' for all, '-NAME' to take one of them out; default: *",
     )
     what.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
-    what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; needed by route")
+    what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; route needs them")
     what.add_argument(
         "--configure-cloud-routes", **_FLAG | {"default": True}, help="false: controller route does not run"
     )
@@ -251,10 +254,11 @@ def chosen(options: argparse.Namespace, not_offered: Collection[str] = ()) -> tu
 def manager_options(options: argparse.Namespace, not_offered: Collection[str] = ()) -> ManagerOptions:
     """The daemon's options. Raises `InvalidConfiguration`, `KubeconfigError`."""
     names = chosen(options, not_offered)
+    pods = cluster_ranges(options)
     return ManagerOptions(
         controllers=names,
-        route=route_options(options) if "route" in names else None,
-        service=service_options(options),
+        route=route_options(options, pods) if "route" in names else None,
+        service=service_options(options, pods),
         dry_run=options.dry_run,
         moved_from_cluster=options.moved_from_cluster,
         leader_elect=options.leader_elect,
@@ -280,7 +284,7 @@ def lease_times(options: argparse.Namespace) -> LeaseTimes:
     )
 
 
-def service_options(options: argparse.Namespace) -> ServiceOptions:
+def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> ServiceOptions:
     """The service controller's options; a command that runs no daemon has no workers to set."""
     given = vars(options)
     return ServiceOptions(
@@ -288,16 +292,31 @@ def service_options(options: argparse.Namespace) -> ServiceOptions:
         resync=given.get("service_resync_period", 0.0),
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,
+        pod_ranges=pods,
     )
 
 
-def route_options(options: argparse.Namespace) -> RouteOptions:
-    """The route controller's options. Raises `InvalidConfiguration` for a missing or wrong range."""
-    ranges = tuple(filter(None, (part.strip() for part in options.cluster_cidr.split(","))))
-    if not ranges:
+def cluster_ranges(options: argparse.Namespace) -> tuple[str, ...]:
+    """The pods' ranges; as upstream, bits beyond the prefix are cut off. Raises `InvalidConfiguration`."""
+    found: list[str] = []
+    for given in filter(None, (part.strip() for part in options.cluster_cidr.split(","))):
+        try:
+            network = str(ip_network(given, strict=False))
+        except ValueError as error:
+            why = f"{given!r} is not a network: {error}"
+            raise InvalidConfiguration("cluster-cidr", why, "for example 10.20.0.0/16") from None
+        if network != str(ip_interface(given)):
+            _log.warning("--cluster-cidr=%s is read as %s: an address inside it was given", given, network)
+        found.append(network)
+    return tuple(found)
+
+
+def route_options(options: argparse.Namespace, pods: tuple[str, ...]) -> RouteOptions:
+    """The route controller's options. Raises `InvalidConfiguration` where the pods' ranges are missing or too many."""
+    if not pods:
         why = "nothing is given; controller route needs it"
         raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --configure-cloud-routes=false")
-    return RouteOptions(ranges, delete_foreign=options.delete_foreign_routes)
+    return RouteOptions(pods, delete_foreign=options.delete_foreign_routes)
 
 
 def effective(options: argparse.Namespace) -> dict[str, Any]:

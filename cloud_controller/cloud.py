@@ -75,7 +75,10 @@ class InstanceRef:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A machine of the cloud. `addresses` is in the order in which the node shall carry them."""
+    """A machine of the cloud. `addresses` is in the order in which the node shall carry them.
+
+    `additional_annotations`: those of the node that the cloud alone decides; None takes one off that somebody else set.
+    """
 
     id: str
     provider_id: str
@@ -86,7 +89,7 @@ class Instance:
     state: InstanceState
     addresses: tuple[NodeAddress, ...]
     additional_labels: Mapping[str, str] = field(default_factory=dict)
-    additional_annotations: Mapping[str, str] = field(default_factory=dict)
+    additional_annotations: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -258,6 +258,17 @@ class LoadBalancerBuilder(Protocol):
         """Whether the Service's members depend on where its pods are."""
         ...
 
+    def drains(self, service: Object) -> bool:
+        """Whether a member of the Service's load balancer that is removed keeps the connections that it has."""
+        ...
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """Where the Service's members are pods: the ranges of the cloud's own network in which pods may have addresses.
+
+        None where its members are node ports. Raises InvalidConfiguration where that is not clear.
+        """
+        ...
+
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; None for one that can't be a member (yet)."""
         ...

@@ -20,7 +20,7 @@ from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
 from local.stack_copy import NAMESPACE, SiteConfig
-from local.status_text import addresses, render
+from local.status_text import addresses, is_unchecked, render
 
 ANSWER_SECONDS = 60.0
 CHANGE_SECONDS = 30.0
@@ -109,7 +109,10 @@ class Site(ApiSite):
         self._change("DELETE", "/v1/admin/machines", "the simulated machines could not be ended")
 
     def wait_answering(self, seconds: float) -> bool:
-        """Wait until every load balancer that has backends has a healthy one; whether that came about."""
+        """Wait until every load balancer that has backends can serve; whether that came about.
+
+        Each of its backend sets needs one that is healthy, or that is not checked.
+        """
         return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
 
     def after_up(self) -> list[str]:
@@ -192,5 +195,5 @@ def _answers(balancer: Mapping[str, Any]) -> bool:
     backends = balancer["backends"] or []
     by_set = {each["backend_set"]: False for each in backends}
     for each in backends:
-        by_set[each["backend_set"]] |= each["healthy"] is True
+        by_set[each["backend_set"]] |= each["healthy"] is True or is_unchecked(each)
     return balancer["state"] == "available" and all(by_set.values())

@@ -100,7 +100,8 @@ def observe_nodes(
     """
     nodes = tuple(nodes)
     table = tuple(_table(cloud).list() if routes is None else routes)
-    instances, errors = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
+    described = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
+    instances, errors = machines.exclusive(described, nodes)
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
     targets = {route.target_instance for route in table if route.owned is not False} - known
     if not targets:

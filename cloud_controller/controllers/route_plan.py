@@ -8,7 +8,7 @@ gone and that the cloud does not tell any more. What does not fit into the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -124,12 +124,13 @@ class SetNetworkAvailable:
 def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     """Obsolete routes go, wrong ones are replaced, missing ones are written, then the nodes' conditions follow."""
     nodes = sorted((node for node in observation.nodes if name(node) not in options.removed), key=name)
-    wanted = dict(_wanted(nodes, observation.instances))
+    taken = dict(_taken(nodes, options.cluster_cidrs))
+    wanted = dict(_wanted(nodes, observation.instances, taken))
     existing = {_canonical(route.destination_cidr): route for route in observation.routes}
-    deletes = list(_obsolete(existing, wanted, nodes, observation, options))
+    deletes = list(_obsolete(existing, wanted, nodes, taken, observation, options))
     replaces: list[Action] = []
     creates: list[Action] = []
-    blocked: list[Action] = []
+    blocked = [_unreachable(cidr, node, why) for (_, cidr), (node, why) in taken.items()]
     for cidr, (node, instance) in wanted.items():
         found = existing.get(cidr)
         route = Route(cidr, instance.id)
@@ -155,7 +156,12 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
     blocked += left_out
     settled = {action.target for action in [*creates, *replaces]}
-    hindered = {action.target for action in [*blocked, *replaces] if not action.pending}
+    # By node: two may have the same range, of which one has the route.
+    hindered = {
+        (name(each.operation.node), each.target)
+        for each in (*blocked, *replaces)
+        if isinstance(each.operation, Unreachable | ReplaceRoute) and not each.pending
+    }
     conditions = list(_conditions(nodes, observation, settled, hindered))
     missing = options.declared - {name(node) for node in observation.nodes}
     return Plan.of([*report, *deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
@@ -180,28 +186,68 @@ def plan_teardown(observation: RouteObservation, options: RouteOptions) -> Plan:
 
 
 def _wanted(
-    nodes: Iterable[Object], instances: Mapping[str, Instance | None]
+    nodes: Iterable[Object], instances: Mapping[str, Instance | None], taken: Collection[tuple[str, str]]
 ) -> Iterator[tuple[str, tuple[Object, Instance]]]:
     for node in nodes:
         if instance := instances.get(name(node)):
-            for cidr in view.pod_cidrs(node):
-                yield _canonical(cidr), (node, instance)
+            for cidr in map(_canonical, view.pod_cidrs(node)):
+                if (name(node), cidr) not in taken:
+                    yield cidr, (node, instance)
+
+
+def _taken(
+    nodes: Iterable[Object], cluster_cidrs: Iterable[str]
+) -> Iterator[tuple[tuple[str, str], tuple[Object, str]]]:
+    """By node and range: the ranges that overlap an older node's, with their node and why they get no route.
+
+    The older keeps its range whatever its machine does: else another node could draw its pods' traffic.
+    """
+    ranges = [
+        (node, network)
+        for node in sorted(nodes, key=view.age)
+        for cidr in view.pod_cidrs(node)
+        if _within(cidr, cluster_cidrs) and (network := _parsed(cidr))
+    ]
+    # There are one or two lengths of prefix, and thousands of nodes: pairs of nodes would be millions.
+    lengths = {(network.version, network.prefixlen) for _, network in ranges}
+    holders: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
+    inside: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
+    for node, network in ranges:
+        around = [
+            network if length == network.prefixlen else network.supernet(new_prefix=length)
+            for version, length in lengths
+            if version == network.version and length <= network.prefixlen
+        ]
+        overlapped = next((holders[each] for each in around if each in holders), inside.get(network))
+        if overlapped is not None:
+            older, cidr = overlapped
+            if older is not node:
+                why = f"it overlaps {cidr} of node {name(older)}, which is older"
+                yield (name(node), str(network)), (node, why)
+            continue
+        holders[network] = (node, str(network))
+        for each in around:
+            inside.setdefault(each, (node, str(network)))
 
 
 def _obsolete(
     existing: Mapping[str, Route],
     wanted: Mapping[str, object],
     nodes: Iterable[Object],
+    taken: Mapping[tuple[str, str], tuple[Object, str]],
     observation: RouteObservation,
     options: RouteOptions,
 ) -> Iterator[Action]:
-    allocated = {_canonical(cidr) for node in nodes for cidr in view.pod_cidrs(node)}
+    ranges = {(name(node), _canonical(cidr)) for node in nodes for cidr in view.pod_cidrs(node)}
+    allocated = {cidr for _, cidr in ranges - taken.keys()}
+    overlaps = {cidr: why for (_, cidr), (_, why) in taken.items()}
     for cidr, route in sorted(existing.items()):
         if cidr in wanted or not _inside(cidr, options.cluster_cidrs):
             continue
         if cidr in allocated and not route.blackhole:
             continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
-        why = f"its machine {_machine(route)} is gone" if route.blackhole else "it is no node's pod range"
+        why = overlaps.get(cidr, "it is no node's pod range")
+        why = f"its machine {_machine(route)} is gone" if route.blackhole else why
         if cidr in observation.refused:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
         elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
@@ -234,13 +280,14 @@ def _within_quota(
 
 
 def _conditions(
-    nodes: Iterable[Object], observation: RouteObservation, settled: set[str], hindered: set[str]
+    nodes: Iterable[Object], observation: RouteObservation, settled: set[str], hindered: set[tuple[str, str]]
 ) -> Iterator[Action]:
     for node in nodes:
         targets = frozenset(f"route/{_canonical(cidr)}" for cidr in view.pod_cidrs(node))
         if not targets or name(node) in observation.errors:
             continue
-        available = observation.instances.get(name(node)) is not None and not targets & hindered
+        available = observation.instances.get(name(node)) is not None
+        available = available and not any((name(node), target) in hindered for target in targets)
         state = CREATED if available else NOT_CREATED
         if network_state(node) == state[:2]:
             continue

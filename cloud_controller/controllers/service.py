@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
@@ -20,7 +20,7 @@ from cloud_controller.controllers.service_apply import load_balancers_of
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.controllers.service_checkpoint import Checkpoint
 from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_service
-from cloud_controller.controllers.service_rules import Rules, node_backend
+from cloud_controller.controllers.service_rules import Rules
 from cloud_controller.controllers.service_timing import (
     FIRST_LOOK,
     GATHER_GONE,
@@ -43,7 +43,7 @@ from cloud_controller.kube import (
     key,
 )
 from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBalancer
-from cloud_controller.load_balancer_backends import Backends, NodeBackend
+from cloud_controller.load_balancer_backends import Backends
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
@@ -78,14 +78,19 @@ _log = logging.getLogger(__name__)
 class ServiceOptions:
     """How the controller works. Times are seconds.
 
-    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`
-    and `without_class`: see `Rules`.
+    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
+    `without_class` and `pod_ranges`: see `Rules`.
     """
 
     workers: int = 3
     resync: float = 300.0
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
+    pod_ranges: tuple[str, ...] = ()
+
+    def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
+        """What plans for this cluster go by."""
+        return Rules(cluster_id, classes, self.backend_nodes, self.without_class, binding, self.pod_ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +155,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
 
 def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
     """By what a plan for this observation goes."""
-    return Rules(
-        observation.cluster_id,
-        observation.classes,
-        options.backend_nodes,
-        options.without_class,
-        observation.binding,
-    )
+    return options.rules(observation.cluster_id, observation.classes, observation.binding)
 
 
 class ServiceController:
@@ -183,19 +182,13 @@ class ServiceController:
         self._metrics = metrics
         self._options = options
         self._checkpoint = checkpoint
-        self._rules = Rules(
-            cloud.cluster_id,
-            cloud.load_balancer_classes,
-            options.backend_nodes,
-            options.without_class,
-            safeguard.binding,
-        )
+        self._rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, safeguard.binding)
         self._safeguard = safeguard
         self._preloaded = False
         deletions = SeenDeletions()
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
-        self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
+        self._backends: Backends | None = None  # Found once for thousands of visits.
         self._storm = NodeStorm()
         self._node_sync = Round()
         self._polling = Polling()
@@ -287,10 +280,10 @@ class ServiceController:
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # A kubelet's status is posted every few seconds; only what members depend on counts.
-        was = old and node_backend(old, self._load_balancers, self._rules)
-        is_now = new and node_backend(new, self._load_balancers, self._rules)
+        was = old and service_rules.node_traits(old, self._load_balancers, self._rules)
+        is_now = new and service_rules.node_traits(new, self._load_balancers, self._rules)
         if was != is_now:
-            self._storm.changed(GATHER_NEW if is_now else GATHER_GONE)
+            self._storm.changed(GATHER_NEW if is_now and is_now.backend else GATHER_GONE)
             self._queue.add_after(NODES_CHANGED, self._storm.wait())
 
     def _endpoints_changed(self, key: str) -> None:
@@ -319,7 +312,7 @@ class ServiceController:
     def _resync(self) -> None:
         first = self._preloaded or not self._cache.loaded
         if self._backends is None:
-            self._backends = self._node_backends()
+            self._backends = self._read_nodes()
         try:
             if not self._preloaded:
                 self._load()
@@ -352,7 +345,7 @@ class ServiceController:
             self._queue.add_after(NODES_CHANGED, wait)
             return
         self._storm.over()
-        self._backends = self._node_backends()
+        self._backends = self._read_nodes()
         keys = self._all_keys()
         self._node_sync.begin(keys)
         for each in keys:
@@ -399,7 +392,7 @@ class ServiceController:
     def _sync(self, key: str) -> None:
         service = self._services.get(key)
         follows = service and self._load_balancers.follows_endpoints(service)
-        backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
+        backends = replace(self._backends or Backends(), slices=self._endpoints.get(key) if follows else ())
         try:
             self._visits.visit(key, service, backends)
         finally:
@@ -415,8 +408,8 @@ class ServiceController:
             if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
                 self._queue.add_after(key(service), FIRST_LOOK)
 
-    def _node_backends(self) -> tuple[NodeBackend, ...]:
-        return service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)
+    def _read_nodes(self) -> Backends:
+        return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)
 
 
 # --------------------------------------------------------------------------------------------------------- helpers

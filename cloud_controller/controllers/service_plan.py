@@ -16,8 +16,8 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
     Rules,
+    backends_of,
     finalizers,
-    node_backends,
     preserves,
     reused_id,
     wants_load_balancer,
@@ -41,6 +41,7 @@ from cloud_controller.load_balancer_operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancer_parts import PRESERVE, diff_parts, has_parts, leave, release
+from cloud_controller.load_balancer_pods import admitted
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
@@ -84,6 +85,7 @@ class ServicePlan:
     `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
     what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose. `waits`: the
     Service gets its address only when the cloud has gone on. `again`: what an earlier visit left is tried once more.
+    `left_out`: endpoints of the Service that may not be members, and why.
     """
 
     plan: Plan
@@ -93,6 +95,7 @@ class ServicePlan:
     preserves: str | None = None
     waits: bool = False
     again: bool = False
+    left_out: str | None = None
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -117,9 +120,18 @@ def plan_service(
     rules: Rules,
 ) -> ServicePlan:
     """The plan for one Service, given the load balancers that it owns, has parts on, or names."""
-    if wants_load_balancer(service, rules, builder):
-        return _ensure(service, observed, backends, builder, rules)
-    return _clean_up(service, observed, builder, rules)
+    if not wants_load_balancer(service, rules, builder):
+        return _clean_up(service, observed, builder, rules)
+    try:
+        backends, left_out = _allowed(service, backends, builder)
+    except InvalidConfiguration as fault:
+        return ServicePlan(Plan(), fault=fault)
+    found = _ensure(service, observed, backends, builder, rules)
+    if left_out is None:
+        return found
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    ignored = Action(ActionKind.IGNORE, target, "endpoints are left out", reason=left_out)
+    return replace(found, plan=found.plan + Plan.of([ignored]), left_out=left_out)
 
 
 def plan_orphans(
@@ -164,7 +176,7 @@ def plan_all(
 
     `slices` are the EndpointSlices by NAMESPACE/NAME of their Service.
     """
-    eligible = node_backends(nodes, builder, rules)
+    eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
     owners: dict[str, Owner] = {}
     present_of: dict[str, list[str]] = {}
@@ -179,7 +191,7 @@ def plan_all(
         metadata = service["metadata"]
         own = dict.fromkeys([*present_of.pop(metadata["uid"], []), reused_id(service, builder.catalogue)])
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
-        backends = Backends(eligible, tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
+        backends = replace(eligible, slices=tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
         found = plan_service(service, concerned, backends, builder, rules)
         for operation in (action.operation for action in found.plan.changes):
             if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
@@ -212,6 +224,20 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 
 
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
+
+
+def _allowed(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> tuple[Backends, str | None]:
+    """Those of the backends that the Service may send to, and which endpoints are left out and why.
+
+    A node that is about to go serves on where its connections would be cut: its pods may still be there.
+    """
+    if builder.drains(service):
+        backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
+    ranges = builder.pod_ranges(service)
+    if ranges is None:
+        return backends, None
+    slices, left_out = admitted(backends.slices, service["metadata"]["namespace"], backends.pods, ranges)
+    return replace(backends, slices=slices), left_out
 
 
 def _ensure(

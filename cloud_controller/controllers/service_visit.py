@@ -92,6 +92,7 @@ class ServiceVisits:
         self._handovers = Polling()
         self._arrivals = Polling()
         self._locks = Locks()
+        self._left_out: dict[str, str] = {}
 
     def visit(self, key: str, service: Object | None, backends: Backends) -> None:
         """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
@@ -108,6 +109,7 @@ class ServiceVisits:
                 self._converge(key, service, named, backends)
             else:
                 self._handovers.over(key)
+                self._left_out.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.suspect(key)  # It has no part there yet, so no poll tells.
@@ -167,6 +169,7 @@ class ServiceVisits:
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
+                self._tell_left_out(key, service, found.left_out)
                 # Others may have written there since, another cluster's controller or a person; no lock holds them.
                 while at_stake := self._at_stake(found.plan) - read_again:
                     self._cache.refresh((), at_stake)
@@ -193,6 +196,14 @@ class ServiceVisits:
         except (CloudError, ApiError) as error:
             told.failed(error)
             raise
+
+    def _tell_left_out(self, key: str, service: Object, left_out: str | None) -> None:
+        """Once, though no visit changes anything because of it: its author expects traffic."""
+        if left_out is None:
+            self._left_out.pop(key, None)
+        elif self._left_out.get(key) != left_out:
+            self._left_out[key] = left_out
+            self._events.warning(service, "EndpointsLeftOut", f"Endpoints are left out: {left_out}")
 
     def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
         observed = {lb.id: lb for lb in self._cache.get(key)}

@@ -46,6 +46,28 @@ def usage_error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_cluster_range_with_host_bits_is_cut_to_its_network_with_a_warning_as_upstream_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = options("--cloud=mycloud", "--cluster-cidr=10.244.7.9/16,fd00::7/48")
+
+    settings = cli_options.manager_options(given)
+
+    assert settings.route is not None
+    assert settings.route.cluster_cidrs == ("10.244.0.0/16", "fd00::/48")
+    assert settings.service.pod_ranges == ("10.244.0.0/16", "fd00::/48")
+    assert [record.message for record in caplog.records] == [
+        "--cluster-cidr=10.244.7.9/16 is read as 10.244.0.0/16: an address inside it was given",
+        "--cluster-cidr=fd00::7/48 is read as fd00::/48: an address inside it was given",
+    ]
+
+
+def test_a_cluster_range_without_host_bits_gives_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    cli_options.manager_options(options("--cloud=mycloud", "--cluster-cidr=10.244.0.0/16"))
+
+    assert caplog.records == []
+
+
 def test_a_manifest_made_for_upstream_is_understood() -> None:
     settings = cli_options.manager_options(options(*UPSTREAM))
 

@@ -50,6 +50,12 @@ class Builder:
     def follows_endpoints(self, service: Object) -> bool:
         return mycloud.follows_endpoints(service)
 
+    def drains(self, _: Object) -> bool:
+        return True
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        return mycloud.pod_ranges(service)
+
     def backend(self, node: Object) -> NodeBackend | None:
         return mycloud.backend(node)
 

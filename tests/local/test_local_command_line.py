@@ -103,7 +103,10 @@ STATUS: dict[str, Any] = {
             "state_reason": None,
             "address": "127.35.0.10",
             "listeners": [{"protocol": "TCP", "port": 8080}, {"protocol": "UDP", "port": 53}],
-            "backends": [{"backend_set": "a", "address": "10.33.0.10", "port": 1, "healthy": True}],
+            "backends": [
+                {"backend_set": "a", "address": "10.33.0.10", "port": 1, "healthy": True, "checked": True},
+                {"backend_set": "b", "address": "10.33.0.10", "port": 2, "healthy": None, "checked": False},
+            ],
         }
     ],
 }
@@ -380,7 +383,7 @@ def test_status_is_for_people_or_json_with_the_stacks_outputs(fakes: Fakes, caps
     assert fakes.run("status", "--json") == 0
     document = json.loads(capsys.readouterr().out)
 
-    assert "1 of 1 backends healthy" in text
+    assert "1 of 1 backends healthy, 1 unchecked" in text
     assert "http://127.35.0.10:8080/" in text
     assert document["outputs"] == {"webUrl": "http://127.35.0.10:8080/"}
     assert document["load_balancers"] == STATUS["load_balancers"]

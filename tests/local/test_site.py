@@ -288,6 +288,20 @@ def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site
     assert balancer.wait(PATIENCE)
 
 
+@pytest.mark.parametrize(
+    ("healthy", "checked", "serves"),
+    [(True, True, True), (None, False, True), (None, True, False), (False, True, False)],
+)
+def test_a_load_balancer_serves_with_a_backend_that_is_healthy_or_that_nothing_checks(
+    site: Site, monkeypatch: pytest.MonkeyPatch, healthy: bool | None, checked: bool, serves: bool
+) -> None:
+    backend = {"backend_set": "udp-53", "healthy": healthy, "checked": checked}
+    status = {"load_balancers": [{"state": "available", "backends": [backend]}]}
+    monkeypatch.setattr(site, "status", lambda: status)
+
+    assert site.wait_answering(0) is serves
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_what_is_left_is_told_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
     site.up()

@@ -78,6 +78,14 @@ class AwsLoadBalancers:
         """Where targets are pods."""
         return building.follows_endpoints(service)
 
+    def drains(self, service: Object) -> bool:
+        """As attributes and annotations say; pure."""
+        return building.drains(service)
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """The VPC's subnets, as they were read last: the VPC CNI gives pods addresses there."""
+        return self._surroundings.facts().ranges if building.by_pod(service) else None
+
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
         return building.backend(node)

@@ -85,8 +85,8 @@ CATALOGUE = Catalogue(
             type=str,
             allowed=("TCP", "HTTP", "NONE"),
             default_note="TCP; UDP: NONE; traffic policy Local: HTTP",
-            description="How backends are checked. UDP backends only if the check's port is given too, or with"
-            " `externalTrafficPolicy: Local`, whose check asks the node's proxy.",
+            description="How backends are checked. UDP backends are checked only if the Service has no TCP port or the"
+            " check's port is given too, or with `externalTrafficPolicy: Local`, whose check asks the node's proxy.",
             applies_to="every backend set",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,

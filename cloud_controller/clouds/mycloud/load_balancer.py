@@ -9,7 +9,7 @@ from typing import Any
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members
+from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
@@ -80,6 +80,14 @@ class MyCloudLoadBalancers:
     def follows_endpoints(self, service: Object) -> bool:
         """Whether the Service's members depend on where its pods are; pure."""
         return follows_endpoints(service)
+
+    def drains(self, _: Object) -> bool:
+        """Always: a change of members leaves established connections alone."""
+        return True
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """None without pods as members; pure."""
+        return pod_ranges(service)
 
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""

@@ -98,6 +98,39 @@ def test_a_node_that_can_not_be_initialised_says_so_once_however_often_it_is_tri
     assert [(who, reason) for who, reason, _ in cluster.told(controller)] == [("a", "NodeNotSynced")]
 
 
+def test_a_node_that_claims_the_machine_of_an_older_one_stays_uninitialized_and_says_why(cluster: Cluster) -> None:
+    cluster.cloud.machine("a")
+    cluster.register("a")
+    controller = NodeController(cluster.context)
+    assert [*controller.reconcile(None)] == []
+    cluster.register("b")
+    cluster.stored["b"]["spec"]["providerID"] = "fake://zone-a/i-a"
+
+    assert [*controller.reconcile(frozenset({"b"}))] == ["b"]
+
+    assert has_taint(cluster.stored["b"], UNINITIALIZED_TAINT)
+    assert "status" not in cluster.stored["b"] or "addresses" not in cluster.stored["b"]["status"]
+    assert cluster.told(controller)[-1] == (
+        "b",
+        "NodeNotSynced",
+        "stays uninitialized: machine i-a is that of node a, which is older",
+    )
+
+
+def test_a_node_does_not_lose_its_machine_to_a_younger_one_that_was_registered_with_its_provider_id(
+    cluster: Cluster,
+) -> None:
+    cluster.cloud.machine("b")
+    cluster.register("b")
+    cluster.register("c")
+    cluster.stored["c"]["spec"]["providerID"] = "fake://zone-a/i-b"
+
+    assert [*NodeController(cluster.context).reconcile(None)] == ["c"]
+
+    assert cluster.stored["b"]["spec"]["providerID"] == "fake://zone-a/i-b"
+    assert not has_taint(cluster.stored["b"], UNINITIALIZED_TAINT)
+
+
 def test_both_delays_of_a_node_are_measured(cluster: Cluster) -> None:
     cluster.cloud.machine("a")
     cluster.register("a")
@@ -204,6 +237,17 @@ def test_a_node_that_can_not_be_deleted_says_so_and_is_come_back_to(
     ]
 
 
+def test_the_state_of_an_older_nodes_machine_is_nothing_to_a_younger_one_that_claims_it(cluster: Cluster) -> None:
+    cluster.cloud.machine("a", state=InstanceState.STOPPED)
+    for key in ("a", "b"):
+        cluster.register(key, ready="Unknown")
+        cluster.stored[key]["spec"]["providerID"] = "fake://zone-a/i-a"
+
+    assert [*NodeLifecycleController(cluster.context).reconcile(None)] == []
+
+    assert [has_taint(cluster.stored[key], SHUTDOWN_TAINT) for key in ("a", "b")] == [True, False]
+
+
 def test_a_stopped_machine_is_one_taint_however_often_it_is_seen(cluster: Cluster) -> None:
     cluster.cloud.machine("a", state=InstanceState.STOPPED)
     cluster.register("a", ready="False")
@@ -244,6 +288,21 @@ def test_a_change_is_written_from_the_table_that_is_known(cluster: Cluster) -> N
     assert cluster.cloud.route_lists == 1
     assert [route.target_instance for route in cluster.cloud.table] == ["i-n0", "i-n1", "i-n2", "i-n9"]
     assert network(cluster, "n9") == "False"
+
+
+def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_network(cluster: Cluster) -> None:
+    controller = routed(cluster, 1)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.machine("young")
+    cluster.register("young", "10.1.0.0/24")
+    cluster.stored["young"]["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+
+    assert [*controller.reconcile(frozenset({"young"}))] == []
+
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
+    assert (network(cluster, "n0"), network(cluster, "young")) == ("False", "True")
+    why = "Could not create route 10.1.0.0/24: it overlaps 10.1.0.0/24 of node n0, which is older"
+    assert cluster.told(controller) == [("young", "FailedToCreateRoute", why)]
 
 
 def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:

@@ -299,7 +299,7 @@ class World(RuleBasedStateMachine):
         self._route(machine["name"], "batch_create")
         node: Object = {
             "metadata": {"name": machine["name"], "annotations": {model.INGRESS: "true"} if ingress else {}},
-            "spec": {"providerID": provider_id(machine)},
+            "spec": {"providerID": provider_id(machine), "podCIDRs": [str(self.ranges_of[machine["name"]][0])]},
             "status": {"addresses": [{"type": "InternalIP", "address": machine["private_ips"][0]}]},
         }
         self.api.put("nodes", node)
@@ -600,6 +600,7 @@ class World(RuleBasedStateMachine):
             {
                 "addresses": [str(self.ranges_of[node][0][number + 2])],
                 "nodeName": node,
+                "targetRef": {"kind": "Pod", "namespace": "default", "name": f"{name}-{number}"},
                 "conditions": {"ready": ready},
             }
             for number, (node, ready) in enumerate(pods)
