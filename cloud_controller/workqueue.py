@@ -1,6 +1,7 @@
 """Which keys need work, each at most once at a time: a queue with delays and a backoff of its own for every key.
 
 A key that failed is held until its time: what adds it meanwhile brings it no sooner, unless it may mend the failure.
+Keys that cost much processor time have one worker together, so that whoever makes such objects slows down only them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import IntEnum
 from typing import Generic, TypeVar
 
@@ -19,6 +20,9 @@ from cloud_controller.cloud import CloudError, Throttled, Unavailable
 from cloud_controller.kube import ApiError
 
 K = TypeVar("K", bound=str)
+
+_COSTLY = 0.5
+"""Seconds of processor time from which on a key is costly; a usual one takes some thousandths."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,10 +55,19 @@ class WorkQueue(Generic[K]):
     A key that is added while it waits is not queued twice; one that is added while it is worked on is queued again
     when that work is `done`, so that one key never has two workers. Failures back off per key from `first` seconds,
     doubling, to `longest`, with up to a tenth of jitter. A key that is held comes at its time, or earlier for a `Cause`
-    of which its `Hold` allows it.
+    of which its `Hold` allows it. Of the keys that were costly the last time one is worked on at a time; `never_costly`
+    are those that stand for the work of many.
     """
 
-    def __init__(self, first: float = 5.0, longest: float = 300.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        first: float = 5.0,
+        longest: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+        never_costly: Collection[K] = (),
+    ) -> None:
+        self._never_costly = never_costly
+        self._costly: set[K] = set()
         self._first = first
         self._longest = longest
         self._clock = clock
@@ -142,8 +155,8 @@ class WorkQueue(Generic[K]):
         with self._changed:
             while not self._closed:
                 self._release()
-                if self._ready:
-                    key = self._ready.popleft()
+                if (key := self._next()) is not None:
+                    self._ready.remove(key)
                     self._queued.discard(key)
                     self._causes.pop(key, None)
                     self._working[key] = self._clock()
@@ -157,10 +170,16 @@ class WorkQueue(Generic[K]):
                 self._changed.wait(min(waits, default=None))
             return None
 
-    def done(self, key: K) -> None:
-        """The work on `key` has ended, well or badly."""
+    def done(self, key: K, seconds: float = 0.0) -> None:
+        """The work on `key` has ended, well or badly, after so many seconds of processor time."""
         with self._changed:
             self._working.pop(key, None)
+            if key in self._costly:
+                self._changed.notify()  # Another may wait for its end.
+            if seconds >= _COSTLY and key not in self._never_costly:
+                self._costly.add(key)
+            else:
+                self._costly.discard(key)
             if key in self._again:
                 self._again.discard(key)
                 self._add(key)
@@ -183,6 +202,10 @@ class WorkQueue(Generic[K]):
         self._queued.add(key)
         self._ready.append(key)
         self._changed.notify()
+
+    def _next(self) -> K | None:
+        one_at_work = not self._costly.isdisjoint(self._working)
+        return next((key for key in self._ready if not (one_at_work and key in self._costly)), None)
 
     def _delay(self, key: K, due: float) -> None:
         if self._closed or key in self._queued or self._due.get(key, float("inf")) <= due:
@@ -211,6 +234,7 @@ def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
     or `ApiError` for the key's backoff. `handle` has reported the error (event, status) where people look.
     """
     while (key := queue.get()) is not None:
+        began = time.thread_time()
         try:
             handle(key)
         except Throttled as error:
@@ -223,4 +247,4 @@ def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
         else:
             queue.forget(key)
         finally:
-            queue.done(key)
+            queue.done(key, time.thread_time() - began)

@@ -199,7 +199,7 @@ class ServiceController:
         self._storm = NodeStorm()
         self._node_sync = Round()
         self._polling = Polling()
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None

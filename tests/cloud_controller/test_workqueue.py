@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from cloud_controller import workqueue
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import UnreachableError
@@ -256,3 +258,79 @@ def test_a_worker_that_may_not_write_ends() -> None:
     with pytest.raises(WriteRefused):
         work(q, handle)
     assert q.failures("a") == 0
+
+
+# ------------------------------------------------------------------------------------------- what costs processor time
+
+
+def cost(q: WorkQueue[str], *keys: str, seconds: float = 1.0) -> None:
+    """Work on each of these once, which takes so long."""
+    for key in keys:
+        q.add(key)
+        assert q.get(0) == key
+        q.done(key, seconds)
+
+
+def test_costly_keys_have_one_worker_together_and_hold_up_no_other() -> None:
+    q = queue()
+    cost(q, "heavy-1", "heavy-2")
+    for key in ("heavy-1", "heavy-2", "light-1", "light-2"):
+        q.add(key)
+
+    assert [q.get(0), q.get(0), q.get(0), q.get(0)] == ["heavy-1", "light-1", "light-2", None]
+    q.done("heavy-1", 1.0)
+    assert q.get(0) == "heavy-2"
+
+
+def test_a_costly_key_is_taken_as_soon_as_the_one_before_it_is_done() -> None:
+    q: WorkQueue[str] = WorkQueue()
+    cost(q, "heavy-1", "heavy-2")
+    q.add("heavy-1")
+    q.add("heavy-2")
+    assert q.get(0) == "heavy-1"
+    got: list[str | None] = []
+    waiting = threading.Thread(target=lambda: got.append(q.get()))
+    waiting.start()
+
+    q.done("heavy-1", 1.0)
+    waiting.join(60)
+
+    assert got == ["heavy-2"]
+
+
+def test_a_key_that_was_costly_once_is_like_any_other_when_it_no_longer_is() -> None:
+    q = queue()
+    cost(q, "was-heavy", "heavy")
+    cost(q, "was-heavy", seconds=0.01)
+    q.add("heavy")
+    q.add("was-heavy")
+
+    assert [q.get(0), q.get(0)] == ["heavy", "was-heavy"]
+
+
+def test_a_key_that_stands_for_the_work_of_many_is_never_costly() -> None:
+    q: WorkQueue[str] = WorkQueue(never_costly=("*all",))
+    cost(q, "*all", "heavy")
+    q.add("heavy")
+    q.add("*all")
+
+    assert [q.get(0), q.get(0)] == ["heavy", "*all"]
+
+
+def test_a_worker_measures_processor_time_and_not_what_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = 0.0
+    monkeypatch.setattr(workqueue, "time", SimpleNamespace(thread_time=lambda: used))
+    q = queue()
+    q.add("heavy")
+    q.add("waits")
+
+    def handle(key: str) -> None:
+        nonlocal used
+        if key == "heavy":
+            used += 1
+        else:
+            q.close()
+
+    work(q, handle)
+
+    assert q._costly == {"heavy"}
