@@ -121,7 +121,8 @@ def test_what_is_done_is_fenced_by_the_lease_and_ends_when_that_is_lost() -> Non
     leader = LeaderElector(Leases(), "kube-system", "lease")  # type: ignore[arg-type]
     world = World({"a": []})
 
-    def work(_: str) -> None:
+    def work(name: str) -> None:
+        assert name == "a"
         leader.release()
         for fence in fences:
             fence()

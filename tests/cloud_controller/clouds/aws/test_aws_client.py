@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from botocore.credentials import Credentials
+from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from cloud_controller.cloud_errors import (
     AccessDenied,
@@ -480,7 +480,12 @@ def test_the_fence_is_asked_before_each_attempt_at_a_write(aws: ScriptedAws) -> 
 def test_the_fence_is_asked_once_the_credentials_are_there(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     fetch = Credentials.get_frozen_credentials
-    monkeypatch.setattr(Credentials, "get_frozen_credentials", lambda self: order.append("credentials") or fetch(self))
+
+    def fetching(self: Credentials) -> ReadOnlyCredentials:
+        order.append("credentials")
+        return fetch(self)
+
+    monkeypatch.setattr(Credentials, "get_frozen_credentials", fetching)
     aws.answers = [ec2_answer()]
     api = aws.api()
     api.fence = lambda: order.append("fence")
