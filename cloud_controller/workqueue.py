@@ -1,6 +1,6 @@
 """Which keys need work, each at most once at a time: a queue with delays and a backoff of its own for every key.
 
-A key that failed is held until its time: what adds it meanwhile brings it no sooner, unless it may mend the failure.
+A key that failed waits for its time: what adds it meanwhile brings it no sooner, unless it may mend the failure.
 Keys that cost much processor time have one worker together, so that whoever makes such objects slows down only them.
 """
 
@@ -38,10 +38,10 @@ class Cause(IntEnum):
     """Its object changed, or what was made for it in the cloud."""
 
 
-class Hold(IntEnum):
+class Failure(IntEnum):
     """What failed, and so the least `Cause` that brings the key before its time."""
 
-    OBJECT_FAULT = Cause.SURROUNDINGS
+    OF_OBJECT = Cause.SURROUNDINGS
     """What the object asks for can't be done."""
     NO_ANSWER = Cause.OBJECT
     """The cloud or the API server: a change of something that a thousand keys depend on must not ask it each time."""
@@ -54,8 +54,8 @@ class WorkQueue(Generic[K]):
 
     A key that is added while it waits is not queued twice; one that is added while it is worked on is queued again
     when that work is `done`, so that one key never has two workers. Failures back off per key from `first` seconds,
-    doubling, to `longest`, with up to a tenth of jitter. A key that is held comes at its time, or earlier for a `Cause`
-    of which its `Hold` allows it. Of the keys that were costly the last time one is worked on at a time; `never_costly`
+    doubling, to `longest`, with up to a tenth of jitter. A key that failed comes at its time, or earlier for a `Cause`
+    that its `Failure` lets through. Of the keys that were costly the last time one is worked on at a time; `never_costly`
     are those that stand for the work of many.
     """
 
@@ -80,7 +80,7 @@ class WorkQueue(Generic[K]):
         self._delayed: list[tuple[float, K]] = []
         self._causes: dict[K, Cause] = {}
         """The strongest for which each key was added since its work last began."""
-        self._held: dict[K, tuple[float, Hold]] = {}
+        self._not_before: dict[K, tuple[float, Failure]] = {}
         self._failures: dict[K, int] = {}
         self._retries = 0
         self._closed = False
@@ -103,46 +103,46 @@ class WorkQueue(Generic[K]):
             return max(0.0, self._clock() - min(self._working.values())) if self._working else 0.0
 
     def add(self, key: K, cause: Cause = Cause.ROUTINE) -> None:
-        """Work on `key` as soon as a worker is free and nothing holds it."""
+        """Work on `key` as soon as a worker is free and it need not wait (`must_wait`)."""
         with self._changed:
             self._remember(key, cause)
             self._due.pop(key, None)
             self._add(key)
 
     def add_after(self, key: K, seconds: float, cause: Cause = Cause.ROUTINE) -> None:
-        """Work on `key` in `seconds` and once nothing holds it, or earlier where it is due earlier anyway."""
+        """Work on `key` in `seconds`, later while it must wait, or earlier where it is due earlier anyway."""
         with self._changed:
             self._remember(key, cause)
             self._delay(key, self._clock() + seconds)
 
-    def add_held(self, key: K, seconds: float, hold: Hold) -> None:
-        """Work on `key`, which failed, again in `seconds`, whatever adds it until then; see `Hold`."""
+    def add_failed(self, key: K, seconds: float, failure: Failure) -> None:
+        """Work on `key`, which failed, again in `seconds`, whatever adds it until then; see `Failure`."""
         with self._changed:
             until = self._clock() + seconds
-            self._held[key] = until, hold
+            self._not_before[key] = until, failure
             self._delay(key, until)
 
-    def add_rate_limited(self, key: K, hold: Hold = Hold.OBJECT_FAULT) -> float:
+    def add_rate_limited(self, key: K, failure: Failure = Failure.OF_OBJECT) -> float:
         """Work on `key`, which failed, again after its backoff; returns the seconds until then."""
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             self._retries += 1
         delay = min(self._first * (1 << min(failures, 32)), self._longest) * random.uniform(1.0, 1.1)
-        self.add_held(key, delay, hold)
+        self.add_failed(key, delay, failure)
         return delay
 
-    def is_held(self, key: K, cause: Cause) -> bool:
+    def must_wait(self, key: K, cause: Cause) -> bool:
         """Whether `key` failed, and its time has not come for this cause."""
         with self._changed:
-            until, hold = self._held.get(key, (0.0, Hold.OBJECT_FAULT))
-            return cause < hold and until > self._clock()
+            until, failure = self._not_before.get(key, (0.0, Failure.OF_OBJECT))
+            return cause < failure and until > self._clock()
 
     def forget(self, key: K) -> None:
         """Begin the key's backoff anew: its work succeeded."""
         with self._changed:
             self._failures.pop(key, None)
-            self._held.pop(key, None)
+            self._not_before.pop(key, None)
 
     def failures(self, key: K) -> int:
         """How often the key failed since it was last forgotten."""
@@ -196,8 +196,8 @@ class WorkQueue(Generic[K]):
         if key in self._working:
             self._again.add(key)
             return
-        if self.is_held(key, self._causes.get(key, Cause.ROUTINE)):
-            self._delay(key, self._held[key][0])
+        if self.must_wait(key, self._causes.get(key, Cause.ROUTINE)):
+            self._delay(key, self._not_before[key][0])
             return
         self._queued.add(key)
         self._ready.append(key)
@@ -230,7 +230,7 @@ class WorkQueue(Generic[K]):
 def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
     """Take keys and `handle` them until the queue is closed; the body of a worker thread.
 
-    A key whose handling raises `Throttled` is held for the time that the cloud asks for, after any other `CloudError`
+    A key whose handling raises `Throttled` comes back after the time that the cloud asks for, after any other `CloudError`
     or `ApiError` for the key's backoff. `handle` has reported the error (event, status) where people look.
     """
     while (key := queue.get()) is not None:
@@ -238,11 +238,11 @@ def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
         try:
             handle(key)
         except Throttled as error:
-            queue.add_held(key, error.retry_after, Hold.THROTTLED)
+            queue.add_failed(key, error.retry_after, Failure.THROTTLED)
             _log.warning("throttled key=%s retry_in=%.1fs", key, error.retry_after)
         except (CloudError, ApiError) as error:
             no_answer = isinstance(error, Unavailable | ApiError)
-            delay = queue.add_rate_limited(key, Hold.NO_ANSWER if no_answer else Hold.OBJECT_FAULT)
+            delay = queue.add_rate_limited(key, Failure.NO_ANSWER if no_answer else Failure.OF_OBJECT)
             _log.warning("failed key=%s retry_in=%.1fs error=%r", key, delay, str(error))
         else:
             queue.forget(key)

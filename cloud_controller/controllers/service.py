@@ -356,7 +356,7 @@ class ServiceController:
         self._storm.over()
         self._backends = self._node_backends()
         keys = self._all_keys()
-        self._node_sync.begin(each for each in keys if not self._queue.is_held(each, Cause.SURROUNDINGS))
+        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
         for each in keys:
             self._queue.add(each, Cause.SURROUNDINGS)
 

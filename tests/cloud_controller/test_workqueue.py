@@ -142,7 +142,7 @@ def test_a_worker_retries_what_failed_and_forgets_what_succeeded() -> None:
     assert q._due.keys() == {"throttled", "broken"}
 
 
-# ------------------------------------------------------------------------------------------------ what failed is held
+# ------------------------------------------------------------------------------------------------- what failed waits
 
 THROTTLED = Throttled("later", retry_after=42)
 NO_ANSWER = Unavailable("down")
@@ -203,7 +203,7 @@ def test_only_what_may_mend_a_failure_brings_its_key_before_its_time(
     assert (q.get(0) == "a") is (least is not None and cause >= least)
 
 
-def test_a_change_that_came_during_the_work_that_failed_is_not_held() -> None:
+def test_a_change_that_came_during_the_work_that_failed_does_not_wait() -> None:
     q, _ = failed(FAULT, meanwhile=Cause.OBJECT)
 
     assert q.get(0) == "a"
@@ -231,7 +231,7 @@ def test_a_change_brings_its_key_once() -> None:
     assert q.get(0) is None
 
 
-def test_success_ends_the_hold() -> None:
+def test_success_ends_the_wait() -> None:
     q, _ = failed(NO_ANSWER)
     q.forget("a")
 
@@ -240,7 +240,7 @@ def test_success_ends_the_hold() -> None:
     assert q.get(0) == "a"
 
 
-def test_one_key_that_is_held_holds_no_other() -> None:
+def test_one_key_that_waits_holds_up_no_other() -> None:
     q, _ = failed(THROTTLED)
 
     q.add("b")
