@@ -55,8 +55,8 @@ class WorkQueue(Generic[K]):
     A key that is added while it waits is not queued twice; one that is added while it is worked on is queued again
     when that work is `done`, so that one key never has two workers. Failures back off per key from `first` seconds,
     doubling, to `longest`, with up to a tenth of jitter. A key that failed comes at its time, or earlier for a `Cause`
-    that its `Failure` lets through. Of the keys that were costly the last time one is worked on at a time; `never_costly`
-    are those that stand for the work of many.
+    that its `Failure` lets through. Of the keys that were costly the last time one is worked on at a time;
+    `never_costly` are those that stand for the work of many.
     """
 
     def __init__(
@@ -230,8 +230,8 @@ class WorkQueue(Generic[K]):
 def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
     """Take keys and `handle` them until the queue is closed; the body of a worker thread.
 
-    A key whose handling raises `Throttled` comes back after the time that the cloud asks for, after any other `CloudError`
-    or `ApiError` for the key's backoff. `handle` has reported the error (event, status) where people look.
+    A key whose handling raises `Throttled` comes back after the time that the cloud names, one that raises another
+    `CloudError` or an `ApiError` after its backoff. `handle` has reported the error (event, status) where people look.
     """
     while (key := queue.get()) is not None:
         began = time.thread_time()
