@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from cloud_controller import restrictions
 from cloud_controller.cloud_errors import InvalidConfiguration
@@ -23,6 +24,11 @@ _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
 _SHOWN = 100
 """Characters of a wrong value that an error quotes: an annotation may be as long as 256 KiB, an event 1 KiB."""
+_COMPARED = 64
+"""Names of others, of one Service, that are compared with every name of ours. There may be thousands, and one Service's
+author must not keep everybody else's waiting; a chart for several clouds has fewer."""
+_REMEMBERED = 4096
+"""Comparisons whose result is kept: a Service is parsed several times a reconcile, and many have the same names."""
 
 
 class Mutability(StrEnum):
@@ -180,6 +186,7 @@ class Catalogue:
     entries: tuple[Annotation, ...]
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
+    _domains: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for attribute, keys in (("by_name", "name"), ("by_argument", "argument")):
@@ -187,6 +194,7 @@ class Catalogue:
             if len(index) != len(self.entries):
                 raise ValueError(f"the catalogue of {self.cloud} has two entries of one {keys}")
             object.__setattr__(self, attribute, index)
+        object.__setattr__(self, "_domains", frozenset(map(_domain, self.by_name)))
 
     def __iter__(self) -> Iterator[Annotation]:
         return iter(self.entries)
@@ -196,22 +204,29 @@ class Catalogue:
 
         Raises InvalidConfiguration for a value that is not allowed, for a name that is unknown but the cloud's
         (or all but spelt like one of its names), with the nearest name, and for a name of others that restricts access.
+        Of thousands of names of others, which share the domain, not all are compared with the cloud's.
         """
         given: dict[str, Value] = {}
         ignored: list[Annotation] = []
-        unknown: dict[str, str] = {}
+        others: dict[str, str] = {}
         for name, text in sorted((annotations or {}).items()):
             entry = self.by_name.get(name)
+            if entry is None and name.startswith(self.prefixes):
+                raise self._not_known(name)
             if entry is None:
-                self._refuse_misspelt(name)
-                unknown[name] = text
+                others[name] = text
             elif entry.ignored:
                 entry.check_refused(text)
                 ignored.append(entry)
             else:
                 given[entry.argument] = entry.parse(text)
+        known = tuple(self.by_name)
+        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
+        for name in [each for each in others if _domain(each) in self._domains][:_COMPARED]:
+            if _nearest(name, known, 0.93):
+                raise self._not_known(name)
         schemes = [given.get(entry.argument) for entry in self.entries if entry.sets == "scheme"]
-        restrictions.refuse_unknown(unknown, internal=True in schemes or "internal" in schemes)
+        restrictions.refuse_unknown(others, internal=True in schemes or "internal" in schemes)
         return Settings(self, given, tuple(ignored))
 
     def value(self, annotations: Mapping[str, str] | None, argument: str) -> Value | None:
@@ -260,17 +275,22 @@ class Catalogue:
         """The fields of the model whose words only one load balancer at a time can have."""
         return tuple(entry.sets for entry in self.entries if entry.exclusive)
 
-    def _refuse_misspelt(self, name: str) -> None:
-        ours = name.startswith(self.prefixes)
-        same_domain = any(name.partition("/")[0] == known.partition("/")[0] for known in self.by_name)
-        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
-        if ours or (same_domain and difflib.get_close_matches(name, self.by_name, n=1, cutoff=0.93)):
-            raise InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+    def _not_known(self, name: str) -> InvalidConfiguration:
+        return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+
+
+def _domain(name: str) -> str:
+    return name.partition("/")[0]
 
 
 def _unknown(name: str, known: Iterable[str], cloud: str) -> str:
-    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
-    return f"{cloud} does not know it" + (f"; did you mean {nearest[0]}?" if nearest else "")
+    nearest = _nearest(name, tuple(known), 0.4)
+    return f"{cloud} does not know it" + (f"; did you mean {nearest}?" if nearest else "")
+
+
+@lru_cache(_REMEMBERED)
+def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def _shown(text: str) -> str:

@@ -26,6 +26,7 @@ from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.fence import WriteRefused
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.leader import LeaderElector
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
         return 1
-    except (CloudError, ApiError, KubeconfigError, OSError, Refused) as error:
+    except (CloudError, ApiError, KubeconfigError, OSError, Refused, WriteRefused) as error:
         print(f"cloud-controller: {logs.redacted(str(error))}", file=sys.stderr)
         return 1
 

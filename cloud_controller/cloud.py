@@ -21,6 +21,7 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
+from cloud_controller.fence import Fence
 from cloud_controller.load_balancer_operations import LoadBalancers
 from cloud_controller.volumes import Volumes
 
@@ -30,6 +31,7 @@ __all__ = [
     "Cloud",
     "CloudError",
     "Conflict",
+    "Fence",
     "Instance",
     "InstanceRef",
     "InstanceState",
@@ -209,6 +211,13 @@ class Cloud(Protocol):
 
     def observe_calls(self, observer: CallObserver) -> None:
         """From now on tell the observer of every call to the cloud's API, each attempt for itself."""
+        ...
+
+    def fence_writes(self, fence: Fence) -> None:
+        """From now on call `fence` right before each request that may change something, each attempt for itself.
+
+        What it raises goes up to the caller as it is, and the request is not sent. Reads are not fenced.
+        """
         ...
 
     def cluster_access(self) -> str:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.events import Events
+from cloud_controller.fence import Fence
 from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, Kube, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, Plan
@@ -105,6 +106,10 @@ class Safeguard:
         self._held: dict[str, dict[str, Action]] = {}
         self._confirmed: frozenset[str] = frozenset()
         self._read_at = float("-inf")
+
+    def fence_writes(self, fence: Fence) -> None:
+        """See `Cloud.fence_writes`."""
+        self._kube = self._kube.fenced(fence)
 
     # -------------------------------------------------------------------------------------------------- identity
 

@@ -48,7 +48,7 @@ from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
 from cloud_controller.seen_deletions import SeenDeletions
-from cloud_controller.workqueue import WorkQueue, work
+from cloud_controller.workqueue import Cause, WorkQueue, work
 
 NAME = CONTROLLER
 
@@ -192,7 +192,7 @@ class ServiceController:
         self._storm = NodeStorm()
         self._node_sync = Round()
         self._polling = Polling()
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
@@ -230,7 +230,7 @@ class ServiceController:
     def confirmed(self, targets: Collection[str]) -> None:
         """See `Controller.confirmed`."""
         for target in targets:
-            self._queue.add(object_of(target).removeprefix("service/"))
+            self._queue.add(object_of(target).removeprefix("service/"), Cause.OBJECT)
 
     def start(self, stop: threading.Event) -> None:
         """Work until `stop` is set; the informers must have synced."""
@@ -276,7 +276,9 @@ class ServiceController:
         if service is None or (old and new and service_rules.service_traits(old) == service_rules.service_traits(new)):
             return
         if type is EventType.DELETED or self._concerns_us(service) or self._cache.get(key(service)):
-            self._queue.add(key(service))
+            # Our own finalizer and status come back as changes too: they must not bring a Service that failed.
+            asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
+            self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # A kubelet's status is posted every few seconds; only what members depend on counts.
@@ -289,7 +291,7 @@ class ServiceController:
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
         if service is not None and self._load_balancers.follows_endpoints(service):
-            self._queue.add_after(key, _ENDPOINT_DELAY)
+            self._queue.add_after(key, _ENDPOINT_DELAY, Cause.SURROUNDINGS)
 
     def handle(self, key: str) -> None:
         """Work on one key of the queue. Raises CloudError or ApiError, which has been told at the Service."""
@@ -320,7 +322,7 @@ class ServiceController:
         except CloudError as error:
             self._trouble = str(error)
             # Nothing works without it, so it never waits as long as a single Service's backoff may.
-            self._queue.add_after(RESYNC, _RESYNC_RETRY)
+            self._queue.add_after(RESYNC, _RESYNC_RETRY, Cause.OBJECT)
             raise
         self._trouble = None
         for each in self._all_keys():
@@ -347,9 +349,9 @@ class ServiceController:
         self._storm.over()
         self._backends = self._read_nodes()
         keys = self._all_keys()
-        self._node_sync.begin(keys)
+        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
         for each in keys:
-            self._queue.add(each)
+            self._queue.add(each, Cause.SURROUNDINGS)
 
     def _all_keys(self) -> list[str]:
         wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
@@ -366,13 +368,13 @@ class ServiceController:
             raise
         except CloudError:
             # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
-            self._queue.add_after(POLL, LONGEST_PAUSE)
+            self._queue.add_after(POLL, LONGEST_PAUSE, Cause.OBJECT)
             raise
         self._poll_later()
 
     def _poll_later(self) -> None:
         for each in self._cache.take_moved():
-            self._queue.add(each)
+            self._queue.add(each, Cause.OBJECT)
         waiting = self._cache.unsettled()
         if waiting:
             self._queue.add_after(POLL, self._polling.pause(waiting.keys()))
@@ -406,7 +408,7 @@ class ServiceController:
         """A port of a shared load balancer is free now, for which another Service may wait."""
         for service in self._services.items():
             if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
-                self._queue.add_after(key(service), FIRST_LOOK)
+                self._queue.add_after(key(service), FIRST_LOOK, Cause.SURROUNDINGS)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)

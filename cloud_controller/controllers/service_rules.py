@@ -96,15 +96,25 @@ def finalizers(service: Object) -> list[str]:
     return [each for each in (FINALIZER, FINALIZER_BESIDE_ANOTHER) if each in present]
 
 
-def service_traits(service: Object) -> tuple[Any, ...]:
-    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit."""
+def asked_traits(service: Object) -> tuple[Any, ...]:
+    """What people ask for by the Service, as far as a plan for it depends on it."""
     metadata, spec = service["metadata"], service["spec"]
     return (
         metadata["uid"],
         metadata.get("annotations"),
         metadata.get("deletionTimestamp"),
-        tuple(finalizers(service)),
         {field: value for field, value in spec.items() if field not in _SPEC_WITHOUT_EFFECT},
+    )
+
+
+def service_traits(service: Object) -> tuple[Any, ...]:
+    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit.
+
+    What is not in `asked_traits` is what the controller writes itself.
+    """
+    return (
+        *asked_traits(service),
+        tuple(finalizers(service)),
         (service.get("status") or {}).get("loadBalancer"),
     )
 
