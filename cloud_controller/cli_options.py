@@ -18,6 +18,7 @@ from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.leader import LeaseTimes
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG, Sharing
 from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
@@ -117,6 +118,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--require-load-balancer-class",
         **_FLAG,
         help="leave Services that name no loadBalancerClass alone: another controller takes them, as on EKS",
+    )
+    what.add_argument(
+        "--shared-load-balancers",
+        choices=tuple(Sharing),
+        default=Sharing.TAGGED.value,
+        help="which load balancers annotations may name: none; those of Services of the same namespace and those with "
+        f"the tag {SHARED_WITH_TAG}; every one. default: tagged",
     )
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
@@ -288,6 +296,7 @@ def service_options(options: argparse.Namespace) -> ServiceOptions:
         resync=given.get("service_resync_period", 0.0),
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,
+        sharing=Sharing(options.shared_load_balancers),
     )
 
 

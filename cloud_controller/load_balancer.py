@@ -179,7 +179,8 @@ class Ingress:
 class ObservedLoadBalancer:
     """A load balancer that exists. `created_at` only orders those of one Service.
 
-    `settled`: the cloud is not at work on it, so that another look would tell nothing new.
+    `settled`: the cloud is not at work on it, so that another look would tell nothing new. `network`: where its members
+    must be, in a cloud whose load balancers can be reused.
     """
 
     id: str
@@ -189,6 +190,7 @@ class ObservedLoadBalancer:
     state_reason: str | None = None
     created_at: str = ""
     settled: bool = True
+    network: str | None = None
 
     @property
     def owner(self) -> Owner | None:
@@ -218,11 +220,12 @@ class Ignored:
 class Reuse:
     """A load balancer that exists, and on which a Service wants its listeners.
 
-    `force`: listeners there that belong to nobody may be taken over.
+    `force`: listeners there that belong to nobody may be taken over. `network`: where the Service's members are.
     """
 
     id: str
     force: bool = False
+    network: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

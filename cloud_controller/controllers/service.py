@@ -44,6 +44,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
+from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
@@ -78,14 +79,19 @@ _log = logging.getLogger(__name__)
 class ServiceOptions:
     """How the controller works. Times are seconds.
 
-    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`
-    and `without_class`: see `Rules`.
+    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
+    `without_class` and `sharing`: see `Rules`.
     """
 
     workers: int = 3
     resync: float = 300.0
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
+    sharing: Sharing = Sharing.TAGGED
+
+    def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
+        """By what plans for this cluster go."""
+        return Rules(cluster_id, classes, self.backend_nodes, self.without_class, binding, self.sharing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +156,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
 
 def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
     """By what a plan for this observation goes."""
-    return Rules(
-        observation.cluster_id,
-        observation.classes,
-        options.backend_nodes,
-        options.without_class,
-        observation.binding,
-    )
+    return options.rules(observation.cluster_id, observation.classes, observation.binding)
 
 
 class ServiceController:
@@ -183,13 +183,7 @@ class ServiceController:
         self._metrics = metrics
         self._options = options
         self._checkpoint = checkpoint
-        self._rules = Rules(
-            cloud.cluster_id,
-            cloud.load_balancer_classes,
-            options.backend_nodes,
-            options.without_class,
-            safeguard.binding,
-        )
+        self._rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, safeguard.binding)
         self._safeguard = safeguard
         self._preloaded = False
         deletions = SeenDeletions()
@@ -211,7 +205,7 @@ class ServiceController:
             metrics,
             self._rules,
             come_back=lambda key, seconds: self._queue.add_after(key, seconds),
-            port_freed=self._wake_those_on,
+            part_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
             safeguard=safeguard,
             deletions=deletions,
@@ -409,11 +403,13 @@ class ServiceController:
             self._poll_later()
             self._keep_later()
 
-    def _wake_those_on(self, id: str) -> None:
-        """A port of a shared load balancer is free now, for which another Service may wait."""
-        for service in self._services.items():
-            if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
-                self._queue.add_after(key(service), FIRST_LOOK)
+    def _wake_those_on(self, id: str, by: str) -> None:
+        """A visit to Service `by` ended a part of a load balancer: another may wait for its port, or for its end."""
+        catalogue = self._load_balancers.catalogue
+        services = self._services.items()
+        waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
+        for each in (waiting | self._cache.keys_of(id)) - {by}:
+            self._queue.add_after(each, FIRST_LOOK)
 
     def _node_backends(self) -> tuple[NodeBackend, ...]:
         return service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)

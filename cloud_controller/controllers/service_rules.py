@@ -11,6 +11,7 @@ from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
 from cloud_controller.load_balancer_backends import NodeBackend
+from cloud_controller.load_balancer_sharing import Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
@@ -47,7 +48,7 @@ class Rules:
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
     `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
     where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
-    this is.
+    this is. `sharing`: which load balancers annotations may name.
     """
 
     cluster_id: str
@@ -55,6 +56,7 @@ class Rules:
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
     binding: Binding = UNBOUND
+    sharing: Sharing = Sharing.TAGGED
 
     @property
     def finalizer(self) -> str:
