@@ -47,6 +47,7 @@ class Annotation:
     `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
     its own words. `refused` says of values that people try why they can't be. `honoured_by` names the other controllers
     that honour it, and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own).
+    `names`: the kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Annotation:
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
     exclusive: bool = False
+    names: str | None = None
 
     @property
     def allowed_text(self) -> str:

@@ -19,6 +19,7 @@ from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.leader import LeaseTimes
 from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.nameable import KINDS, OPTION, Nameable
 from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
@@ -121,10 +122,18 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--shared-load-balancers",
-        choices=tuple(Sharing),
+        choices=[each.value for each in Sharing],
         default=Sharing.TAGGED.value,
         help="which load balancers annotations may name: none; those of Services of the same namespace and those with "
         f"the tag {SHARED_WITH_TAG}; every one. default: tagged",
+    )
+    what.add_argument(
+        OPTION,
+        type=values.nameable,
+        default=[],
+        metavar="LIST",
+        help="what of other people's resources annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE with commas "
+        f"between them, or any; a kind without an entry is not limited. kinds: {', '.join(KINDS)}",
     )
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
@@ -297,6 +306,7 @@ def service_options(options: argparse.Namespace) -> ServiceOptions:
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,
         sharing=Sharing(options.shared_load_balancers),
+        nameable=Nameable.parse(options.annotations_may_name),
     )
 
 

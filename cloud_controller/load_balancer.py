@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.nameable import Named
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -233,13 +234,14 @@ class Built:
     """What a Service comes to on a cloud. `warnings` are for the Service's owner.
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
-    attributes and tags mean nothing.
+    attributes and tags mean nothing. `named`: what of other people's resources its annotations name.
     """
 
     model: LoadBalancerModel
     ignored: tuple[Ignored, ...] = ()
     warnings: tuple[str, ...] = ()
     reuse: Reuse | None = None
+    named: tuple[Named, ...] = ()
 
 
 class LoadBalancerBuilder(Protocol):

@@ -46,6 +46,7 @@ from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBala
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
 from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.metrics import Metrics
+from cloud_controller.nameable import Nameable
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
 from cloud_controller.seen_deletions import SeenDeletions
@@ -80,7 +81,7 @@ class ServiceOptions:
     """How the controller works. Times are seconds.
 
     `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
-    `without_class` and `sharing`: see `Rules`.
+    `without_class`, `sharing` and `nameable`: see `Rules`.
     """
 
     workers: int = 3
@@ -88,10 +89,13 @@ class ServiceOptions:
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
     sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """By what plans for this cluster go."""
-        return Rules(cluster_id, classes, self.backend_nodes, self.without_class, binding, self.sharing)
+        return Rules(
+            cluster_id, classes, self.backend_nodes, self.without_class, binding, self.sharing, self.nameable
+        )
 
 
 @dataclass(frozen=True, slots=True)

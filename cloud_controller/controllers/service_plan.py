@@ -235,6 +235,7 @@ def _ensure(
     target = target_of(owner.namespace, owner.name)
     try:
         built = rules.binding.tagged(builder.build(service, backends))
+        rules.nameable.require(built.named)
         changes, keeper, serves = _wanted(built, observed, owner, builder.catalogue, rules, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cloud_controller.binding import UNBOUND, Binding
@@ -12,6 +12,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
 from cloud_controller.load_balancer_backends import NodeBackend
 from cloud_controller.load_balancer_sharing import Sharing
+from cloud_controller.nameable import Nameable
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
@@ -48,7 +49,7 @@ class Rules:
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
     `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
     where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
-    this is. `sharing`: which load balancers annotations may name.
+    this is. `sharing`: which load balancers annotations may name. `nameable`: which other resources that people keep.
     """
 
     cluster_id: str
@@ -57,6 +58,7 @@ class Rules:
     without_class: bool = True
     binding: Binding = UNBOUND
     sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
 
     @property
     def finalizer(self) -> str:

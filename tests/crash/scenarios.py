@@ -34,6 +34,8 @@ class Run:
     environment: Environment
     machines: list[Json] = field(default_factory=list)
     services: list[str] = field(default_factory=list)
+    uids: dict[str, str] = field(default_factory=dict)
+    """The names of the Services by UID, for load balancers may outlive them."""
     given: list[str] = field(default_factory=list)
     """Load balancers that people made, and that are theirs."""
 
@@ -55,6 +57,7 @@ class Run:
         }
         create_service(self.kube, body)
         self.services.append(made)
+        self.uids[self.kube.get(SERVICES, made, SPACE)["metadata"]["uid"]] = made
         return made
 
     def change_ports(self, *ports: Json) -> None:
@@ -166,9 +169,7 @@ class Run:
     def _words(self) -> dict[str, str]:
         """What stands for the names and numbers of this run."""
         words = {made: f"SERVICE-{index}" for index, made in enumerate(self.services)}
-        for service in self.kube.list(SERVICES, SPACE).items:
-            if name(service) in words:
-                words[service["metadata"]["uid"]] = f"UID-OF-{words[name(service)]}"
+        words |= {uid: f"UID-OF-{words[made]}" for uid, made in self.uids.items()}
         for index, machine in enumerate(self.machines):
             words |= {machine["name"]: f"NODE-{index}", machine["id"]: f"MACHINE-{index}"}
             words |= dict.fromkeys(machine["private_ips"], f"ADDRESS-{index}")

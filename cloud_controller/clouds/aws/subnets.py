@@ -17,7 +17,7 @@ from cloud_controller.clouds.aws.surroundings import Facts, Subnet
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 
 _ROLE = {"internet-facing": "kubernetes.io/role/elb", "internal": "kubernetes.io/role/internal-elb"}
-_CLUSTER_PREFIX = "kubernetes.io/cluster/"
+CLUSTER_PREFIX = "kubernetes.io/cluster/"
 _OLD_CLUSTER_TAG = "KubernetesCluster"
 
 
@@ -66,4 +66,4 @@ def _tagged(subnet: Subnet, config: Config) -> bool:
 
 
 def _may_be_ours(subnet: Subnet, config: Config) -> bool:
-    return _tagged(subnet, config) or not any(key.startswith(_CLUSTER_PREFIX) for key in subnet.tags)
+    return _tagged(subnet, config) or not any(key.startswith(CLUSTER_PREFIX) for key in subnet.tags)
