@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.mycloud import build as mycloud
@@ -405,3 +407,22 @@ def test_members_of_a_service_with_a_fault_follow_the_nodes_in_its_own_parts_alo
 
     assert found.fault is not None
     assert {action.target for action in found.plan.changes} == {"service/default/web/pool/tcp-80/members"}
+
+
+@given(st.permutations(["web", "guest", "other"]), st.lists(st.integers(0, 3), min_size=3, max_size=3))
+def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(order: list[str], steps: list[int]) -> None:
+    ports_of = {"web": 80, "guest": 81, "other": 82}
+    lb = settled(web("other", 82, id=OWN), owned_and_shared())[OWN]
+    for name, broken_off_after in zip(order, steps, strict=True):
+        service = web(name, ports_of.pop(name), deleted=True, **({} if name == "web" else {"id": OWN}))
+        for operation in [action.operation for action in planned(service, lb).changes][:broken_off_after]:
+            if isinstance(operation, Operation) and not isinstance(operation, DeleteLoadBalancer | CreateLoadBalancer):
+                lb = after(lb, operation)
+        left = deleted(service, lb)
+        if left is None:
+            assert not ports_of
+            return
+        lb = left
+        assert set(ports(lb)) == set(ports_of.values())
+
+    assert [type(a.operation) for a in plan_all([], [lb], [], {}, Builder(), RULES).changes] == [DeleteLoadBalancer]

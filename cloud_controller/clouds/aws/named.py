@@ -8,7 +8,7 @@ from functools import partial
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.request import Request, field
-from cloud_controller.clouds.aws.subnets import CLUSTER_PREFIX
+from cloud_controller.clouds.aws.subnets import CLUSTER_PREFIX, by_word
 from cloud_controller.load_balancer import LoadBalancerModel, Owner
 from cloud_controller.nameable import Named
 
@@ -33,7 +33,7 @@ def named(asked: Request, model: LoadBalancerModel, tags_of_group: TagsOfGroup) 
 
 
 def _subnet(asked: Request, argument: str, word: str) -> Named:
-    subnet = next(each for each in asked.facts.subnets if word in (each.id, each.tags.get("Name")))
+    subnet = by_word(asked.facts.subnets, word)
     clusters = [key.removeprefix(CLUSTER_PREFIX) for key in subnet.tags if key.startswith(CLUSTER_PREFIX)]
     ours = asked.config.cluster_tag in subnet.tags
     whose = f"carries the tag of cluster {', '.join(sorted(clusters))}" if clusters and not ours else None
