@@ -278,6 +278,27 @@ def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, 
     assert lb["listeners"][0]["tags"]["team"] == "edge"
 
 
+def test_a_listener_changes_hands_once_a_member_of_its_new_owner_is_healthy(
+    site: MyCloudSite, cluster: Cluster, shared: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"load_balancers/{shared['id']}"
+    site.client.put(f"{path}/backend_sets/by-hand", {})
+    site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand"})
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
+    running = controller(site, cluster)
+    health = {("by-hand", "10.0.0.9", 80): True}
+    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
+
+    settle(site, running)
+    assert listeners(only(site.load_balancers())) == {8080: None}
+    assert cluster.reasons.count("HandingOver") == 1
+    health[("tcp-8080-uid-web", "10.0.0.1", 30080)] = True
+    settle(site, running)
+
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+    assert cluster.ingress[0]["ip"] == shared["address"]
+
+
 def test_a_service_that_leaves_gives_back_what_it_took_over(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
     machine = site.machine("legacy")
     site.settle()
