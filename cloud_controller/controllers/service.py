@@ -93,9 +93,7 @@ class ServiceOptions:
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """By what plans for this cluster go."""
-        return Rules(
-            cluster_id, classes, self.backend_nodes, self.without_class, binding, self.sharing, self.nameable
-        )
+        return Rules(cluster_id, classes, self.backend_nodes, self.without_class, binding, self.sharing, self.nameable)
 
 
 @dataclass(frozen=True, slots=True)

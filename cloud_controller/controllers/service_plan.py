@@ -150,9 +150,7 @@ def plan_orphans(
             gone = [*leave(lb, owner, catalogue, target=target, why=why)]
         # Its owner itself had left it to others: nothing is lost when it goes after them.
         seen = deleted or (mine and LEFT_TAG in lb.model.tags)
-        plan += Plan.of(
-            gone if seen else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen")
-        )
+        plan += Plan.of(gone if seen else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen"))
     return plan
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud_controller.binding import Binding
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancer import (
@@ -208,7 +209,7 @@ def taking_80(owner: Owner = WEB) -> Built:
     built = wanted(owner, 80, members=[NEW])
     (listener,) = built.model.listeners
     listener = replace(listener, attributes={"max_qps": None, "timeout": 60})
-    return replace(built, model=replace(built.model, listeners=(listener,)))
+    return Binding("uid-of-the-cluster").tagged(replace(built, model=replace(built.model, listeners=(listener,))))
 
 
 @given(st.integers(0, 3), st.integers(0, 3))

@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud_controller.binding import UNBOUND
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.mycloud import build as mycloud
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service_plan import RemoveFinalizer, SetIngress, plan_all, plan_service
+from cloud_controller.controllers.service_plan import (
+    RemoveFinalizer,
+    SetIngress,
+    owner_of,
+    plan_all,
+    plan_orphans,
+    plan_service,
+)
 from cloud_controller.controllers.service_rules import FINALIZER, Rules
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import (
@@ -349,15 +357,22 @@ def test_the_last_service_that_leaves_takes_it_along() -> None:
     assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
 
 
-def test_nothing_is_left_where_owner_and_user_are_both_gone() -> None:
+def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
     lb = owned_and_shared()
-    for action in plan_all([], [lb], [], {}, Builder(), RULES).changes:
-        assert isinstance(action.operation, Operation)
-        lb = after(lb, action.operation)
 
-    plan = plan_all([], [lb], [], {}, Builder(), RULES)
+    for owner in 2 * (owner_of(web(), "c-1"), owner_of(web("guest"), "c-1")):
+        for action in plan_orphans([lb], owner, CATALOGUE, UNBOUND, deleted=True).changes:
+            assert isinstance(action.operation, Operation)
+            lb = after(lb, action.operation)
 
-    assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
+    assert lb.state is LoadBalancerState.DELETING
+
+
+def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> None:
+    plan = plan_all([], [owned_and_shared()], [], {}, Builder(), RULES)
+
+    assert not plan.changes
+    assert {action.target.split("/")[2] for action in plan.held} == {"web", "guest"}
 
 
 def test_an_owner_that_is_gone_without_its_finalizer_leaves_it_to_those_who_use_it() -> None:
