@@ -262,6 +262,22 @@ def test_two_services_of_one_namespace_use_one_load_balancer_and_the_last_one_ta
     assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
 
 
+def test_a_controller_that_was_just_started_deletes_what_the_last_service_has_left(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(asking("api", port(8443, 30443)))
+    sync(site, cluster, "api")
+    cluster.put(asking("redirect", port(8080, 30080), id=only(site.load_balancers())["id"]))
+    sync(site, cluster, "redirect")
+    for name in ("api", "redirect"):
+        cluster.delete_service(f"default/{name}")
+        sync(site, cluster, name)
+
+    sync(site, cluster, "api")
+
+    assert site.load_balancers() == []
+
+
 def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
     path = f"load_balancers/{shared['id']}"
     site.client.put(f"{path}/backend_sets/by-hand", {})
