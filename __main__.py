@@ -57,6 +57,9 @@ def main() -> None:
     # Secrets change in place: a replaced cloud config would be gone for a moment, just when the CCM restarts for it.
     api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
+    settings = adapter.manager_settings(config, cluster.ccm_role)
+    if flags := config.service_flags():
+        settings["arguments"] = [*settings.get("arguments", ()), *flags]
     manager = CloudControllerManager(
         "cloud-controller-manager",
         {
@@ -66,7 +69,7 @@ def main() -> None:
             "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
             "machines": sum(pool.count for pool in config.node_pools if pool.role is Role.CONTROL_PLANE),
-            **adapter.manager_settings(config, cluster.ccm_role),
+            **settings,
         },
         # Without a control plane of the cluster's own it runs on workers.
         opts=pulumi.ResourceOptions.merge(

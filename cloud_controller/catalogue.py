@@ -55,6 +55,7 @@ class Annotation:
     its own words. `refused` says of values that people try why they can't be; of an entry that is ignored, these are
     the values that would restrict access, which can't be passed over. `honoured_by` names the other controllers
     that honour it, and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own).
+    `names`: the kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Annotation:
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
     exclusive: bool = False
+    names: str | None = None
 
     @property
     def allowed_text(self) -> str:

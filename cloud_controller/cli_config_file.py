@@ -129,4 +129,5 @@ _TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
     cli_values.duration_or_none: ((str, int), _TIME),
     cli_values.words: _LIST,
     cli_values.paths: _LIST,
+    cli_values.nameable: _LIST,
 }

@@ -19,6 +19,8 @@ from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.leader import LeaseTimes
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.nameable import KINDS, OPTION, Nameable
 from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
@@ -120,6 +122,21 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--require-load-balancer-class",
         **_FLAG,
         help="leave Services that name no loadBalancerClass alone: another controller takes them, as on EKS",
+    )
+    what.add_argument(
+        "--shared-load-balancers",
+        choices=[each.value for each in Sharing],
+        default=Sharing.TAGGED.value,
+        help="which load balancers annotations may name: none; those of Services of the same namespace and those with "
+        f"the tag {SHARED_WITH_TAG}; every one. default: tagged",
+    )
+    what.add_argument(
+        OPTION,
+        type=values.nameable,
+        default=[],
+        metavar="LIST",
+        help="what of other people's resources annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE with commas "
+        f"between them, or any; a kind without an entry is not limited. kinds: {', '.join(KINDS)}",
     )
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
@@ -293,6 +310,8 @@ def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> Servi
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,
         pod_ranges=pods,
+        sharing=Sharing(options.shared_load_balancers),
+        nameable=Nameable.parse(options.annotations_may_name),
     )
 
 

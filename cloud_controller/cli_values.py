@@ -10,6 +10,8 @@ import argparse
 import re
 from ipaddress import ip_address
 
+from cloud_controller.nameable import Nameable
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST, _LONGEST = 0.01, 8760 * 3600.0
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -97,6 +99,16 @@ def rate(text: str) -> float:
 def words(text: str) -> list[str]:
     """Words with commas between them."""
     return [word.strip() for word in text.split(",")]
+
+
+def nameable(text: str) -> list[str]:
+    """What annotations may name (see `Nameable`): entries with commas between them."""
+    entries = words(text)
+    try:
+        Nameable.parse(entries)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return entries
 
 
 def paths(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.nameable import Named
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -179,7 +180,8 @@ class Ingress:
 class ObservedLoadBalancer:
     """A load balancer that exists. `created_at` only orders those of one Service.
 
-    `settled`: the cloud is not at work on it, so that another look would tell nothing new.
+    `settled`: the cloud is not at work on it, so that another look would tell nothing new. `network`: where its members
+    must be, in a cloud whose load balancers can be reused.
     """
 
     id: str
@@ -189,6 +191,7 @@ class ObservedLoadBalancer:
     state_reason: str | None = None
     created_at: str = ""
     settled: bool = True
+    network: str | None = None
 
     @property
     def owner(self) -> Owner | None:
@@ -218,11 +221,12 @@ class Ignored:
 class Reuse:
     """A load balancer that exists, and on which a Service wants its listeners.
 
-    `force`: listeners there that belong to nobody may be taken over.
+    `force`: listeners there that belong to nobody may be taken over. `network`: where the Service's members are.
     """
 
     id: str
     force: bool = False
+    network: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +234,14 @@ class Built:
     """What a Service comes to on a cloud. `warnings` are for the Service's owner.
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
-    attributes and tags mean nothing.
+    attributes and tags mean nothing. `named`: what of other people's resources its annotations name.
     """
 
     model: LoadBalancerModel
     ignored: tuple[Ignored, ...] = ()
     warnings: tuple[str, ...] = ()
     reuse: Reuse | None = None
+    named: tuple[Named, ...] = ()
 
 
 class LoadBalancerBuilder(Protocol):

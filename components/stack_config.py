@@ -11,10 +11,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pulumi
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from cloud_controller import clouds
+from cloud_controller.load_balancer_sharing import Sharing
+from cloud_controller.nameable import OPTION, Nameable
 
 from . import inputs
 from .clouds.aws import stack_section
@@ -31,6 +34,7 @@ from .config_values import (
     NotEmpty,
     Role,
     Section,
+    choice,
     line,
     nearest,
     pattern_of,
@@ -64,6 +68,19 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
         if problem := inputs.label_problem(key, value):
             raise ValueError(f"{json.dumps(key)} has {problem}")
     return labels
+
+
+def _off(value: object) -> object:
+    # To YAML, `off` without quotes is false.
+    return "off" if value in (False, "false") else value
+
+
+def _nameable(entry: str) -> str:
+    try:
+        Nameable.parse([entry])
+    except ValueError as error:
+        raise ValueError(f"allowed: {error}") from None
+    return entry
 
 
 class NodePoolConfig(Section):
@@ -105,6 +122,16 @@ class StackConfig(Section):
         default_factory=list,
         description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
     )
+    shared_load_balancers: Annotated[str, BeforeValidator(_off), *choice(*Sharing)] = Field(
+        default=Sharing.TAGGED.value,
+        description="Which load balancers annotations of Services may name: none (off), their own namespace's and those"
+        " tagged for it (tagged), or every one (any).",
+    )
+    annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
+        default_factory=list,
+        description="What of other people's resources annotations of Services may name: KIND=PATTERN,"
+        " KIND=tag:KEY=VALUE, or any.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -134,6 +161,7 @@ class StackConfig(Section):
             if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
                 why = "only node and route can be run by pulumi; allowed: daemon"
                 raise ConfigError(line(f"executors.{controller}", executor, why))
+        self._check_service_flags()
         if self.cloud == "aws":
             stack_section.check(self)
             return self
@@ -149,6 +177,15 @@ class StackConfig(Section):
                 raise ConfigError(f"{NAMESPACE}:mycloudToken is missing: cloud mycloud needs a token for its API")
         return self
 
+    def _check_service_flags(self) -> None:
+        vendors = self.aws is not None and self.aws.ccm_version is not None
+        if self.executor(Controller.SERVICE) is Executor.DAEMON and not vendors:
+            return
+        for name, default in (("shared_load_balancers", Sharing.TAGGED.value), ("annotations_may_name", [])):
+            if (given := getattr(self, name)) != default:
+                why = f"only our own daemon's service controller knows it; allowed: {json.dumps(default)}"
+                raise ConfigError(line(to_camel(name), given, why))
+
     def check_control_plane(self) -> None:
         """Raise ConfigError unless the cluster has a control-plane machine of its own."""
         if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
@@ -160,6 +197,15 @@ class StackConfig(Section):
         aws = self.aws if self.cloud == "aws" else None
         theirs = aws is not None and controller in stack_section.run_by_aws(aws)
         return self.executors.get(controller, Executor.VENDOR if theirs else Executor.DAEMON)
+
+    def service_flags(self) -> list[str]:
+        """The daemon's flags for what annotations of Services may name."""
+        flags = []
+        if self.shared_load_balancers != Sharing.TAGGED:
+            flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
+        if self.annotations_may_name:
+            flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        return flags
 
     def run_by(self, executor: Executor) -> list[Controller]:
         """The controllers that this executor runs, in a fixed order."""

@@ -44,7 +44,9 @@ from cloud_controller.kube import (
 )
 from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.metrics import Metrics
+from cloud_controller.nameable import Nameable
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
 from cloud_controller.seen_deletions import SeenDeletions
@@ -79,7 +81,7 @@ class ServiceOptions:
     """How the controller works. Times are seconds.
 
     `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
-    `without_class` and `pod_ranges`: see `Rules`.
+    `without_class`, `pod_ranges`, `sharing` and `nameable`: see `Rules`.
     """
 
     workers: int = 3
@@ -87,10 +89,21 @@ class ServiceOptions:
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
     pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """What plans for this cluster go by."""
-        return Rules(cluster_id, classes, self.backend_nodes, self.without_class, binding, self.pod_ranges)
+        return Rules(
+            cluster_id,
+            classes,
+            self.backend_nodes,
+            self.without_class,
+            binding,
+            self.pod_ranges,
+            self.sharing,
+            self.nameable,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +217,7 @@ class ServiceController:
             metrics,
             self._rules,
             come_back=lambda key, seconds: self._queue.add_after(key, seconds),
-            port_freed=self._wake_those_on,
+            part_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
             safeguard=safeguard,
             deletions=deletions,
@@ -404,11 +417,13 @@ class ServiceController:
             self._poll_later()
             self._keep_later()
 
-    def _wake_those_on(self, id: str) -> None:
-        """A port of a shared load balancer is free now, for which another Service may wait."""
-        for service in self._services.items():
-            if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
-                self._queue.add_after(key(service), FIRST_LOOK, Cause.SURROUNDINGS)
+    def _wake_those_on(self, id: str, by: str) -> None:
+        """A visit to Service `by` ended a part of a load balancer: another may wait for its port, or for its end."""
+        catalogue = self._load_balancers.catalogue
+        services = self._services.items()
+        waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
+        for each in (waiting | self._cache.keys_of(id)) - {by}:
+            self._queue.add_after(each, FIRST_LOOK, Cause.SURROUNDINGS)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)

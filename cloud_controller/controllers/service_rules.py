@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from cloud_controller import nodes as view
@@ -14,6 +14,8 @@ from cloud_controller.kube import name
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
 from cloud_controller.load_balancer_backends import Backends, NodeBackend
 from cloud_controller.load_balancer_pods import Address, PodNetwork, parsed_address
+from cloud_controller.load_balancer_sharing import Sharing
+from cloud_controller.nameable import Nameable
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
@@ -50,7 +52,8 @@ class Rules:
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
     `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
     where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
-    this is. `pod_ranges`: those of the cluster, where they are known.
+    this is. `pod_ranges`: those of the cluster, where they are known. `sharing`: which load balancers annotations may
+    name. `nameable`: which other resources that people keep.
     """
 
     cluster_id: str
@@ -59,6 +62,8 @@ class Rules:
     without_class: bool = True
     binding: Binding = UNBOUND
     pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
 
     @property
     def finalizer(self) -> str:

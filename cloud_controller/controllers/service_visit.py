@@ -41,6 +41,7 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.load_balancer_sharing import may_serve_others, owner_of_part
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
 from cloud_controller.safeguard import Safeguard
@@ -57,8 +58,8 @@ _log = logging.getLogger(__name__)
 class ServiceVisits:
     """Visits of any Services, each by one thread at a time.
 
-    `come_back(key, seconds)` asks for another visit. `port_freed(load balancer)`: another Service may have waited for
-    it. `creation_lost()`: something may have been made that no list shows yet.
+    `come_back(key, seconds)` asks for another visit. `part_freed(load balancer, key)`: another Service may have waited
+    for this one to give it up. `creation_lost()`: something may have been made that no list shows yet.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class ServiceVisits:
         rules: Rules,
         *,
         come_back: Callable[[str, float], None],
-        port_freed: Callable[[str], None],
+        part_freed: Callable[[str, str], None],
         creation_lost: Callable[[], None],
         safeguard: Safeguard,
         deletions: SeenDeletions,
@@ -84,7 +85,7 @@ class ServiceVisits:
         self._metrics = metrics
         self._rules = rules
         self._come_back = come_back
-        self._port_freed = port_freed
+        self._part_freed = part_freed
         self._creation_lost = creation_lost
         self._safeguard = safeguard
         self._deletions = deletions
@@ -99,9 +100,9 @@ class ServiceVisits:
         if service is not None:
             self._deletions.note(service)
         named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
-        shared = {lb.id for lb in self._cache.get(key) if lb.owner is None}
+        present = {lb.id for lb in self._cache.get(key)}
         # Two Services on one load balancer must not both find the same port free.
-        with self._locks.held(shared | ({named} if named else set())):
+        with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
             self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
@@ -145,7 +146,7 @@ class ServiceVisits:
                 continue
             try:
                 self._safeguard.verify()
-                if at_stake := self._at_stake(plan):
+                if at_stake := self._at_stake(plan, owner.uid):
                     self._cache.refresh((), at_stake)
                     plan = self._orphans_of(key, owner)
                 self._carry_out(key, owner.uid, plan)
@@ -171,7 +172,7 @@ class ServiceVisits:
                 found = self._plan(key, service, named, backends)
                 self._tell_left_out(key, service, found.left_out)
                 # Others may have written there since, another cluster's controller or a person; no lock holds them.
-                while at_stake := self._at_stake(found.plan) - read_again:
+                while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
                     read_again |= at_stake
                     found = self._plan(key, service, named, backends)
@@ -211,7 +212,7 @@ class ServiceVisits:
             observed[named] = lb
         return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
 
-    def _at_stake(self, plan: Plan) -> set[str]:
+    def _at_stake(self, plan: Plan, uid: str) -> set[str]:
         """The load balancers that are deleted, whose tags are all written, or whose parts others may have too."""
         found = set()
         for operation in (action.operation for action in plan.changes):
@@ -222,7 +223,7 @@ class ServiceVisits:
                     found.add(operation.id)
             elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
                 lb = self._cache.find(operation.id)
-                if lb is not None and lb.owner is None:
+                if lb is not None and (lb.owner is None or lb.owner.uid != uid or may_serve_others(lb)):
                     found.add(operation.id)
         return found
 
@@ -230,7 +231,7 @@ class ServiceVisits:
         """Nothing can be done now: say so, or why."""
         self._handovers.over(key)
         if found.fault is not None:
-            if named:
+            if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
                 self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
             raise found.fault
         if found.failure is not None:
@@ -309,8 +310,8 @@ class ServiceVisits:
             known = before and after(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
-        if known is not None and known.owner is None and _frees(operation):
-            self._port_freed(known.id)
+        if known is not None and _frees(operation, known):
+            self._part_freed(known.id, key)
 
 
 def _may_follow(operation: object, failed: Iterable[object]) -> bool:
@@ -323,8 +324,13 @@ def _may_follow(operation: object, failed: Iterable[object]) -> bool:
     )
 
 
-def _frees(operation: Operation) -> bool:
-    """Whether a port of a load balancer that is nobody's can be another's after it."""
-    if isinstance(operation, PutListener):
-        return Owner.of_tags(operation.listener.tags) is None
-    return isinstance(operation, DeleteListener | UpdateLoadBalancer)
+def _frees(operation: Operation, lb: ObservedLoadBalancer) -> bool:
+    """Whether the load balancer, or a port of it, can be another's after it, or has nobody left on it."""
+    match operation:
+        case PutListener(listener=listener):
+            return owner_of_part(listener.tags, lb) is None
+        case PutPool(pool=pool):
+            return owner_of_part(pool.tags, lb) is None
+        case UpdateLoadBalancer():
+            return lb.owner is None
+    return isinstance(operation, DeleteListener | DeletePool)

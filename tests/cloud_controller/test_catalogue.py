@@ -102,7 +102,7 @@ def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quote
 
 
 @pytest.mark.parametrize("known", [MYCLOUD, AWS], ids=lambda known: known.cloud)
-@pytest.mark.parametrize("form", ["azure-load-balancer-internal-{:05}", "aws-load-blaancer-{:05}", "{:05}"])
+@pytest.mark.parametrize("form", ["azure-load-balancer-mode-{:05}", "aws-load-blaancer-{:05}", "{:05}"])
 def test_thousands_of_names_of_others_cost_few_comparisons_and_none_the_second_time(
     known: Catalogue, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

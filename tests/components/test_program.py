@@ -203,6 +203,13 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
+def test_the_daemon_is_told_what_annotations_may_name(run_stack: Any) -> None:
+    recording = run_stack(sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"])
+
+    pod = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
+    assert {"--shared-load-balancers=any", "--annotations-may-name=subnet=subnet-1"} <= {*pod["containers"][0]["args"]}
+
+
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
     recording = run_stack()
 

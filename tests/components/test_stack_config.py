@@ -102,6 +102,9 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
+        ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
+        ({"annotationsMayName": "subnet=a"}, 'annotationsMayName is "subnet=a": allowed: a list'),
     ],
 )
 def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str, Any], line: str) -> None:
@@ -110,6 +113,32 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
     assert f"{NAMESPACE}:" in said
     assert line in said
     assert TOKEN not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "flags"),
+    [
+        ({}, []),
+        ({"sharedLoadBalancers": "tagged"}, []),
+        ({"sharedLoadBalancers": "any"}, ["--shared-load-balancers=any"]),
+        ({"sharedLoadBalancers": "off"}, ["--shared-load-balancers=off"]),
+        ({"sharedLoadBalancers": False}, ["--shared-load-balancers=off"]),
+        (
+            {"annotationsMayName": ["subnet=tag:shared", "log-bucket=logs"]},
+            ["--annotations-may-name=subnet=tag:shared,log-bucket=logs"],
+        ),
+    ],
+)
+def test_what_annotations_may_name_comes_to_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
+    assert parse(values(**more)).service_flags() == flags
+
+
+def test_what_a_service_controller_of_the_clouds_maker_does_not_know_is_refused() -> None:
+    aws = {"region": "eu-central-1", "kubernetesVersion": "1.34"}
+
+    said = refused(cloud="aws", aws=aws, executors={"service": "vendor"}, annotationsMayName=["subnet=subnet-1"])
+
+    assert 'annotationsMayName is ["subnet=subnet-1"]: only our own daemon' in said
 
 
 def test_no_secret_is_shown_wherever_it_was_put() -> None:

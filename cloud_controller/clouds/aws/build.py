@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import field, kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
@@ -64,12 +67,14 @@ def backend(node: Object) -> NodeBackend | None:
     return NodeBackend(metadata["name"], machine, machine, labels=labels, is_pod=found.fargate is not None)
 
 
-def build(service: Object, backends: Backends, *, config: Config, facts: Facts) -> Built:
+def build(
+    service: Object, backends: Backends, *, config: Config, facts: Facts, tags_of_group: TagsOfGroup = lambda _: {}
+) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     asked = request(service, config, facts)
-    if asked.kind == "network":
-        return build_network.build(asked, backends)
-    return build_classic.build(asked, backends)
+    build_one = build_network.build if asked.kind == "network" else build_classic.build
+    built = build_one(asked, backends)
+    return replace(built, named=tuple(named(asked, built.model, tags_of_group)))
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:

@@ -16,6 +16,7 @@ from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
@@ -55,6 +56,7 @@ class AwsLoadBalancers:
     def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
         self._config = config
         self._surroundings = surroundings
+        self._group_tags = GroupTags(api)
         # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
         self._kinds = Together()
         self._groups = SecurityGroups(api, config, surroundings)
@@ -92,7 +94,13 @@ class AwsLoadBalancers:
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
-        return building.build(service, backends, config=self._config, facts=self._surroundings.facts())
+        return building.build(
+            service,
+            backends,
+            config=self._config,
+            facts=self._surroundings.facts(),
+            tags_of_group=self._group_tags.of,
+        )
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, whatever else is wrong with the Service; pure."""

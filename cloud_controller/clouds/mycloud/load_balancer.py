@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cloud_controller.catalogue import Catalogue
@@ -94,8 +95,11 @@ class MyCloudLoadBalancers:
         return backend(node)
 
     def build(self, service: Object, backends: Backends) -> Built:
-        """The load balancer that the Service shall have; pure."""
-        return build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+        """The load balancer that the Service shall have; pure, once the cluster's network is known."""
+        built = build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+        if built.reuse is None:
+            return built
+        return replace(built, reuse=replace(built.reuse, network=self._scope.network_id))
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, whatever else is wrong with the Service; pure."""
@@ -302,4 +306,5 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
         ingress=(Ingress(ip=lb["address"], ip_mode="Proxy"),),
         created_at=lb["created_at"],
         settled=lb["state"] not in _UNSETTLED,
+        network=lb["network_id"],
     )
