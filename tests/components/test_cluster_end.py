@@ -197,7 +197,9 @@ def test_a_cluster_that_cannot_be_asked_may_go_where_the_cloud_has_nothing_of_ot
 
     told = clear(failing(error), OF_SHOP, declared=declared)
 
-    assert told == [f"the cluster can't be asked for undeclared Services ({error}); the cloud has no load balancer of one"]
+    assert told == [
+        f"the cluster can't be asked for undeclared Services ({error}); the cloud has no load balancer of one"
+    ]
 
 
 def test_a_cluster_that_cannot_be_asked_stops_it_where_the_cloud_has_load_balancers_of_others() -> None:

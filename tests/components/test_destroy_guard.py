@@ -43,7 +43,9 @@ def cleared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What would be cleared away."""
     calls: list[tuple[Any, ...]] = []
 
-    def clear(cloud: object, _open: object, declared: Declared, deadline: float, _tell: object, *, delete: bool) -> None:
+    def clear(
+        cloud: object, _open: object, declared: Declared, deadline: float, _tell: object, *, delete: bool
+    ) -> None:
         calls.append((cloud, declared, deadline, delete))
 
     monkeypatch.setattr(clouds, "load", lambda name, config: f"{name} {'with' if TOKEN in config else 'without'} token")
