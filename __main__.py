@@ -1,9 +1,9 @@
 """A stack: a cluster, its machines, its cloud controller manager and, if wanted, two workloads behind load balancers.
 
-Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: first the guard,
-which stops it where load balancers would be left behind, then load balancers, while the CCM runs, pod routes before
-their machines. What lives in the cluster goes with it (`deleted_with`), except the LoadBalancer Services, whose load
-balancers would stay.
+Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: first the
+guard, which stops it where load balancers would be left behind, then load balancers, while the CCM runs, pod routes
+before their machines. What lives in the cluster goes with it (`deleted_with`), except the LoadBalancer Services, whose
+load balancers would stay.
 """
 
 import pulumi

@@ -35,8 +35,15 @@ def own_kubeconfig(config: Any, props: Mapping[str, Any]) -> str | None:
     return None if found is None else str(found)
 
 
+def open_cloud(config: Any, props: Mapping[str, Any]) -> Cloud:
+    """The cluster's cloud."""
+    from cloud_controller import clouds
+
+    return clouds.load(props["cloud"], cloud_config(config, props))
+
+
 def open_kube(config: Any, props: Mapping[str, Any], cloud: Cloud) -> Kube:
-    """The cluster's API server. Raises `CloudError`: NotFound for a cluster that is gone."""
+    """The cluster's API server, not asked yet. Raises `CloudError`: NotFound for a cluster that is gone."""
     from cloud_controller.kube import Kube
 
     return Kube.from_kubeconfig(own_kubeconfig(config, props) or cloud.cluster_access())

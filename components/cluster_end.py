@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import closing
 
 from cloud_controller import unmanaged
-from cloud_controller.cloud import Cloud, CloudError, Conflict, NotFound, Throttled, Unavailable
-from cloud_controller.kube import ApiError, Kube, KubeconfigError, TooManyRequestsError, UnreachableError
+from cloud_controller.cloud import Cloud, Conflict, NotFound, Throttled, Unavailable
+from cloud_controller.kube import ApiError, Kube, TooManyRequestsError, UnreachableError
 from cloud_controller.unmanaged import Declared
 
 from .cluster_plan import NotConverged, Tell, Wait
@@ -32,15 +32,15 @@ def clear(
     """Return once nothing that the program does not declare holds a load balancer or a volume.
 
     Raises NotConverged, which names what does: at once, or, after `delete` has deleted it, when the deadline passes.
-    An API server that does not answer stops this only where the cloud has load balancers that would be left behind.
+    An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
     """
     end = time.monotonic() + deadline
     wait = Wait(tell)
     try:
         kube = _answering(open_kube, min(end, time.monotonic() + ANSWER_SECONDS), wait)
     except (*_PASSING, NotFound) as error:
-        _require_none_in_cloud(cloud, declared, error)
-        tell(f"the cluster can't be asked for undeclared Services ({error}); the cloud has no load balancer of one")
+        _require_none_in_cloud(cloud, error)
+        tell(f"the cluster can't be asked for its Services ({error}); it has no load balancer in the cloud")
         return
     with closing(kube):
         while True:
@@ -96,20 +96,18 @@ def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:
             time.sleep(_PAUSE)
 
 
-def _require_none_in_cloud(cloud: Cloud, declared: Declared, why: Exception) -> None:
-    """Raise NotConverged if the cloud has load balancers of Services that the program does not declare.
-
-    Their volumes are `await_volumes`' concern, which stops at them too.
+def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
+    """Raise NotConverged if the cloud has load balancers of the cluster, declared or not: none of them can be deleted
+    by way of their Services. Volumes are `await_volumes`' concern, which stops at them too.
     """
     try:
         found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
     except NotFound:
         return  # The network is gone, and whatever was in it.
     owners = {owner for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
-    left = sorted({f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners})
-    if undeclared := [each for each in left if each not in declared.services]:
+    if left := sorted(f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners):
         raise NotConverged(
-            f"load balancers of Services that the program does not declare would be left in the cloud: "
-            f"{', '.join(undeclared)}; the cluster, whose controller deletes them, can't be asked ({why}). "
-            f"Start it again, or run `cloud-controller cleanup --cluster-id {cloud.cluster_id}`. Nothing was deleted"
+            f"the cluster can't be asked ({why}), and its controller has not deleted the load balancers of Services "
+            f"{', '.join(left)}. Nothing was deleted. Let its API server run again, or, if it is gone for good, delete "
+            f"them with `cloud-controller cleanup --cluster-id {cloud.cluster_id}`"
         )

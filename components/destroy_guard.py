@@ -34,7 +34,7 @@ _COMPARED = (*_REPLACING, "services", "claims", "deadline")
 
 
 class DestroyGuardProvider(ResourceProvider):
-    """See the module. Nothing but `delete` does anything."""
+    """See the module. Nothing but `delete` changes anything."""
 
     # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
     serialize_as_secret_always = False
@@ -55,15 +55,24 @@ class DestroyGuardProvider(ResourceProvider):
         return UpdateResult(_news)
 
     def read(self, id_: str, props: Properties) -> ReadResult:
+        from cloud_controller.cloud import CloudError, NotFound
+
+        from . import cluster_access
+
+        try:
+            cluster_access.open_kube(self._config, props, cluster_access.open_cloud(self._config, props)).close()
+        except NotFound:
+            return ReadResult(None, {})  # The cluster is gone: there is nothing left to guard.
+        except CloudError:
+            pass  # It may be there: who deletes the guard looks again.
         return ReadResult(id_, props)
 
     def delete(self, _id: str, _props: Properties) -> None:
-        from cloud_controller import clouds
         from cloud_controller.unmanaged import Declared
 
         from . import cluster_access, cluster_end
 
-        cloud = clouds.load(_props["cloud"], cluster_access.cloud_config(self._config, _props))
+        cloud = cluster_access.open_cloud(self._config, _props)
         cluster_end.clear(
             cloud,
             lambda: cluster_access.open_kube(self._config, _props, cloud),

@@ -147,7 +147,7 @@ class ApiSite(ABC):
             raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
 
     def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
-        """Return once the site's API answers; starts what does not run, and tells what it replaces. Raises SiteError."""
+        """Return once the site's API answers; starts what does not run, tells what it replaces. Raises SiteError."""
         require_loopback_blocks()
         try:
             self.folder.prepare()

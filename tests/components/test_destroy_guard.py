@@ -11,6 +11,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
 
 from cloud_controller import clouds
+from cloud_controller.cloud import NotFound, Unavailable
 from cloud_controller.unmanaged import Declared
 from components import cluster_end
 from components.destroy_guard import DestroyGuard, DestroyGuardProvider
@@ -80,7 +81,34 @@ def test_it_follows_the_program_and_is_replaced_with_the_cluster() -> None:
     assert (same.changes, more.changes, more.replaces, other.replaces) == (False, True, [], ["cluster_id"])
 
 
-def test_no_result_holds_a_credential() -> None:
+@pytest.fixture
+def access(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """Errors of the cloud when it is asked for access to the cluster."""
+    errors: list[Exception] = []
+
+    def cluster_access() -> str:
+        raise errors[0]
+
+    monkeypatch.setattr(clouds, "load", lambda *_: SimpleNamespace(cluster_access=cluster_access))
+    return errors
+
+
+def test_a_refresh_forgets_it_with_a_cluster_that_is_gone(access: list[Exception]) -> None:
+    access.append(NotFound("no such cluster"))
+
+    gone = provider().read("c-1", inputs())
+
+    assert (gone.id, gone.outs) == (None, {})
+
+
+def test_a_refresh_keeps_it_while_nobody_knows(access: list[Exception]) -> None:
+    access.append(Unavailable("no answer"))
+
+    assert provider().read("c-1", inputs()).outs == inputs()
+
+
+def test_no_result_holds_a_credential(access: list[Exception]) -> None:
+    access.append(Unavailable("no answer"))
     made = provider()
 
     results = [made.create(inputs()).outs, made.update("c-1", inputs(), inputs()).outs, made.read("c-1", inputs()).outs]

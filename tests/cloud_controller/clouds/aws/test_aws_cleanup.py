@@ -1,5 +1,4 @@
-"""`cloud-controller cleanup` on AWS: load balancers of both kinds, target groups and security groups go, with no cluster
-to ask, whatever AWS still holds in use."""
+"""`cloud-controller cleanup` on AWS: load balancers of both kinds, target groups and security groups go."""
 
 from __future__ import annotations
 

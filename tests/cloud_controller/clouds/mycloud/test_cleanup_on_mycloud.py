@@ -186,7 +186,7 @@ def test_a_cluster_that_answers_is_left_alone(
     site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served(site)
-    living: Any = SimpleNamespace(with_timeout=lambda _: living, version=lambda: {}, server="https://127.0.0.1:6443")
+    living: Any = SimpleNamespace(with_timeout=lambda _: living, version=dict, server="https://127.0.0.1:6443")
     monkeypatch.setattr(MyCloud, "cluster_access", lambda _: "kubeconfig")
     monkeypatch.setattr(cleanup.Kube, "from_kubeconfig", lambda _: living)
 
