@@ -1,7 +1,7 @@
 """What holds load balancers and volumes in a cluster that is about to go, and is not its program's own.
 
 With the cluster goes the controller that would delete them: a Service's load balancer, or a claim's volume, would stay
-in the cloud, and block its network. The rules are pure; `find` and `delete` talk to the API server.
+in the cloud, and block its network. The rules are pure; `find`, `ownerless` and `delete` talk to the API server.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from cloud_controller.cloud import Cloud
 from cloud_controller.controllers import volume_objects as view
 from cloud_controller.controllers.service_rules import finalizers
 from cloud_controller.kube import (
@@ -98,6 +99,22 @@ def among(
         _users(pods),
         tuple(leaving),
     )
+
+
+def ownerless(kube: Kube, cloud: Cloud) -> list[str]:
+    """The cluster's load balancers whose Services are gone, in words. Raises `ApiError`, `CloudError`.
+
+    Their deletion is held until somebody confirms it, and no Service is left by which they could be deleted.
+    """
+    # In this order: a load balancer that is read, and whose Service is not found later, has none.
+    found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    alive = {uid(each) for each in kube.list(SERVICES).items} if found else set()
+    return [
+        f"load balancer {lb.id} of {owner}"
+        for lb in sorted(found, key=lambda lb: lb.id)
+        for owner in lb.owners
+        if owner.cluster_id == cloud.cluster_id and owner.uid not in alive
+    ]
 
 
 def delete(kube: Kube, found: Unmanaged) -> None:

@@ -45,7 +45,7 @@ def clear(
     with closing(kube):
         while True:
             try:
-                missing = _look(kube, declared, delete=delete)
+                missing = _look(kube, cloud, declared, delete=delete)
             except _PASSING as error:
                 missing = str(error)
             if not missing:
@@ -59,7 +59,7 @@ def clear(
             time.sleep(_PAUSE)
 
 
-def _look(kube: Kube, declared: Declared, *, delete: bool) -> str:
+def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
     """What is still to be waited for. Raises NotConverged where a person has to decide."""
     found = unmanaged.find(kube, declared)
     if found.present and not delete:
@@ -75,7 +75,15 @@ def _look(kube: Kube, declared: Declared, *, delete: bool) -> str:
             "Delete what runs these pods first"
         )
     unmanaged.delete(kube, found)
-    return ", ".join((*found.present, *found.leaving))
+    if missing := ", ".join((*found.present, *found.leaving)):
+        return missing
+    if ownerless := unmanaged.ownerless(kube, cloud):
+        raise NotConverged(
+            f"the Services of load balancers are gone, which would be left in the cloud: {', '.join(ownerless)}. "
+            "Nothing of the stack was deleted. `cloud-controller plan` tells why they are held, and "
+            "`cloud-controller confirm` lets the controller delete them"
+        )
+    return ""
 
 
 def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:

@@ -21,7 +21,8 @@ def service(name: str = "shop", *, type: str = "LoadBalancer", deleted: bool = F
     return {"metadata": metadata, "spec": {"type": type}}
 
 
-def claim(name: str = "data", *, deleted: bool = False, **annotations: str) -> Object:
+def claim(name: str = "data", *, deleted: bool = False, provisioner: str | None = None) -> Object:
+    annotations = {"volume.kubernetes.io/storage-provisioner": provisioner} if provisioner else {}
     metadata: Object = {"name": name, "namespace": "default", "uid": f"uid-{name}", "annotations": annotations}
     if deleted:
         metadata["deletionTimestamp"] = GONE
@@ -109,7 +110,7 @@ def test_a_claim_whose_volume_stays_or_is_no_clouds_holds_none(volume: Object) -
 
 
 def test_a_claim_that_waits_for_its_volume_counts_and_one_that_waits_for_a_pod_does_not() -> None:
-    provisioning = claim("soon", **{"volume.kubernetes.io/storage-provisioner": "mycloud.io/volume"})
+    provisioning = claim("soon", provisioner="mycloud.io/volume")
 
     assert of_claims([provisioning, claim("later")], []).present == ("PersistentVolumeClaim default/soon",)
 

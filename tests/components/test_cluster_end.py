@@ -108,6 +108,13 @@ def cloud(*load_balancers: ObservedLoadBalancer) -> Cloud:
     return typed
 
 
+def failing(error: Exception) -> Callable[[], Kube]:
+    def open_kube() -> Kube:
+        raise error
+
+    return open_kube
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_end, "_PAUSE", 0.001)
@@ -204,15 +211,18 @@ def test_a_cluster_that_cannot_be_asked_stops_it_where_the_cloud_has_load_balanc
         clear(failing(UnreachableError("refused")), OF_SHOP, declared=declared, delete=True)
 
 
-def test_a_load_balancer_that_was_preserved_is_nobodys() -> None:
+@pytest.mark.parametrize("open_kube", [Cluster().open, failing(NotFound("gone"))], ids=["alive", "gone"])
+def test_a_load_balancer_that_was_preserved_is_nobodys(open_kube: Callable[[], Kube]) -> None:
     owner = Owner("c-1", "uid-shop", "default", "shop")
     free = LoadBalancerModel("n", tags=owner.released(owner.tags))
 
-    clear(failing(NotFound("gone")), ObservedLoadBalancer("lb-1", LoadBalancerState.READY, free))
+    clear(open_kube, ObservedLoadBalancer("lb-1", LoadBalancerState.READY, free))
 
 
-def failing(error: Exception) -> Callable[[], Kube]:
-    def open_kube() -> Kube:
-        raise error
+def test_a_load_balancer_whose_service_is_gone_stops_it() -> None:
+    with pytest.raises(NotConverged, match=r"lb-1 of Service default/shop of cluster c-1\. .*cloud-controller confirm"):
+        clear(Cluster().open, OF_SHOP, delete=True)
 
-    return open_kube
+
+def test_a_load_balancer_whose_service_is_declared_goes_in_its_turn() -> None:
+    clear(with_objects().open, OF_SHOP, declared=Declared(frozenset({"default/shop"})))

@@ -14,6 +14,7 @@ import pytest
 from cloud_controller import cleanup, cli, converge
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
+from cloud_controller.kube import Kube
 from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
@@ -188,7 +189,7 @@ def test_a_cluster_that_answers_is_left_alone(
     served(site)
     living: Any = SimpleNamespace(with_timeout=lambda _: living, version=dict, server="https://127.0.0.1:6443")
     monkeypatch.setattr(MyCloud, "cluster_access", lambda _: "kubeconfig")
-    monkeypatch.setattr(cleanup.Kube, "from_kubeconfig", lambda _: living)
+    monkeypatch.setattr(Kube, "from_kubeconfig", lambda _: living)
 
     assert clean(site, tmp_path, "--yes") == 1
 
