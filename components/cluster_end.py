@@ -71,8 +71,8 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
         )
     if found.in_use:
         raise NotConverged(
-            f"pods use the volumes of claims that are to be deleted: {', '.join(found.in_use)}. Nothing was deleted. "
-            "Delete what runs these pods first"
+            f"pods use the volumes of claims that are to be deleted: {', '.join(found.in_use)}. "
+            "Nothing of the stack was deleted. Delete what runs these pods first"
         )
     unmanaged.delete(kube, found)
     if missing := ", ".join((*found.present, *found.leaving)):

@@ -166,7 +166,7 @@ def test_where_it_is_asked_for_they_are_deleted_and_waited_for() -> None:
 def test_a_claim_that_a_pod_uses_stops_even_that_before_anything_is_deleted() -> None:
     cluster = with_claim(USER)
 
-    with pytest.raises(NotConverged, match=r"default/data by pod user\. Nothing was deleted"):
+    with pytest.raises(NotConverged, match=r"default/data by pod user\. Nothing of the stack was deleted"):
         clear(cluster.open, delete=True)
 
     assert cluster.deleted == []
