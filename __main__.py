@@ -1,8 +1,9 @@
 """A stack: a cluster, its machines, its cloud controller manager and, if wanted, two workloads behind load balancers.
 
-Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: load balancers
-go while the CCM runs, pod routes before their machines. What lives in the cluster goes with it (`deleted_with`), except
-the LoadBalancer Services, whose load balancers would stay.
+Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: first the
+guard, which stops it where load balancers would be left behind, then load balancers, while the CCM runs, pod routes
+before their machines. What lives in the cluster goes with it (`deleted_with`), except the LoadBalancer Services, whose
+load balancers would stay.
 """
 
 import pulumi
@@ -12,6 +13,7 @@ from components import clouds, stack_config
 from components.cloud_controller import CloudController
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
+from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
@@ -90,6 +92,8 @@ def main() -> None:
     pulumi.export("clusterId", cluster.cluster_id)
     pulumi.export("kubeconfig", cluster.kubeconfig)
 
+    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), manager, controller]
+    services: list[LoadBalancerService] = []
     if config.workloads:
         initialised = pulumi.ResourceOptions(depends_on=[controller, manager])
         running = pulumi.ResourceOptions.merge(in_cluster, initialised)
@@ -124,10 +128,20 @@ def main() -> None:
             ),
             opts=balanced,
         )
+        in_turn += [web, echo]
+        services += [web_service, echo_service]
         if adapter.forwards(config):
             pulumi.export("webUrl", pulumi.Output.concat("http://", web_service.address, ":8080/"))
         pulumi.export("webAddress", web_service.address)
         pulumi.export("echoAddress", echo_service.address)
+    DestroyGuard(
+        "destroy-guard",
+        cloud=config.cloud,
+        cluster_id=cluster.cluster_id,
+        network_id=cluster.network_id,
+        services=[service.key for service in services],
+        opts=pulumi.ResourceOptions(depends_on=[*in_turn, *services], retain_on_delete=config.retain or None),
+    )
 
 
 main()

@@ -138,11 +138,38 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="what of other people's resources annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE with commas "
         f"between them, or any; a kind without an entry is not limited. kinds: {', '.join(KINDS)}",
     )
+    add_logs(parser)
+    cli_upstream.add(parser)
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """What is logged, and how."""
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
     logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
     logging.add_argument("--logging-format", choices=("text", "json"), default="text", help="default: text")
-    cli_upstream.add(parser)
+
+
+def add_cleanup(parser: argparse.ArgumentParser) -> None:
+    """What `cleanup` needs: no cluster, but its id twice, so that a cloud config alone deletes nothing."""
+    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"known here: {', '.join(clouds.names())}")
+    parser.add_argument("--cloud-config", required=True, metavar="FILE", help="the cloud's configuration, credentials")
+    parser.add_argument(
+        "--cluster-id", required=True, metavar="ID", help="of the cluster that is gone; the cloud config must agree"
+    )
+    parser.add_argument(
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; without them routes are left"
+    )
+    add_logs(parser)
+
+
+def add_outcome(parser: argparse.ArgumentParser) -> None:
+    """How what is done is agreed to, bounded and told."""
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--deadline", type=values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
+    )
 
 
 def add_cluster(parser: argparse._ActionsContainer) -> None:
@@ -361,8 +388,15 @@ def _serving(options: argparse.Namespace) -> Serving:
     )
 
 
+def refuse_json_without_yes(options: argparse.Namespace) -> None:
+    """Raise `InvalidConfiguration` where somebody would have to agree to a plan that is not shown."""
+    if vars(options).get("yes") is False and options.output == "json":
+        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
+
+
 def _refuse_contradictions(options: argparse.Namespace) -> None:
     given = vars(options)
+    refuse_json_without_yes(options)
     if options.context and not options.kubeconfig:
         raise InvalidConfiguration("context", "given without --kubeconfig")
     if options.kube_api_burst is not None and options.kube_api_qps == 0:
@@ -371,8 +405,6 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         raise InvalidConfiguration("v", "given beside --log-level; both say how much is logged")
     if options.delete_foreign_routes and "route" not in chosen(options):
         raise InvalidConfiguration("delete-foreign-routes", "given, but controller route does not run")
-    if given.get("yes") is False and options.output == "json":
-        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
     cert, key = given.get("tls_cert_file"), given.get("tls_private_key_file")
     if bool(cert) != bool(key):
         have, lacks = ("tls-cert-file", "tls-private-key-file") if cert else ("tls-private-key-file", "tls-cert-file")

@@ -68,7 +68,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     skip its deletion and leak the load balancer.
     A change that replaces the load balancer, and so its address, is a warning in the preview.
     `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
-    Beside `address` it has `ports`, where the load balancer listens.
+    Beside `address` it has `ports`, where the load balancer listens, and `key`, its Service's NAMESPACE/NAME.
     """
 
     address: pulumi.Output[str]
@@ -115,6 +115,7 @@ class LoadBalancerService(pulumi.ComponentResource):
             ),
         )
         self.address = service.status.apply(_address)
+        self.key: pulumi.Output[str] = pulumi.Output.concat(args.get("namespace", "default"), "/", name)
         # Annotated here and not on the class, where the SDK would take it for the type of the input `ports`.
         self.ports: list[pulumi.Output[int]] = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
         self.register_outputs({"address": self.address, "ports": self.ports})

@@ -79,10 +79,21 @@ class Site(ApiSite):
 
         def pending() -> list[str]:
             objects = site_objects(self.folder.database)
+            ended = self.ended_control_planes()
+            # What was killed just now, and the API has not noticed yet.
+            unnoticed = [each for each in objects["clusters"] if each["state"] == "available" and each["id"] in ended]
+            unnoticed += [
+                each
+                for each in objects["machines"]
+                if each["state"] == "running" and not each["simulated"] and self._process(each["id"]) is None
+            ]
             return [
-                f"{each['id']} ({each['state']}{': ' + each['state_reason'] if each['state_reason'] else ''})"
-                for each in (*objects["clusters"], *objects["machines"])
-                if each["state"] in ("creating", "updating", "stopping", "deleting")
+                *(
+                    f"{each['id']} ({each['state']}{': ' + each['state_reason'] if each['state_reason'] else ''})"
+                    for each in (*objects["clusters"], *objects["machines"])
+                    if each["state"] in ("creating", "updating", "stopping", "deleting")
+                ),
+                *(f"{each['id']} ({each['state']}, but its process has ended)" for each in unnoticed),
             ]
 
         if not wait_until(lambda: not pending(), seconds):

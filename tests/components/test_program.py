@@ -23,6 +23,7 @@ DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
 BALANCED = "cloudcontroller:index:LoadBalancerService"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 NETWORK = "pulumi-python:dynamic/mycloud:Network"
 CLUSTER = "pulumi-python:dynamic/mycloud:Cluster"
 MACHINE = "pulumi-python:dynamic/mycloud:Machine"
@@ -119,6 +120,16 @@ def test_the_controllers_wait_for_machines_and_ccm(run_stack: Any) -> None:
     assert len(machines) == 4
     assert machines <= waits_for
     assert recording.one(DAEMON_SET, "cloud-controller-manager").urn in waits_for
+
+
+def test_the_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
+    recording = run_stack()
+    guard = recording.one(GUARD, "destroy-guard")
+
+    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
+
+    assert made - recording.dependencies(guard.urn) == {guard.urn}
+    assert guard.inputs["services"] == ["default/web", "default/echo"]
 
 
 def test_what_is_in_the_cluster_vanishes_with_it_but_load_balancers_are_removed(run_stack: Any) -> None:
@@ -270,7 +281,9 @@ def test_production_protects_and_retains_the_cluster_and_what_has_an_address(run
 
     del registrations[0]  # the stack, which has no parent
     clusters = {"cloudcontroller:index:Cluster", NETWORK, "pulumi-python:dynamic/mycloud:Subnet", CLUSTER}
-    assert types("protect") == types("retainOnDelete") == clusters | {BALANCED, SERVICE}
+    assert types("protect") == clusters | {BALANCED, SERVICE}
+    # Where load balancers and cluster stay, the guard has nothing to keep from being lost.
+    assert types("retainOnDelete") == types("protect") | {GUARD}
 
 
 def test_what_is_not_protected_can_go(run_stack: Any) -> None:

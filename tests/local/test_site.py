@@ -146,18 +146,22 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
     assert pid(shared, BALANCER) == balancer
 
 
-def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.api_site.STOP_GRACE_SECONDS", 0.5)
     monkeypatch.setattr("local.api_site.PROBE_SECONDS", 0.5)
     shared.up()
     hanging = processes.find(shared.folder.process_record(API))
     assert hanging is not None
     hanging.signal(signal.SIGSTOP)
+    told: list[str] = []
 
-    shared.up()
+    shared.up(told.append)
 
     assert not hanging.is_running()
     assert call(shared, "GET", "/v1/zones") == 200
+    assert told == [
+        f"mycloud's API (process {hanging.pid}) has not answered for 0.5 s: it is replaced; what it has started runs on"
+    ]
 
 
 def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,6 +388,25 @@ def test_only_machines_that_nobody_stopped_are_said_to_have_crashed(site: Site) 
             session.save(machine.model_copy(update={"state": State.STOPPED, "state_reason": why}))
 
     assert site.crashed_machines() == ["died"]
+
+
+def test_a_machine_and_a_control_plane_that_were_killed_unnoticed_are_waited_for(site: Site) -> None:
+    site.folder.prepare()
+    with closing(Store(site.folder.database)) as store, store.write() as session:
+        network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
+        subnet = networking.create_subnet(session, CreateSubnet(name="s", network_id=network.id, zone="zone-a"))
+        cluster = compute.create_cluster(session, CreateCluster(name="c", network_id=network.id))
+        session.save(cluster.model_copy(update={"state": State.AVAILABLE}))
+        request = CreateMachine(name="m", subnet_id=subnet.id, cluster_id=cluster.id, type="m1.small", role="worker")
+        machine = compute.create_machine(session, request)
+        session.save(machine.model_copy(update={"state": State.RUNNING}))
+    site.folder.cluster(cluster.id).mkdir(parents=True)
+
+    with pytest.raises(SiteError) as waited:
+        site.wait_settled(0)
+
+    assert f"{cluster.id} (available, but its process has ended)" in str(waited.value)
+    assert f"{machine.id} (running, but its process has ended)" in str(waited.value)
 
 
 def test_servers_get_no_secret_of_the_environment() -> None:
