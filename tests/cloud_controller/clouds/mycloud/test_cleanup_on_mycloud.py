@@ -144,7 +144,8 @@ def test_what_is_not_the_clusters_stays_and_so_does_what_was_preserved(site: MyC
 
 @pytest.mark.usefixtures("at_work")
 def test_of_a_shared_load_balancer_the_clusters_parts_go(site: MyCloudSite, tmp_path: Path) -> None:
-    shared = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"]})
+    tags = {"cloud-controller/shared-with": "any"}
+    shared = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": tags})
     site.settle()
     served(site, id=shared["id"])
     assert site.client.get("load_balancers", shared["id"])["listeners"]
