@@ -352,7 +352,10 @@ class ServiceController:
             self._queue.add_after(NODES_CHANGED, wait)
             return
         self._storm.over()
-        self._backends = self._node_backends()
+        backends = self._node_backends()
+        if not backends:
+            self._safeguard.verify()  # An etcd that lost its data must not take every member out.
+        self._backends = backends
         keys = self._all_keys()
         self._node_sync.begin(keys)
         for each in keys:

@@ -59,14 +59,19 @@ USER = "cloud-controller-test"
 """Whom the API server takes the daemons for: a client certificate outlives etcd's data, a ServiceAccount does not."""
 SPACE = "default"
 CLASS = "block"
+PODS = "10.1.0.0/16"
+"""That of the control planes: kube-controller-manager ends over a node outside of it. All clusters have the same."""
 PATIENCE = 120.0
 
 Json = dict[str, Any]
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
-    """As `eventually`, with the patience that these tests have."""
-    return eventually(condition, what, PATIENCE)
+def until(condition: Callable[[], Any], what: str, daemon: Daemon | None = None) -> Any:
+    """As `eventually`, with the patience that these tests have; the daemon's log tells why it did not come about."""
+    try:
+        return eventually(condition, what, PATIENCE)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{daemon.log if daemon else ''}") from None
 
 
 class Daemon:
@@ -177,7 +182,7 @@ class Cluster:
             "--cloud=mycloud",
             f"--cloud-config={self.cloud_config}",
             f"--kubeconfig={(of or self).kubeconfig}",
-            f"--cluster-cidr={self.network['pod_cidr']}",
+            f"--cluster-cidr={PODS}",
         ]
 
     @contextmanager
@@ -197,7 +202,7 @@ class Cluster:
     def serve(self) -> None:
         """Let a daemon do all that the objects ask for; it has ended afterwards."""
         with self.daemon() as daemon:
-            until(lambda: self.served, f"all is served; the log: {daemon.log}")
+            until(lambda: self.served, "all is served", daemon)
             assert daemon.stop() == 0
 
     # ------------------------------------------------------------------------------------------------------- objects
@@ -230,7 +235,7 @@ class Cluster:
         """A machine and the Node that its kubelet would have registered."""
         more = {"cluster_id": self.id, "subnet_id": self.subnet["id"], "tags": {CLUSTER_TAG: self.id}}
         machine = self.site.machine(f"{self.directory.name}-{node}", **more)
-        pods = str(self.network["pod_cidr"]).replace("0.0/16", f"{next(self._numbers)}.0/24")
+        pods = PODS.replace("0.0/16", f"{next(self._numbers)}.0/24")
         taint = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
         spec = {"podCIDR": pods, "podCIDRs": [pods], "providerID": provider_id(machine), "taints": [taint]}
         self.kube.create(NODES, {"metadata": {"name": machine["name"]}, "spec": spec})
