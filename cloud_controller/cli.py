@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
         return 1
     except (CloudError, ApiError, KubeconfigError, OSError, Refused, WriteRefused) as error:
-        print(f"cloud-controller: {logs.redacted(str(error))}", file=sys.stderr)
+        _tell(str(error))
         return 1
 
 
@@ -76,6 +76,9 @@ def run(options: argparse.Namespace) -> int:
     _wait_for(kube)
     manager = Manager(kube, cloud, settings)
     code = manager.run(_stop_on_signals())
+    if manager.foreign is not None:
+        # Once more, as the last line: that is what people and `kubectl logs --tail` see of a container that ended.
+        _tell(manager.foreign)
     if manager.busy:
         # Python would wait for the threads, which may go on to repeat a call when another leads already.
         logging.shutdown()
@@ -169,6 +172,10 @@ def version(_: argparse.Namespace) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------- what is shown
+
+
+def _tell(error: str) -> None:
+    print(f"cloud-controller: {logs.redacted(error)}", file=sys.stderr)
 
 
 def _show(name: str, found: Found) -> None:

@@ -67,7 +67,8 @@ class Manager:
         self._machines = InstanceSnapshot(cloud.instances, options.node_monitor_period)
         self._informers = [] if options.dry_run else [self._nodes]
         self._service_events = EventRecorder(self._kube, _SERVICE_COMPONENT)
-        self._foreign = threading.Event()
+        self.foreign: str | None = None
+        """Why cloud config and Kubernetes cluster do not belong together, once that has ended this run."""
         self._safeguard = Safeguard(
             self._kube,
             options.lease_namespace,
@@ -86,8 +87,7 @@ class Manager:
     def run(self, stop: threading.Event) -> int:
         """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
 
-        Raises OSError where the HTTP server's address can't be bound, and `ForeignCluster` where the cloud's objects
-        are another Kubernetes cluster's.
+        Raises OSError where the HTTP server's address can't be bound.
         """
         self._stop = stop
         elector = self._elector
@@ -116,11 +116,11 @@ class Manager:
             return self._code(died)
 
     def _code(self, died: threading.Event) -> int:
-        return int(died.is_set() or self._foreign.is_set())
+        return int(died.is_set() or self.foreign is not None)
 
     def _end_as_foreign(self, why: str) -> None:
         _log.critical("this process ends, and writes nothing more: %s", why)
-        self._foreign.set()
+        self.foreign = why
         self._stop.set()
 
     def _lead(self, leads: bool) -> None:

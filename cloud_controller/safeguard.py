@@ -63,9 +63,16 @@ def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) ->
 
 
 def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-    """The holder of the Lease renews it every few seconds, so that a write may have to be repeated."""
+    """The holder of the Lease renews it every few seconds, so that a write may have to be repeated.
+
+    A daemon that needs no Lease (`--leader-elect=false`) has made none.
+    """
     for left in reversed(range(_TRIES)):
-        found = kube.get(LEASES, lease, namespace)
+        try:
+            found = kube.get(LEASES, lease, namespace)
+        except NotFoundError:
+            metadata = {"name": lease, "namespace": namespace}
+            found = kube.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata})
         present = found["metadata"].get("annotations") or {}
         wanted = dict(change(present))
         if wanted == present:

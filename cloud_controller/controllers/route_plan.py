@@ -51,7 +51,8 @@ class RouteObservation:
     `machines`: the ids of the cluster's machines, terminated ones too; needed where a route's `owned` is None.
     `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
     a route (by its destination), as long as it shall not be asked again. `anchored`: at least one Node is a machine of
-    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed.
+    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed. `left`: the ids of machines whose
+    Node was deleted before our eyes.
     """
 
     routes: tuple[Route, ...]
@@ -62,6 +63,21 @@ class RouteObservation:
     quota: int | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     anchored: bool = True
+    left: frozenset[str] = frozenset()
+
+    def doubt(self, route: Route) -> str | None:
+        """Why this route may be needed though no Node is known to have its range; None where nobody needs it.
+
+        Nodes have no finalizer: one that is missing was deleted, or etcd was restored and does not know it any more.
+        """
+        if route.target_instance in self.left:
+            return None
+        if not self.anchored:
+            return NOT_ANCHORED
+        nodeless = self.machines - {instance.id for instance in self.instances.values() if instance is not None}
+        if route.target_instance in nodeless and not route.blackhole:
+            return f"its machine {_machine(route)} exists, and the deletion of its Node was not seen"
+        return None
 
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
         """Whether the route is the cluster's own."""
@@ -151,7 +167,7 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
         else:
             blocked.append(_unreachable(cidr, node, _why_foreign(found)))
     if not observation.anchored:
-        deletes, replaces = [*map(_held, deletes)], [*map(_held, replaces)]
+        replaces = [_held(action, NOT_ANCHORED) for action in replaces]
     removed = sum(action.kind is ActionKind.DELETE and action.pending for action in deletes)
     creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
     blocked += left_out
@@ -251,7 +267,9 @@ def _obsolete(
         if cidr in observation.refused:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
         elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
-            yield _delete(cidr, route, why)
+            deletion = _delete(cidr, route, why)
+            doubt = observation.doubt(route)
+            yield _held(deletion, doubt) if doubt else deletion
         else:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays", reason=_why_foreign(route))
 
@@ -310,10 +328,10 @@ def _delete(cidr: str, route: Route, why: str) -> Action:
     return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
 
 
-def _held(action: Action) -> Action:
+def _held(action: Action, why: str) -> Action:
     """The removal of a route, held: its destination and its machine are what is at stake."""
     hops = (str(change.before) for change in action.changes)
-    return hold([action], f"{action.target} {' '.join(hops)}", NOT_ANCHORED)[0]
+    return hold([action], f"{action.target} {' '.join(hops)}", why)[0]
 
 
 def _unreachable(cidr: str, node: Object, why: str) -> Action:

@@ -360,7 +360,10 @@ class ServiceController:
             self._queue.add_after(NODES_CHANGED, wait)
             return
         self._storm.over()
-        self._backends = self._read_nodes()
+        backends = self._read_nodes()
+        if not backends.nodes:
+            self._safeguard.verify()  # An etcd that lost its data must not take every member out.
+        self._backends = backends
         keys = self._all_keys()
         self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
         for each in keys:

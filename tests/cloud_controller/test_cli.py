@@ -196,7 +196,7 @@ def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_th
     monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
     monkeypatch.setattr(cli, "_wait_for", lambda _: None)
     monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
-    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy))
+    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None))
     monkeypatch.setattr("os._exit", ended.append)
 
     assert main(["run", *command(files, "--controllers=node")[1:]]) == 7
@@ -259,3 +259,17 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, outpu
         ended = subprocess.run([sys.executable, "-c", program], stdout=closed, stderr=subprocess.PIPE, check=False)
 
     assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_a_daemon_that_ends_beside_another_cluster_says_so_in_its_last_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
+    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
+    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 1, busy=False, foreign="why"))
+
+    assert main(["run", *command(files, "--controllers=node")[1:]]) == 1
+
+    assert capsys.readouterr().err.splitlines()[-1] == "cloud-controller: why"

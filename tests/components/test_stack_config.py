@@ -104,7 +104,7 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
         ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
-        ({"annotationsMayName": "subnet=a"}, 'annotationsMayName is "subnet=a": allowed: a list'),
+        ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
     ],
 )
 def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str, Any], line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -308,11 +309,45 @@ def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_netwo
 def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:
     controller = routed(cluster, 2)
     assert [*controller.reconcile(None)] == []
-    del cluster.stored["n1"]
+    cluster.remove("n1")
 
     assert [*controller.reconcile(frozenset({"n1"}))] == []
 
     assert cluster.cloud.route_lists == 1
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
+
+
+def test_the_route_of_the_last_node_that_goes_is_removed(cluster: Cluster) -> None:
+    controller = routed(cluster, 1)
+    assert [*controller.reconcile(None)] == []
+    cluster.remove("n0")
+
+    assert [*controller.reconcile(frozenset({"n0"}))] == []
+
+    assert cluster.cloud.table == []
+
+
+def test_the_route_of_a_node_that_vanishes_without_a_deletion_is_held(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+
+    assert [*controller.reconcile(None)] == []
+
+    [held] = controller.context.safeguard.held()
+    assert held.target == "route/10.1.1.0/24"
+    assert held.reason == "its machine i-n1 exists, and the deletion of its Node was not seen"
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0", "i-n1"]
+
+
+def test_the_route_of_a_node_that_vanished_goes_with_its_machine(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+    cluster.cloud.table = [replace(route, blackhole=route.target_instance == "i-n1") for route in cluster.cloud.table]
+
+    assert [*controller.reconcile(None)] == []
+
     assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
 
 

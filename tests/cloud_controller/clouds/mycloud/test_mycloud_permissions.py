@@ -42,7 +42,7 @@ POOL = Pool("tcp-80", HealthCheck("TCP", 30080, "/", 2, 1, 2, 2), (MEMBER,), {"s
 MODEL = LoadBalancerModel(
     "web", {"scheme": "internal", "source_ranges": ()}, (), (), Owner("c-1", "uid-1", "default", "web").tags
 )
-PURE = {"backend", "build", "catalogue", "claims", "follows_endpoints", "members"}
+PURE = {"drains", "pod_ranges", "backend", "build", "catalogue", "claims", "follows_endpoints", "members"}
 PURE |= {"driver", "largest_gib", "parameters", "provisioner"}
 
 
