@@ -1,8 +1,9 @@
 """A stack: a cluster, its machines, its cloud controller manager and, if wanted, two workloads behind load balancers.
 
-Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: load balancers
-go while the CCM runs, pod routes before their machines. What lives in the cluster goes with it (`deleted_with`), except
-the LoadBalancer Services, whose load balancers would stay.
+Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: first the
+guard, which stops it where load balancers would be left behind, then load balancers, while the CCM runs, pod routes
+before their machines. What lives in the cluster goes with it (`deleted_with`), except the LoadBalancer Services, whose
+load balancers would stay.
 """
 
 import pulumi
@@ -12,6 +13,7 @@ from components import clouds, stack_config
 from components.cloud_controller import CloudController
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
+from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
@@ -57,6 +59,9 @@ def main() -> None:
     # Secrets change in place: a replaced cloud config would be gone for a moment, just when the CCM restarts for it.
     api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
+    settings = adapter.manager_settings(config, cluster.ccm_role)
+    if flags := config.service_flags():
+        settings["arguments"] = [*settings.get("arguments", ()), *flags]
     manager = CloudControllerManager(
         "cloud-controller-manager",
         {
@@ -66,7 +71,7 @@ def main() -> None:
             "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
             "machines": sum(pool.count for pool in config.node_pools if pool.role is Role.CONTROL_PLANE),
-            **adapter.manager_settings(config, cluster.ccm_role),
+            **settings,
         },
         # Without a control plane of the cluster's own it runs on workers.
         opts=pulumi.ResourceOptions.merge(
@@ -87,6 +92,8 @@ def main() -> None:
     pulumi.export("clusterId", cluster.cluster_id)
     pulumi.export("kubeconfig", cluster.kubeconfig)
 
+    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), manager, controller]
+    services: list[LoadBalancerService] = []
     if config.workloads:
         initialised = pulumi.ResourceOptions(depends_on=[controller, manager])
         running = pulumi.ResourceOptions.merge(in_cluster, initialised)
@@ -121,10 +128,20 @@ def main() -> None:
             ),
             opts=balanced,
         )
+        in_turn += [web, echo]
+        services += [web_service, echo_service]
         if adapter.forwards(config):
             pulumi.export("webUrl", pulumi.Output.concat("http://", web_service.address, ":8080/"))
         pulumi.export("webAddress", web_service.address)
         pulumi.export("echoAddress", echo_service.address)
+    DestroyGuard(
+        "destroy-guard",
+        cloud=config.cloud,
+        cluster_id=cluster.cluster_id,
+        network_id=cluster.network_id,
+        services=[service.key for service in services],
+        opts=pulumi.ResourceOptions(depends_on=[*in_turn, *services], retain_on_delete=config.retain or None),
+    )
 
 
 main()

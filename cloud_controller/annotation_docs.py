@@ -63,6 +63,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     yield f"- Since version {entry.since}; source: {entry.source}."
     if entry.exclusive:
         yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
+    if entry.names:
+        yield f"- An administrator may limit what it names: `{entry.names}` in `--annotations-may-name`."
     if entry.honoured_by:
         yield f"- Also honoured by: {entry.honoured_by}."
 

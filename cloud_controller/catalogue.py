@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
+from cloud_controller import restrictions
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 Value = str | int | bool | tuple[str, ...]
@@ -22,6 +24,11 @@ _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
 _SHOWN = 100
 """Characters of a wrong value that an error quotes: an annotation may be as long as 256 KiB, an event 1 KiB."""
+_COMPARED = 64
+"""Names of others, of one Service, that are compared with every name of ours. There may be thousands, and one Service's
+author must not keep everybody else's waiting; a chart for several clouds has fewer."""
+_REMEMBERED = 4096
+"""Comparisons whose result is kept: a Service is parsed several times a reconcile, and many have the same names."""
 
 
 class Mutability(StrEnum):
@@ -45,8 +52,10 @@ class Annotation:
     `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
     document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
     `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
-    its own words. `refused` says of values that people try why they can't be. `honoured_by` names the other controllers
+    its own words. `refused` says of values that people try why they can't be; of an entry that is ignored, these are
+    the values that would restrict access, which can't be passed over. `honoured_by` names the other controllers
     that honour it, and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own).
+    `names`: the kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
     """
 
     name: str
@@ -74,6 +83,7 @@ class Annotation:
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
     exclusive: bool = False
+    names: str | None = None
 
     @property
     def allowed_text(self) -> str:
@@ -107,13 +117,19 @@ class Annotation:
                 if (low is None or number >= low) and (high is None or number <= high):
                     return number
         elif self.type is tuple:
-            return tuple(word.strip() for word in value.split(",") if word.strip())
+            words = tuple(word.strip() for word in value.split(",") if word.strip())
+            # Commas alone are a list that went wrong: without words, source ranges would let everybody in.
+            if words or not value:
+                return words
         elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
-        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-        if value in self.refused:
-            raise InvalidConfiguration(f"annotation {self.name}", f"{shown}: {self.refused[value]}", self.allowed_text)
-        raise InvalidConfiguration(f"annotation {self.name}", f"{shown} is not a value of it", self.allowed_text)
+        self.check_refused(text)
+        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a value of it", self.allowed_text)
+
+    def check_refused(self, text: str) -> None:
+        """Raise InvalidConfiguration with the reason if `text` is one of the values in `refused`."""
+        if why := self.refused.get(text.strip()):
+            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", self.allowed_text)
 
     def to_text(self, value: Value) -> str:
         """The annotation's text for a typed value, checked as `parse` checks."""
@@ -172,6 +188,7 @@ class Catalogue:
     entries: tuple[Annotation, ...]
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
+    _domains: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for attribute, keys in (("by_name", "name"), ("by_argument", "argument")):
@@ -179,6 +196,7 @@ class Catalogue:
             if len(index) != len(self.entries):
                 raise ValueError(f"the catalogue of {self.cloud} has two entries of one {keys}")
             object.__setattr__(self, attribute, index)
+        object.__setattr__(self, "_domains", frozenset(map(_domain, self.by_name)))
 
     def __iter__(self) -> Iterator[Annotation]:
         return iter(self.entries)
@@ -186,19 +204,31 @@ class Catalogue:
     def parse(self, annotations: Mapping[str, str] | None) -> Settings:
         """A Service's annotations as typed values; those of others are passed over.
 
-        Raises InvalidConfiguration for a value that is not allowed, and for a name that is unknown but the cloud's
-        (or all but spelt like one of its names), with the nearest name.
+        Raises InvalidConfiguration for a value that is not allowed, for a name that is unknown but the cloud's
+        (or all but spelt like one of its names), with the nearest name, and for a name of others that restricts access.
+        Of thousands of names of others, which share the domain, not all are compared with the cloud's.
         """
         given: dict[str, Value] = {}
         ignored: list[Annotation] = []
+        others: dict[str, str] = {}
         for name, text in sorted((annotations or {}).items()):
             entry = self.by_name.get(name)
+            if entry is None and name.startswith(self.prefixes):
+                raise self._not_known(name)
             if entry is None:
-                self._refuse_misspelt(name)
+                others[name] = text
             elif entry.ignored:
+                entry.check_refused(text)
                 ignored.append(entry)
             else:
                 given[entry.argument] = entry.parse(text)
+        known = tuple(self.by_name)
+        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
+        for name in [each for each in others if _domain(each) in self._domains][:_COMPARED]:
+            if _nearest(name, known, 0.93):
+                raise self._not_known(name)
+        schemes = [given.get(entry.argument) for entry in self.entries if entry.sets == "scheme"]
+        restrictions.refuse_unknown(others, internal=True in schemes or "internal" in schemes)
         return Settings(self, given, tuple(ignored))
 
     def value(self, annotations: Mapping[str, str] | None, argument: str) -> Value | None:
@@ -247,17 +277,26 @@ class Catalogue:
         """The fields of the model whose words only one load balancer at a time can have."""
         return tuple(entry.sets for entry in self.entries if entry.exclusive)
 
-    def _refuse_misspelt(self, name: str) -> None:
-        ours = name.startswith(self.prefixes)
-        same_domain = any(name.partition("/")[0] == known.partition("/")[0] for known in self.by_name)
-        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
-        if ours or (same_domain and difflib.get_close_matches(name, self.by_name, n=1, cutoff=0.93)):
-            raise InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+    def _not_known(self, name: str) -> InvalidConfiguration:
+        return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+
+
+def _domain(name: str) -> str:
+    return name.partition("/")[0]
 
 
 def _unknown(name: str, known: Iterable[str], cloud: str) -> str:
-    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
-    return f"{cloud} does not know it" + (f"; did you mean {nearest[0]}?" if nearest else "")
+    nearest = _nearest(name, tuple(known), 0.4)
+    return f"{cloud} does not know it" + (f"; did you mean {nearest}?" if nearest else "")
+
+
+@lru_cache(_REMEMBERED)
+def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _number(value: int | None) -> str:

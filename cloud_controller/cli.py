@@ -20,12 +20,15 @@ from pathlib import Path
 
 import orjson
 
-from cloud_controller import cli_options, cli_values, clouds, logs, safeguard
+from cloud_controller import cleanup as gone
+from cloud_controller import cli_options, clouds, logs, safeguard
 from cloud_controller.binding import Binding, judge
 from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.fence import WriteRefused
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.leader import LeaderElector
@@ -58,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
         return 1
-    except (CloudError, ApiError, KubeconfigError, OSError, Refused) as error:
-        print(f"cloud-controller: {logs.redacted(str(error))}", file=sys.stderr)
+    except (CloudError, ApiError, KubeconfigError, OSError, Refused, WriteRefused) as error:
+        _tell(str(error))
         return 1
 
 
@@ -73,6 +76,9 @@ def run(options: argparse.Namespace) -> int:
     _wait_for(kube)
     manager = Manager(kube, cloud, settings)
     code = manager.run(_stop_on_signals())
+    if manager.foreign is not None:
+        # Once more, as the last line: that is what people and `kubectl logs --tail` see of a container that ended.
+        _tell(manager.foreign)
     if manager.busy:
         # Python would wait for the threads, which may go on to repeat a call when another leads already.
         logging.shutdown()
@@ -103,6 +109,36 @@ def apply(options: argparse.Namespace) -> int:
         times = cli_options.lease_times(options)
         space, name = options.leader_elect_resource_namespace, options.leader_elect_resource_name
         elector = LeaderElector(kube.with_timeout(times.retry_period), space, name, times=times)
+    return _converged(options, kube, cloud, finders, guard, elector)
+
+
+def cleanup(options: argparse.Namespace) -> int:
+    """`cloud-controller cleanup`: delete what a cluster that is gone has left in its cloud: load balancers, volumes
+    with their data, and, with --cluster-cidr, pod routes."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    cli_options.refuse_json_without_yes(options)
+    cloud = _cloud(options)
+    if cloud.cluster_id != options.cluster_id:
+        why = f"{options.cluster_id!r} is given, but the cloud config is of cluster {cloud.cluster_id!r}"
+        raise InvalidConfiguration("cluster-id", why, "the cloud config's")
+    gone.require_gone(cloud)
+    ranges = cli_options.cluster_ranges(options)
+    if cloud.routes is not None and not ranges:
+        _log.info("routes are left: which are the cluster's is not known without --cluster-cidr")
+    finders = gone.finders(cloud, RouteOptions(ranges) if ranges else None)
+    cluster = gone.GoneCluster()
+    return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None)
+
+
+def _converged(
+    options: argparse.Namespace,
+    kube: Kube,
+    cloud: Cloud,
+    finders: Mapping[str, Callable[[], Found]],
+    guard: Safeguard,
+    elector: LeaderElector | None,
+) -> int:
+    """Show, ask, apply until nothing is left; the exit code."""
     text = options.output == "text"
     work = Converge(
         kube,
@@ -136,6 +172,10 @@ def version(_: argparse.Namespace) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------- what is shown
+
+
+def _tell(error: str) -> None:
+    print(f"cloud-controller: {logs.redacted(error)}", file=sys.stderr)
 
 
 def _show(name: str, found: Found) -> None:
@@ -181,10 +221,11 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
     cloud = _cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
     kube = kubernetes(options)
-    route = cli_options.route_options(options) if "route" in names else None
+    pods = cli_options.cluster_ranges(options)
+    route = cli_options.route_options(options, pods) if "route" in names else None
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
-    settings = PlanSettings(route, cli_options.service_options(options), safeguard=guard)
+    settings = PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard)
     machines = InstanceSnapshot(cloud.instances)
     return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
 
@@ -249,11 +290,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
     cli_options.add_common(applies)
     cli_options.add_lease(applies)
-    applies.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
-    applies.add_argument("--yes", action="store_true", help="do not ask")
-    applies.add_argument(
-        "--deadline", type=cli_values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
-    )
+    cli_options.add_outcome(applies)
     applies.set_defaults(command=apply)
     confirms = commands.add_parser(
         "confirm", help="release held actions, by the digests that `plan` shows", description=confirm.__doc__
@@ -262,6 +299,12 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     cli_options.add_cluster(confirms.add_argument_group("cluster"))
     cli_options.add_lease_name(confirms.add_argument_group("lease"))
     confirms.set_defaults(command=confirm)
+    cleans = commands.add_parser(
+        "cleanup", help="delete what a cluster that is gone has left in its cloud", description=cleanup.__doc__
+    )
+    cli_options.add_cleanup(cleans)
+    cli_options.add_outcome(cleans)
+    cleans.set_defaults(command=cleanup)
     versions = commands.add_parser("version", help="print the version", description=version.__doc__)
     versions.set_defaults(command=version)
     return parser, {"run": runs, "plan": plans, "apply": applies}

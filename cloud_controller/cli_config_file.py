@@ -7,34 +7,48 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from cloud_controller import cli_upstream, cli_values
+from cloud_controller import cli_upstream, cli_values, yaml_text
 from cloud_controller.cloud import InvalidConfiguration
 
 
 def read(path: Path, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
     """The file's values by the options' destinations, checked; those that `command` does not have are left out.
 
-    One file serves every command: a key that another one has is known. Raises InvalidConfiguration that names file,
-    key and what is allowed, and OSError where the file can't be read.
+    Raises InvalidConfiguration that names file, key and what is allowed, and OSError where the file can't be read.
+    """
+    try:
+        text = path.read_text()
+    except UnicodeDecodeError:
+        raise InvalidConfiguration(str(path), "it is no text") from None
+    return values_of(str(path), text, parsers, command)
+
+
+def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
+    """The same of a text. No value is quoted, and no key that is unknown: the file may be another than was meant.
+
+    One file serves every command: a key that another one has is known.
     """
     here, everywhere = (
         _options(parsers[command]),
         {k: a for each in parsers.values() for k, a in _options(each).items()},
     )
     values: dict[str, Any] = {}
-    for key, value in _mapping(path).items():
-        where = f"{path}: {key}"
+    document, lines = _mapping(file, text)
+    for key, value in document.items():
+        where = f"{file}: {key}"
         action = everywhere.get(key)
         if action is None:
             nearest = difflib.get_close_matches(key, [k for k in everywhere if k not in cli_upstream.FLAGS], n=1)
-            raise InvalidConfiguration(where, "unknown" + (f"; did you mean {nearest[0]!r}?" if nearest else ""))
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            # A key that was merged (`<<`) has no line of its own.
+            place = f"{file}: line {lines[key]}" if key in lines else file
+            raise InvalidConfiguration(place, f"unknown option{hint}")
         if key in cli_upstream.FLAGS:
             if why := cli_upstream.refusal(key, str(value).lower() if isinstance(value, bool) else str(value)):
                 raise InvalidConfiguration(where, why)
@@ -57,26 +71,24 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     }
 
 
-def _mapping(path: Path) -> dict[str, Any]:
+def _mapping(file: str, text: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The document, and the line of each key."""
     try:
-        text = path.read_text()
-        document: Any = yaml.safe_load(text)
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-    except UnicodeDecodeError:
-        raise InvalidConfiguration(str(path), "it is no text") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InvalidConfiguration(str(path), "not valid YAML" + (f" (line {mark.line + 1})" if mark else "")) from None
+        document: Any = yaml_text.load(text)
+    except yaml_text.NotYaml as error:
+        raise InvalidConfiguration(file, str(error)) from None
     if document is None:
-        return {}
+        return {}, {}
+    tree = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(tree, yaml.MappingNode) or not all(isinstance(key, str) for key in document):
-        raise InvalidConfiguration(
-            str(path), "no mapping of option names to values", "for example `secure-port: 10258`"
-        )
-    for key, count in Counter(key.value for key, _ in tree.value).items():
-        if count > 1:  # YAML itself takes the last one without a word.
-            raise InvalidConfiguration(f"{path}: {key}", f"stands there {count} times")
-    return {**document}
+        raise InvalidConfiguration(file, "no mapping of option names to values", "for example `secure-port: 10258`")
+    lines: dict[str, int] = {}
+    for key, _ in tree.value:
+        line = key.start_mark.line + 1
+        if key.value in lines:  # YAML itself takes the last one without a word.
+            raise InvalidConfiguration(f"{file}: line {line}", f"the same key as in line {lines[key.value]}")
+        lines[key.value] = line
+    return {**document}, lines
 
 
 def _parsed(where: str, value: Any, action: argparse.Action) -> Any:
@@ -87,7 +99,7 @@ def _parsed(where: str, value: Any, action: argparse.Action) -> Any:
     except argparse.ArgumentTypeError as error:
         raise InvalidConfiguration(where, str(error)) from None
     if action.choices is not None and parsed not in action.choices:
-        raise InvalidConfiguration(where, f"{text!r} is not a value of it", ", ".join(map(str, action.choices)))
+        raise InvalidConfiguration(where, "not one of its values", ", ".join(map(str, action.choices)))
     return parsed
 
 
@@ -95,7 +107,7 @@ def _text(where: str, value: Any, kind: object) -> str:
     """The value as it would stand on the command line. Raises InvalidConfiguration for another type's."""
     types, expected = _TYPES.get(kind, _TEXT)
     if type(value) not in types or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
-        raise InvalidConfiguration(where, f"{value!r} is not of its type", expected)
+        raise InvalidConfiguration(where, "not of its type", expected)
     if isinstance(value, list):
         return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -117,4 +129,5 @@ _TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
     cli_values.duration_or_none: ((str, int), _TIME),
     cli_values.words: _LIST,
     cli_values.paths: _LIST,
+    cli_values.nameable: _LIST,
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,10 +19,14 @@ from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.leader import LeaseTimes
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.nameable import KINDS, OPTION, Nameable
 from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
 _ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]
+
+_log = logging.getLogger(__name__)
 
 
 class Parser(argparse.ArgumentParser):
@@ -98,7 +103,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="names with commas between them, '*' for all, '-NAME' to take one of them out; default: *",
     )
     what.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
-    what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; needed by route")
+    what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; route needs them")
     what.add_argument(
         "--configure-cloud-routes", **_FLAG | {"default": True}, help="false: controller route does not run"
     )
@@ -118,11 +123,53 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         **_FLAG,
         help="leave Services that name no loadBalancerClass alone: another controller takes them, as on EKS",
     )
+    what.add_argument(
+        "--shared-load-balancers",
+        choices=[each.value for each in Sharing],
+        default=Sharing.TAGGED.value,
+        help="which load balancers annotations may name: none; those of Services of the same namespace and those with "
+        f"the tag {SHARED_WITH_TAG}; every one. default: tagged",
+    )
+    what.add_argument(
+        OPTION,
+        type=values.nameable,
+        default=[],
+        metavar="LIST",
+        help="what of other people's resources annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE with commas "
+        f"between them, or any; a kind without an entry is not limited. kinds: {', '.join(KINDS)}",
+    )
+    add_logs(parser)
+    cli_upstream.add(parser)
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """What is logged, and how."""
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
     logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
     logging.add_argument("--logging-format", choices=("text", "json"), default="text", help="default: text")
-    cli_upstream.add(parser)
+
+
+def add_cleanup(parser: argparse.ArgumentParser) -> None:
+    """What `cleanup` needs: no cluster, but its id twice, so that a cloud config alone deletes nothing."""
+    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"known here: {', '.join(clouds.names())}")
+    parser.add_argument("--cloud-config", required=True, metavar="FILE", help="the cloud's configuration, credentials")
+    parser.add_argument(
+        "--cluster-id", required=True, metavar="ID", help="of the cluster that is gone; the cloud config must agree"
+    )
+    parser.add_argument(
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; without them routes are left"
+    )
+    add_logs(parser)
+
+
+def add_outcome(parser: argparse.ArgumentParser) -> None:
+    """How what is done is agreed to, bounded and told."""
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--deadline", type=values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
+    )
 
 
 def add_cluster(parser: argparse._ActionsContainer) -> None:
@@ -251,10 +298,11 @@ def chosen(options: argparse.Namespace, not_offered: Collection[str] = ()) -> tu
 def manager_options(options: argparse.Namespace, not_offered: Collection[str] = ()) -> ManagerOptions:
     """The daemon's options. Raises `InvalidConfiguration`, `KubeconfigError`."""
     names = chosen(options, not_offered)
+    pods = cluster_ranges(options)
     return ManagerOptions(
         controllers=names,
-        route=route_options(options) if "route" in names else None,
-        service=service_options(options),
+        route=route_options(options, pods) if "route" in names else None,
+        service=service_options(options, pods),
         dry_run=options.dry_run,
         moved_from_cluster=options.moved_from_cluster,
         leader_elect=options.leader_elect,
@@ -280,7 +328,7 @@ def lease_times(options: argparse.Namespace) -> LeaseTimes:
     )
 
 
-def service_options(options: argparse.Namespace) -> ServiceOptions:
+def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> ServiceOptions:
     """The service controller's options; a command that runs no daemon has no workers to set."""
     given = vars(options)
     return ServiceOptions(
@@ -288,16 +336,33 @@ def service_options(options: argparse.Namespace) -> ServiceOptions:
         resync=given.get("service_resync_period", 0.0),
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,
+        pod_ranges=pods,
+        sharing=Sharing(options.shared_load_balancers),
+        nameable=Nameable.parse(options.annotations_may_name),
     )
 
 
-def route_options(options: argparse.Namespace) -> RouteOptions:
-    """The route controller's options. Raises `InvalidConfiguration` for a missing or wrong range."""
-    ranges = tuple(filter(None, (part.strip() for part in options.cluster_cidr.split(","))))
-    if not ranges:
+def cluster_ranges(options: argparse.Namespace) -> tuple[str, ...]:
+    """The pods' ranges; as upstream, bits beyond the prefix are cut off. Raises `InvalidConfiguration`."""
+    found: list[str] = []
+    for given in filter(None, (part.strip() for part in options.cluster_cidr.split(","))):
+        try:
+            network = str(ip_network(given, strict=False))
+        except ValueError as error:
+            why = f"{given!r} is not a network: {error}"
+            raise InvalidConfiguration("cluster-cidr", why, "for example 10.20.0.0/16") from None
+        if network != str(ip_interface(given)):
+            _log.warning("--cluster-cidr=%s is read as %s: an address inside it was given", given, network)
+        found.append(network)
+    return tuple(found)
+
+
+def route_options(options: argparse.Namespace, pods: tuple[str, ...]) -> RouteOptions:
+    """The route controller's options. Raises `InvalidConfiguration` where the pods' ranges are missing or too many."""
+    if not pods:
         why = "nothing is given; controller route needs it"
         raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --configure-cloud-routes=false")
-    return RouteOptions(ranges, delete_foreign=options.delete_foreign_routes)
+    return RouteOptions(pods, delete_foreign=options.delete_foreign_routes)
 
 
 def effective(options: argparse.Namespace) -> dict[str, Any]:
@@ -323,8 +388,15 @@ def _serving(options: argparse.Namespace) -> Serving:
     )
 
 
+def refuse_json_without_yes(options: argparse.Namespace) -> None:
+    """Raise `InvalidConfiguration` where somebody would have to agree to a plan that is not shown."""
+    if vars(options).get("yes") is False and options.output == "json":
+        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
+
+
 def _refuse_contradictions(options: argparse.Namespace) -> None:
     given = vars(options)
+    refuse_json_without_yes(options)
     if options.context and not options.kubeconfig:
         raise InvalidConfiguration("context", "given without --kubeconfig")
     if options.kube_api_burst is not None and options.kube_api_qps == 0:
@@ -333,8 +405,6 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         raise InvalidConfiguration("v", "given beside --log-level; both say how much is logged")
     if options.delete_foreign_routes and "route" not in chosen(options):
         raise InvalidConfiguration("delete-foreign-routes", "given, but controller route does not run")
-    if given.get("yes") is False and options.output == "json":
-        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
     cert, key = given.get("tls_cert_file"), given.get("tls_private_key_file")
     if bool(cert) != bool(key):
         have, lacks = ("tls-cert-file", "tls-private-key-file") if cert else ("tls-private-key-file", "tls-cert-file")

@@ -1,6 +1,7 @@
 """What the value of an option may be, on the command line and in a config file: one function a type of value.
 
-Each takes the text and raises argparse.ArgumentTypeError that says what is allowed.
+Each takes the text and raises argparse.ArgumentTypeError that says what is allowed. The text itself is not quoted: in a
+file, a secret may stand at a wrong place.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import argparse
 import re
 from ipaddress import ip_address
+
+from cloud_controller.nameable import Nameable
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST, _LONGEST = 0.01, 8760 * 3600.0
@@ -17,7 +20,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 def boolean(text: str) -> bool:
     """`true` or `false`."""
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+        raise argparse.ArgumentTypeError("neither true nor false")
     return text.lower() == "true"
 
 
@@ -25,7 +28,7 @@ def duration(text: str) -> float:
     """Seconds of a time such as `500ms` or `1h30m`, from 10ms to a year."""
     seconds = duration_or_none(text)
     if seconds == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above zero")
+        raise argparse.ArgumentTypeError("not above zero")
     return seconds
 
 
@@ -34,11 +37,11 @@ def duration_or_none(text: str) -> float:
     if text == "0":
         return 0.0
     if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write for example 500ms, 10s, 5m or 1h30m")
+        raise argparse.ArgumentTypeError("not a valid duration (for example 500ms, 10s, 5m or 1h30m)")
     seconds = sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
     # Shorter ones would keep a processor busy; longer ones no clock can wait for.
     if seconds and not _SHORTEST <= seconds <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not from 10ms to 8760h")
+        raise argparse.ArgumentTypeError("not from 10ms to 8760h")
     return seconds
 
 
@@ -47,14 +50,14 @@ def address(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
+        raise argparse.ArgumentTypeError("not an IP address") from None
 
 
 def object_name(text: str) -> str:
     """The name of a Kubernetes object (a DNS subdomain, RFC 1123)."""
     if len(text) > 253 or not _NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no name of an object: lower-case letters, digits, '-' and '.', at most 253"
+            "not the name of an object: lower-case letters, digits, '-' and '.', at most 253"
         )
     return text
 
@@ -62,7 +65,7 @@ def object_name(text: str) -> str:
 def namespace(text: str) -> str:
     """The name of a namespace (a DNS label)."""
     if len(text) > 63 or "." in object_name(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no namespace: lower-case letters, digits and '-', at most 63")
+        raise argparse.ArgumentTypeError("not a namespace: lower-case letters, digits and '-', at most 63")
     return text
 
 
@@ -89,13 +92,23 @@ def verbosity(text: str) -> int:
 def rate(text: str) -> float:
     """A number, such as 20 or 0.5."""
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 20 or 0.5")
+        raise argparse.ArgumentTypeError("not a number such as 20 or 0.5")
     return float(text)
 
 
 def words(text: str) -> list[str]:
     """Words with commas between them."""
     return [word.strip() for word in text.split(",")]
+
+
+def nameable(text: str) -> list[str]:
+    """What annotations may name (see `Nameable`): entries with commas between them."""
+    entries = words(text)
+    try:
+        Nameable.parse(entries)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return entries
 
 
 def paths(text: str) -> list[str]:
@@ -107,11 +120,11 @@ def paths(text: str) -> list[str]:
     for path in found:
         # `/` would open what is below it, which is everything: nobody shall say that by mistake.
         if not re.fullmatch(r"(/[\w.~-]+)+(/\*)?|/\*", path, re.ASCII):
-            raise argparse.ArgumentTypeError(f"{path!r} is no path such as /healthz, /healthz/* or /*")
+            raise argparse.ArgumentTypeError("not a path such as /healthz, /healthz/* or /*")
     return found
 
 
 def _integer(text: str, low: int, high: int) -> int:
     if not re.fullmatch("[0-9]{1,9}", text) or not low <= int(text) <= high:
-        raise argparse.ArgumentTypeError(f"{text!r} is no integer from {low} to {high}")
+        raise argparse.ArgumentTypeError(f"not an integer from {low} to {high}")
     return int(text)

@@ -21,6 +21,7 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
+from cloud_controller.fence import Fence
 from cloud_controller.load_balancer_operations import LoadBalancers
 from cloud_controller.volumes import Volumes
 
@@ -30,6 +31,7 @@ __all__ = [
     "Cloud",
     "CloudError",
     "Conflict",
+    "Fence",
     "Instance",
     "InstanceRef",
     "InstanceState",
@@ -75,7 +77,10 @@ class InstanceRef:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A machine of the cloud. `addresses` is in the order in which the node shall carry them."""
+    """A machine of the cloud. `addresses` is in the order in which the node shall carry them.
+
+    `additional_annotations`: those of the node that the cloud alone decides; None takes one off that somebody else set.
+    """
 
     id: str
     provider_id: str
@@ -86,7 +91,7 @@ class Instance:
     state: InstanceState
     addresses: tuple[NodeAddress, ...]
     additional_labels: Mapping[str, str] = field(default_factory=dict)
-    additional_annotations: Mapping[str, str] = field(default_factory=dict)
+    additional_annotations: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -206,6 +211,13 @@ class Cloud(Protocol):
 
     def observe_calls(self, observer: CallObserver) -> None:
         """From now on tell the observer of every call to the cloud's API, each attempt for itself."""
+        ...
+
+    def fence_writes(self, fence: Fence) -> None:
+        """From now on call `fence` right before each request that may change something, each attempt for itself.
+
+        What it raises goes up to the caller as it is, and the request is not sent. Reads are not fenced.
+        """
         ...
 
     def cluster_access(self) -> str:

@@ -79,7 +79,7 @@ class Converge:
     def run(self, elector: LeaderElector | None, deadline: float, begin: Callable[[], threading.Event]) -> Report:
         """Once agreed to, at most `deadline` seconds, or until the event is set that `begin` answers then.
 
-        Raises Refused, ForeignCluster, and the errors of the first plans.
+        Raises Refused, ForeignCluster, WriteRefused where the lease is lost, and the errors of the first plans.
         """
         first = {name: find() for name, find in self.finders.items()}
         evidence = [found.evidence for found in first.values() if found.evidence]
@@ -92,6 +92,10 @@ class Converge:
         if changes and not self.approve(changes):
             raise Refused("nothing was changed")
         end, stop = time.monotonic() + deadline, begin()
+        if elector is not None:
+            self.kube = self.kube.fenced(elector.fence)
+            self.cloud.fence_writes(elector.fence)
+            self.safeguard.fence_writes(elector.fence)
         events = EventRecorder(self.kube, COMPONENT)
         try:
             with _lease(elector, stop):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import EVENTS, ApiError, Kube, NotFoundError, Object, PatchType, name, namespace, uid
 
 NORMAL = "Normal"
@@ -105,7 +106,7 @@ class EventRecorder:
         while (said := self._queue.get()) is not None:
             try:
                 self._write(said)
-            except ApiError as error:
+            except (ApiError, WriteRefused) as error:
                 _log.warning("event not written reason=%s error=%r", said.reason, str(error))
 
     def _write(self, said: _Said) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller import nodes as view
-from cloud_controller.cloud import Instance, Instances, InstanceState
+from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState
 from cloud_controller.kube import Object, name, uid
 
 NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"
@@ -94,6 +94,34 @@ class InstanceSnapshot:
         """The machine of each node, asked for by itself now and answered from no list."""
         with self._asking:
             return self._ask(tuple(nodes))
+
+    def exclusive(self, described: view.Described, nodes: Iterable[Object]) -> view.Described:
+        """These answers, with an error for each node whose machine an older one of `nodes` (all there are) has.
+
+        Any node can be registered with any provider ID: what is another node's machine must not be taken for its own.
+        """
+        found, errors = described
+        claims: dict[str, list[Object]] = {}
+        for node in nodes:
+            if machine := self._machine_id(node, found):
+                claims.setdefault(machine, []).append(node)
+        conflicts: dict[str, CloudError] = {}
+        for machine, rivals in claims.items():
+            oldest = min(rivals, key=view.age)
+            for node in rivals:
+                if node is not oldest and found.get(name(node)) is not None:
+                    conflicts[name(node)] = Conflict(
+                        f"machine {machine} is that of node {name(oldest)}, which is older"
+                    )
+        return {of: machine for of, machine in found.items() if of not in conflicts}, errors | conflicts
+
+    def _machine_id(self, node: Object, found: Mapping[str, Instance | None]) -> str | None:
+        """As the cloud knows it where it has said so: a provider ID may be written in several ways."""
+        if instance := found.get(name(node)):
+            return instance.id
+        provider_id = node["spec"].get("providerID")
+        answer = self._by_provider_id.get(provider_id) if provider_id else None
+        return answer.instance.id if answer and answer.instance else provider_id
 
     def cluster_machines(self, max_age: float | None = None, among: Iterable[str] = ()) -> frozenset[str]:
         """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them.

@@ -1,7 +1,8 @@
 """Which of several instances works: whoever holds the Lease, renewed while it lives, given back when it ends.
 
 As upstream's leader election: a lease that its holder has not renewed for `lease_duration` seconds, as this process saw
-it, may be taken; the clocks of different machines are never compared.
+it, may be taken; the clocks of different machines are never compared. The holder itself stops after `renew_deadline`:
+`LeaderElector.fence` is asked before each write.
 """
 
 from __future__ import annotations
@@ -20,9 +21,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import LEASES, ApiError, ConflictError, Kube, NotFoundError, Object
 
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""CLOCK_MONOTONIC (`time.monotonic`) stands still on Linux while the machine is suspended, and the lease runs out
+meanwhile. CLOCK_BOOTTIME goes on; systems without it (macOS) have a CLOCK_MONOTONIC that does. Both go on while the
+process alone is stopped."""
+
 _log = logging.getLogger(__name__)
+
+
+def since_boot() -> float:
+    """Seconds, those in which the machine was suspended included."""
+    return time.clock_gettime(_CLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ class LeaderElector:
         *,
         identity: str | None = None,
         times: LeaseTimes | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = since_boot,
     ) -> None:
         # What runs containers tells them their host's name: on the host's network, it is the machine's.
         self.identity = identity or f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{uuid.uuid4()}"
@@ -69,14 +81,14 @@ class LeaderElector:
         """Why the lease could not be asked for the last time, or None."""
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
-        self._renewed_at = clock()
+        self._renewed_at = -math.inf
+        """When the last renewal that succeeded began: others count from the write, which the answer may follow late."""
 
     def acquire(self, stop: threading.Event, within: float = math.inf) -> bool:
         """Wait until the lease is ours; False if `stop` was set before, or so many seconds have passed."""
         end = self._clock() + within
         _log.info("waiting for lease=%s identity=%s", self._lease, self.identity)
         while not stop.is_set() and self._clock() < end:
-            self._renewed_at = self._clock()
             try:
                 leads, self.trouble = self.try_once(), None
                 if leads:
@@ -96,25 +108,30 @@ class LeaderElector:
     def hold(self, stop: threading.Event) -> bool:
         """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
         while not stop.wait(self._times.retry_period):
-            began = self._clock()
-            try:
-                if not self.try_once():
-                    _log.error("lease lost lease=%s why=%r", self._lease, "another holds it")
-                    return False
-                self._renewed_at = began  # Others count from the write, which the answer may follow late.
-            except ApiError as error:
-                _log.warning("lease not renewed error=%r", str(error))
-                if self.overdue():
-                    _log.error("lease lost lease=%s why=%r", self._lease, "not renewed in time")
-                    return False
+            # A lease that was overdue is not renewed: another may have led and ended meanwhile, and what this process
+            # knows of cloud and cluster is from before.
+            if not self.overdue():
+                try:
+                    if not self.try_once(renew=True):
+                        return self._lost("another holds it")
+                except ApiError as error:
+                    _log.warning("lease not renewed error=%r", str(error))
+            if self.overdue():
+                return self._lost("not renewed in time")
         return True
 
     def overdue(self) -> bool:
         """Whether the lease was not renewed for `renew_deadline`; also while a call of `hold` still waits."""
         return self._clock() - self._renewed_at >= self._times.renew_deadline
 
+    def fence(self) -> None:
+        """See `Fence`: raises unless the lease is ours, by the clock of this process."""
+        if self.overdue():
+            raise WriteRefused(f"the lease {self._lease} may be another's: nothing more is written")
+
     def release(self) -> None:
         """Give the lease back, if it is ours, so that another need not wait for it to run out."""
+        self._renewed_at = -math.inf
         try:
             lease = self._kube.get(LEASES, self._name, self._namespace)
             if lease["spec"].get("holderIdentity") == self.identity:
@@ -125,8 +142,18 @@ class LeaderElector:
         except ApiError as error:
             _log.warning("lease not released error=%r", str(error))
 
-    def try_once(self) -> bool:
-        """Take or renew the lease if that is possible now; whether it is ours. Raises `ApiError`."""
+    def try_once(self, *, renew: bool = False) -> bool:
+        """Take or renew the lease if that is possible now (`renew`: only renew it); whether it is ours.
+
+        Raises `ApiError`.
+        """
+        began = self._clock()
+        leads = self._write(renew)
+        if leads:
+            self._renewed_at = began
+        return leads
+
+    def _write(self, renew: bool) -> bool:
         now = _micro_time()
         try:
             lease = self._kube.get(LEASES, self._name, self._namespace)
@@ -143,7 +170,7 @@ class LeaderElector:
             return True
         held = lease["spec"]
         holder = self.holder = held.get("holderIdentity") or ""
-        if holder not in ("", self.identity) and not self._ran_out(lease):
+        if holder != self.identity and (renew or (holder and not self._ran_out(lease))):
             return False
         transitions = int(held.get("leaseTransitions") or 0)
         if holder == self.identity:
@@ -153,12 +180,14 @@ class LeaderElector:
         try:
             self._kube.replace(LEASES, {**lease, "spec": spec})
         except ConflictError:
-            return False if holder != self.identity else self._still_ours()
+            # Another took it, or somebody wrote an annotation of ours: the renewal counts only once it is written.
+            return holder == self.identity and self._write(renew)
         return True
 
-    def _still_ours(self) -> bool:
-        lease = self._kube.get(LEASES, self._name, self._namespace)
-        return bool(lease["spec"].get("holderIdentity") == self.identity)
+    def _lost(self, why: str) -> bool:
+        self._renewed_at = -math.inf
+        _log.error("lease lost lease=%s why=%r", self._lease, why)
+        return False
 
     def _ran_out(self, lease: Object) -> bool:
         held = lease["spec"]
@@ -172,7 +201,7 @@ class LeaderElector:
     def _spec(self, now: str, *, acquired: str, transitions: int) -> dict[str, Any]:
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, round(self._times.lease_duration)),
+            "leaseDurationSeconds": math.ceil(self._times.lease_duration),
             "acquireTime": acquired,
             "renewTime": now,
             "leaseTransitions": transitions,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from cloud_controller.catalogue import Catalogue, Value
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.nameable import Named
 
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
@@ -193,8 +194,8 @@ class Adoptable:
 class ObservedLoadBalancer:
     """A load balancer that exists. `created_at` only orders those of one Service.
 
-    `settled`: the cloud is not at work on it, so that another look would tell nothing new. With `adoptable` it carries
-    no owner's tags yet.
+    `settled`: the cloud is not at work on it, so that another look would tell nothing new. `network`: where its members
+    must be, in a cloud whose load balancers can be reused. With `adoptable` it carries no owner's tags yet.
     """
 
     id: str
@@ -204,6 +205,7 @@ class ObservedLoadBalancer:
     state_reason: str | None = None
     created_at: str = ""
     settled: bool = True
+    network: str | None = None
     adoptable: Adoptable | None = None
 
     @property
@@ -234,11 +236,12 @@ class Ignored:
 class Reuse:
     """A load balancer that exists, and on which a Service wants its listeners.
 
-    `force`: listeners there that belong to nobody may be taken over.
+    `force`: listeners there that belong to nobody may be taken over. `network`: where the Service's members are.
     """
 
     id: str
     force: bool = False
+    network: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +249,14 @@ class Built:
     """What a Service comes to on a cloud. `warnings` are for the Service's owner: the event's reason and its message.
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
-    attributes and tags mean nothing.
+    attributes and tags mean nothing. `named`: what of other people's resources its annotations name.
     """
 
     model: LoadBalancerModel
     ignored: tuple[Ignored, ...] = ()
     warnings: tuple[tuple[str, str], ...] = ()
     reuse: Reuse | None = None
+    named: tuple[Named, ...] = ()
 
 
 class LoadBalancerBuilder(Protocol):
@@ -272,6 +276,17 @@ class LoadBalancerBuilder(Protocol):
 
     def follows_endpoints(self, service: Object) -> bool:
         """Whether the Service's members depend on where its pods are."""
+        ...
+
+    def drains(self, service: Object) -> bool:
+        """Whether a member of the Service's load balancer that is removed keeps the connections that it has."""
+        ...
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """Where the Service's members are pods: the ranges of the cloud's own network in which pods may have addresses.
+
+        None where its members are node ports. Raises InvalidConfiguration where that is not clear.
+        """
         ...
 
     def backend(self, node: Object) -> NodeBackend | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cloud_controller.load_balancer_pods import PodNetwork
+
 Object = dict[str, Any]
 """A Kubernetes object as plain JSON."""
 
@@ -34,7 +36,8 @@ class Member(NamedTuple):
 class NodeBackend:
     """A node as load balancers reach it. `preferred`: where there are such nodes, they alone get node-port traffic.
 
-    `labels` are the node's where a Service may choose nodes by them.
+    `labels` are the node's where a Service may choose nodes by them. `leaving`: the autoscaler is about to remove it;
+    load balancers that drain send nothing new there. `is_pod`: it is there for one pod, whose address is the node's.
     """
 
     node: str
@@ -42,14 +45,20 @@ class NodeBackend:
     address: str
     preferred: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    leaving: bool = False
+    is_pod: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What may serve one Service: the eligible nodes by name, and the Service's EndpointSlices where they matter."""
+    """What may serve one Service: the eligible nodes by name, and the Service's EndpointSlices where they matter.
+
+    `pods`: where pods have addresses. Plans leave out of `slices` what can't be one before a cloud sees them.
+    """
 
     nodes: tuple[NodeBackend, ...] = ()
     slices: tuple[Object, ...] = ()
+    pods: PodNetwork = field(default_factory=PodNetwork)
 
     @property
     def chosen_nodes(self) -> tuple[NodeBackend, ...]:

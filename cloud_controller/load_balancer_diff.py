@@ -37,6 +37,7 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.load_balancer_sharing import LEFT_TAG, is_left, serves_others, without_others
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 MOST_NAMED = 20
@@ -59,25 +60,30 @@ def diff(
     `observed` are all the load balancers that it owns; `desired` is None where it shall have none. Of several, the one
     that can become the wanted one without changing its address is kept. `client_token` is that of the Service's first
     load balancer; one that replaces another gets a token derived from both, for the cloud still holds the first.
+    Parts that others have on one are not touched: where it would be deleted, it is left to them.
     """
     if desired is None:
-        return Plan.of(_delete(lb, target, "the Service wants no load balancer") for lb in _by_age(observed))
+        why = "the Service wants no load balancer"
+        return Plan.of(action for lb in _by_age(observed) for action in _end(lb, catalogue, target, why))
     keeper = kept(desired, observed, catalogue)
     if keeper is None:
         whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
         in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
         if in_the_way:
             why = "the address changes: the new load balancer can be made only when {} free"
-            return Plan.of(_delete(lb, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
+            ends = (_end(lb, catalogue, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
+            return Plan.of(action for end in ends for action in end)
         return Plan.of([_create(desired, whole, catalogue, target, client_token)])
     if keeper.state is LoadBalancerState.PENDING:
         # The others, if there are any, serve until this one does.
         waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
         return Plan.of([waiting])
-    altered = [*alter(desired, keeper, catalogue, target)]
+    altered = [*_taken_back(desired, keeper, target)]
+    altered += alter(desired, _own_alone(keeper), catalogue, target)
     if keeper.state is LoadBalancerState.READY:
         others = (lb for lb in _by_age(observed) if lb is not keeper)
-        altered += [_delete(lb, target, f"{keeper.id} serves in its place") for lb in others]
+        why = f"{keeper.id} serves in its place"
+        altered += [action for lb in others for action in _end(lb, catalogue, target, why)]
     return Plan.of(altered)
 
 
@@ -150,17 +156,60 @@ def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
     return (FieldChange(name, None, value) for name, value in values if value)
 
 
-def _delete(lb: ObservedLoadBalancer, target: str, why: str) -> Action:
+def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
+    """Its deletion, or where others have parts on it, the removal of its owner's."""
     if lb.state is LoadBalancerState.DELETING:
-        return Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is being deleted already")
+        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is being deleted already")
+        return
+    if serves_others(lb):
+        yield from _leave(lb, catalogue, target, why)
+        return
     left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
-    return Action(
+    yield Action(
         ActionKind.DELETE,
         target,
         f"delete {left}load balancer {lb.id} ({lb.model.name})",
         reason=why,
         operation=DeleteLoadBalancer(lb.id),
     )
+
+
+def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
+    later = "others use it; it is deleted when the last of them has left"
+    if is_left(lb):
+        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=later)
+        return
+    own = replace(_own_alone(lb), state=LoadBalancerState.READY)
+    empty = replace(own.model, listeners=(), pools=())
+    yield from (replace(action, reason=why) for action in alter(empty, own, catalogue, target))
+    # Last: as long as parts of its owner are on it, its owner has not left it.
+    marked = replace(lb.model, tags={**lb.model.tags, LEFT_TAG: "true"})
+    yield Action(
+        ActionKind.UPDATE,
+        target,
+        f"leave load balancer {lb.id} to others",
+        (FieldChange(f"tags.{LEFT_TAG}", None, "true"),),
+        reason=f"{why}; {later}",
+        operation=UpdateLoadBalancer(lb.id, marked),
+    )
+
+
+def _taken_back(desired: LoadBalancerModel, lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
+    """Where the owner had left it to others: it is not to go with them any more."""
+    if LEFT_TAG in lb.model.tags:
+        tags = {**_own_alone(lb).model.tags, **desired.tags}
+        summary = f"take load balancer {lb.id} back"
+        change = FieldChange(f"tags.{LEFT_TAG}", lb.model.tags[LEFT_TAG], None)
+        operation = UpdateLoadBalancer(lb.id, replace(lb.model, tags=tags))
+        yield Action(ActionKind.UPDATE, target, summary, (change,), operation=operation)
+
+
+def _own_alone(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
+    own = without_others(lb)
+    if LEFT_TAG not in own.model.tags:
+        return own
+    tags = {key: value for key, value in own.model.tags.items() if key != LEFT_TAG}
+    return replace(own, model=replace(own.model, tags=tags))
 
 
 def alter(

@@ -78,10 +78,15 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class PutListener:
-    """Make the listener or change it."""
+    """Make the listener or change it.
+
+    `instead_of`: the pool that the listener of somebody else leads to, who must serve until a member of the new pool is
+    found healthy.
+    """
 
     id: str
     listener: Listener
+    instead_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,22 @@
 """What must happen on a load balancer that a Service shares, or at least did not make: only to its own parts. Pure.
 
 Each Service's listeners and pools carry its tags; only they are changed or removed. A port that another has is refused.
+A listener that is taken over by force goes to a pool of the Service's own and remembers where it went before, so that
+it goes there again when the Service leaves.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancer import (
+    CLUSTER_UID_TAG,
     Built,
+    Listener,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
@@ -21,48 +25,64 @@ from cloud_controller.load_balancer import (
     Reuse,
 )
 from cloud_controller.load_balancer_diff import alter
-from cloud_controller.load_balancer_operations import PutListener, PutPool
+from cloud_controller.load_balancer_operations import DeleteListener, PutListener, PutPool
+from cloud_controller.load_balancer_sharing import Sharing, require_free_ports, require_permission
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 PRESERVE = "preserve-on-delete"
 
+TAKEN_FROM_TAG = "cloud-controller/taken-from"
+"""On a listener that was taken over: its pool and attributes until then, as JSON."""
+
 
 def diff_parts(
-    built: Built, reuse: Reuse, lb: ObservedLoadBalancer | None, owner: Owner, catalogue: Catalogue, *, target: str
+    built: Built,
+    reuse: Reuse,
+    lb: ObservedLoadBalancer | None,
+    owner: Owner,
+    catalogue: Catalogue,
+    *,
+    target: str,
+    sharing: Sharing,
 ) -> Plan:
     """The actions for the parts of `owner` on the load balancer that it names (None: there is none of this id).
 
-    Raises InvalidConfiguration where it may not be shared, or has one of the ports for somebody else.
+    Raises InvalidConfiguration where it may not be shared, is in another network, or has one of the ports for somebody
+    else.
     """
     field = f"annotation {catalogue.by_argument['id'].name}"
     if lb is None:
         raise InvalidConfiguration(field, f"there is no load balancer {reuse.id}", "the id of one that exists")
-    if lb.owner is not None:
-        whose = "this Service itself" if owner.owns(lb.model.tags) else str(lb.owner)
-        allowed = "a load balancer that was made for nobody, or was preserved"
-        raise InvalidConfiguration(field, f"{reuse.id} belongs to {whose}", allowed)
+    if owner.owns(lb.model.tags):
+        allowed = "no such annotation, or the id of another one"
+        raise InvalidConfiguration(field, f"{reuse.id} belongs to this Service itself", allowed)
+    require_permission(lb, owner, sharing, field)
     if lb.state is LoadBalancerState.DELETING:
         raise InvalidConfiguration(field, f"{reuse.id} is being deleted", "the id of one that stays")
-    _require_free_ports(built.model, reuse, lb, owner, catalogue)
+    if lb.network and reuse.network and lb.network != reuse.network:
+        why = f"{reuse.id} is in network {lb.network}, where no node is"
+        raise InvalidConfiguration(field, why, f"a load balancer in network {reuse.network}")
+    force_by = catalogue.by_argument["force_override_listeners"].name
+    require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
     if lb.state is LoadBalancerState.PENDING:
         reason = "it is still being created"
         return Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason)])
-    taken = {listener.key for listener in built.model.listeners}
-    view = _own_view(lb, owner, also=taken if reuse.force else ())
-    return Plan.of(alter(_neutral(_with_present_pools(built.model, view), lb), view, catalogue, target))
+    actions = alter(_neutral(built.model, lb), _own_view(lb, owner), catalogue, target)
+    return Plan.of(_giving_back(_taking_over(action, lb, owner), lb, owner) for action in actions)
 
 
 def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, target: str, why: str) -> Plan:
     """The actions by which everything of `owner` goes from a load balancer that is not its own."""
     view = _own_view(lb, owner)
-    # A taking-over that broke off may have left our mark on a pool whose listener is not ours: it is in use.
+    # A person may have pointed a listener of theirs at our pool: it stays, for it is in use.
     foreign = {each.pool for each in lb.model.listeners if not owner.owns(each.tags)}
     lent = [pool for pool in view.model.pools if pool.name in foreign]
     rest = replace(view.model, pools=tuple(pool for pool in view.model.pools if pool not in lent))
     actions = alter(_neutral(LoadBalancerModel(""), lb), replace(view, model=rest), catalogue, target)
+    changes = (_giving_back(action, lb, owner) for action in actions if action.kind is not ActionKind.IGNORE)
     return Plan.of(
         [
-            *(replace(action, reason=why) for action in actions if action.kind is not ActionKind.IGNORE),
+            *(replace(action, reason=action.reason or why) for action in changes),
             *(_released_pool(lb, pool, owner, target, "a listener of others uses it") for pool in lent),
         ]
     )
@@ -81,54 +101,11 @@ def has_parts(lb: ObservedLoadBalancer, owner: Owner) -> bool:
 # --------------------------------------------------------------------------------------------------------- helpers
 
 
-def _require_free_ports(
-    desired: LoadBalancerModel, reuse: Reuse, lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue
-) -> None:
-    present = {listener.key: listener for listener in lb.model.listeners}
-    for index, wanted in enumerate(desired.listeners):
-        holder = present.get(wanted.key)
-        if holder is None or owner.owns(holder.tags):
-            continue
-        field, where = f"spec.ports[{index}].port", f"{wanted.protocol} {wanted.port} of load balancer {lb.id}"
-        other = Owner.of_tags(holder.tags)
-        if other is not None:
-            raise InvalidConfiguration(field, f"{where} is taken by {other}", "a port that is free there")
-        if not reuse.force:
-            force = catalogue.by_argument["force_override_listeners"].name
-            why = f"{where} has a listener that no Service owns"
-            raise InvalidConfiguration(field, why, f'a port that is free there, or annotation {force}: "true"')
-
-
-def _own_view(
-    lb: ObservedLoadBalancer, owner: Owner, *, also: Collection[tuple[str, int]] = ()
-) -> ObservedLoadBalancer:
-    """The load balancer as if only the owner's parts were on it, and the listeners `also` that it takes over.
-
-    The pool of a listener that is taken over comes with it, unless somebody else owns or uses it: so its traffic goes
-    on without a change of pools.
-    """
-    model = lb.model
-    listeners = tuple(each for each in model.listeners if owner.owns(each.tags) or each.key in also)
-    users = Counter(each.pool for each in model.listeners)
-    taken = {each.pool for each in listeners if users[each.pool] == 1}
-    pools = tuple(
-        each
-        for each in model.pools
-        if owner.owns(each.tags) or (each.name in taken and Owner.of_tags(each.tags) is None)
-    )
-    return replace(lb, model=replace(model, listeners=listeners, pools=pools))
-
-
-def _with_present_pools(desired: LoadBalancerModel, view: ObservedLoadBalancer) -> LoadBalancerModel:
-    """The desired parts, each pool under the name of the one that the listener has already, if that is the owner's."""
-    own = {pool.name for pool in view.model.pools}
-    present = {each.key: each.pool for each in view.model.listeners if each.pool in own}
-    names = {each.pool: present.get(each.key, each.pool) for each in desired.listeners}
-    return replace(
-        desired,
-        listeners=tuple(replace(each, pool=names[each.pool]) for each in desired.listeners),
-        pools=tuple(replace(each, name=names.get(each.name, each.name)) for each in desired.pools),
-    )
+def _own_view(lb: ObservedLoadBalancer, owner: Owner) -> ObservedLoadBalancer:
+    """The load balancer as if only the owner's parts were on it."""
+    listeners = tuple(each for each in lb.model.listeners if owner.owns(each.tags))
+    pools = tuple(each for each in lb.model.pools if owner.owns(each.tags))
+    return replace(lb, model=replace(lb.model, listeners=listeners, pools=pools))
 
 
 def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalancerModel:
@@ -136,10 +113,64 @@ def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalanc
     return replace(desired, name=lb.model.name, attributes={}, tags={})
 
 
+def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
+    """Where a listener is to be made and nobody's is there: its change, which remembers what it was."""
+    put = action.operation
+    if not isinstance(put, PutListener):
+        return action
+    before = next((each for each in lb.model.listeners if each.key == put.listener.key), None)
+    if before is None or owner.owns(before.tags):
+        return action
+    was = json.dumps({"pool": before.pool, "attributes": dict(before.attributes)}, separators=(",", ":"))
+    listener = replace(put.listener, tags={**before.tags, **put.listener.tags, TAKEN_FROM_TAG: was})
+    changes = (FieldChange("owner", None, "this Service"), FieldChange("pool", before.pool, listener.pool))
+    return replace(
+        action,
+        kind=ActionKind.UPDATE,
+        summary=f"take listener over from pool {before.pool}, to which it goes again when the Service leaves",
+        changes=changes,
+        operation=replace(put, listener=listener, instead_of=before.pool),
+    )
+
+
+def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
+    """Where a listener is to be deleted that was taken over: its return to what it was, as far as that still exists."""
+    delete = action.operation
+    if not isinstance(delete, DeleteListener):
+        return action
+    listener = next(each for each in lb.model.listeners if each.key == (delete.protocol, delete.port))
+    before = _before(listener, owner)
+    if before is None:
+        return action
+    if all(before.pool != pool.name for pool in lb.model.pools):
+        return replace(action, reason=f"it can't be given back: its pool {before.pool} does not exist any more")
+    changes = (FieldChange("owner", "this Service", None), FieldChange("pool", listener.pool, before.pool))
+    return replace(
+        action,
+        kind=ActionKind.UPDATE,
+        summary=f"give listener back to pool {before.pool}",
+        changes=changes,
+        operation=PutListener(lb.id, before),
+    )
+
+
+def _before(listener: Listener, owner: Owner) -> Listener | None:
+    """What a listener was that was taken over; None for one that was made, or whose tag was changed by hand."""
+    try:
+        was = json.loads(listener.tags.get(TAKEN_FROM_TAG, "null"))
+        pool, attributes = str(was["pool"]), dict(was["attributes"])
+    except (TypeError, ValueError, KeyError):
+        return None
+    ours = {*owner.tags, CLUSTER_UID_TAG, TAKEN_FROM_TAG}
+    tags = {key: text for key, text in listener.tags.items() if key not in ours}
+    return replace(listener, pool=pool, attributes=attributes, tags=tags)
+
+
 def _released(lb: ObservedLoadBalancer, owner: Owner, target: str) -> Iterator[Action]:
     for listener in lb.model.listeners:
         if owner.owns(listener.tags):
-            put = PutListener(lb.id, replace(listener, tags=owner.released(listener.tags)))
+            tags = {key: text for key, text in listener.tags.items() if key != TAKEN_FROM_TAG}
+            put = PutListener(lb.id, replace(listener, tags=owner.released(tags)))
             yield _release(f"{target}/listener/{listener}", lb, put, PRESERVE)
     for pool in lb.model.pools:
         if owner.owns(pool.tags):

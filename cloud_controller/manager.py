@@ -25,6 +25,7 @@ from cloud_controller.controllers.service_checkpoint import checkpoint_of
 from cloud_controller.controllers.volume import VolumeController, VolumeInformers
 from cloud_controller.dry_run import DryRun
 from cloud_controller.events import EventRecorder
+from cloud_controller.fence import WriteRefused, read_only, unfenced
 from cloud_controller.health import Check, HealthServer
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
@@ -53,18 +54,23 @@ class Manager:
     def __init__(self, kube: Kube, cloud: Cloud, options: ManagerOptions) -> None:
         """Raises `InvalidConfiguration` where the cloud or the options lack what a controller needs, and `ApiError`
         where the API server does not tell the cluster's identity."""
-        self._kube = kube
-        self._cloud = cloud
         self._options = options
+        self._elector = elector = self._candidate(kube)
+        # Shut until the lease is ours: one that stands by writes nothing either.
+        fence = elector.fence if elector else read_only if options.dry_run else unfenced
+        self._kube = kube.fenced(fence)
+        self._cloud = cloud
+        cloud.fence_writes(fence)
         self._metrics = Metrics()
         cloud.observe_calls(self._metrics.cloud_calls(cloud.provider_name))
-        self._nodes = Informer(kube, NODES)
+        self._nodes = Informer(self._kube, NODES)
         self._machines = InstanceSnapshot(cloud.instances, options.node_monitor_period)
         self._informers = [] if options.dry_run else [self._nodes]
-        self._service_events = EventRecorder(kube, _SERVICE_COMPONENT)
-        self._foreign = threading.Event()
+        self._service_events = EventRecorder(self._kube, _SERVICE_COMPONENT)
+        self.foreign: str | None = None
+        """Why cloud config and Kubernetes cluster do not belong together, once that has ended this run."""
         self._safeguard = Safeguard(
-            kube,
+            self._kube,
             options.lease_namespace,
             options.lease_name,
             self._metrics,
@@ -73,7 +79,6 @@ class Manager:
         )
         make = self._make_dry if options.dry_run else self._make
         self._controllers = [make(name) for name in options.controllers]
-        self._elector: LeaderElector | None = None
         self._leading = False
         self._state: str | None = "starting"
         self.busy = False
@@ -82,11 +87,10 @@ class Manager:
     def run(self, stop: threading.Event) -> int:
         """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
 
-        Raises OSError where the HTTP server's address can't be bound, and `ForeignCluster` where the cloud's objects
-        are another Kubernetes cluster's.
+        Raises OSError where the HTTP server's address can't be bound.
         """
         self._stop = stop
-        self._elector = elector = self._candidate()
+        elector = self._elector
         with _ended_by_dead_threads(stop) as died, self._health():
             if elector is None:
                 self._work(stop)
@@ -112,11 +116,11 @@ class Manager:
             return self._code(died)
 
     def _code(self, died: threading.Event) -> int:
-        return int(died.is_set() or self._foreign.is_set())
+        return int(died.is_set() or self.foreign is not None)
 
     def _end_as_foreign(self, why: str) -> None:
         _log.critical("this process ends, and writes nothing more: %s", why)
-        self._foreign.set()
+        self.foreign = why
         self._stop.set()
 
     def _lead(self, leads: bool) -> None:
@@ -252,12 +256,12 @@ class Manager:
                 return VolumeController(context, storage)
         raise ValueError(f"{name!r} is no controller")
 
-    def _candidate(self) -> LeaderElector | None:
+    def _candidate(self, kube: Kube) -> LeaderElector | None:
         options = self._options
         if not options.leader_elect or options.dry_run:
             return None
         # Its calls must fail in time for the holder to end before another may lead.
-        kube = self._kube.with_timeout(options.lease_times.retry_period)
+        kube = kube.with_timeout(options.lease_times.retry_period)
         return LeaderElector(kube, options.lease_namespace, options.lease_name, times=options.lease_times)
 
     @contextmanager
@@ -306,13 +310,18 @@ def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event,
 
 @contextmanager
 def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
-    """A bug in any thread ends the process: a daemon that only half works looks healthy and is not."""
+    """What no thread expects ends the process: a bug, or a write that it may not make.
+
+    A daemon that only half works looks healthy and is not.
+    """
     died = threading.Event()
     before = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
         thread = args.thread.name if args.thread else "?"
-        if args.exc_value is not None:
+        if isinstance(args.exc_value, WriteRefused):
+            _log.error("write not sent thread=%s why=%r", thread, str(args.exc_value))
+        elif args.exc_value is not None:
             _log.critical("thread died thread=%s", thread, exc_info=args.exc_value)
         died.set()
         stop.set()

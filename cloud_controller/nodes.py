@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from cloud_controller.cloud import (
     CloudError,
@@ -32,6 +32,11 @@ Described = tuple[dict[str, Instance | None], dict[str, CloudError]]
 def ref(node: Object) -> InstanceRef:
     """How the cloud is asked for the node's machine."""
     return InstanceRef(name(node), node["spec"].get("providerID") or None)
+
+
+def age(node: Object) -> tuple[str, str]:
+    """Sorts nodes from the oldest on: of what two nodes claim, the first has it."""
+    return str(node["metadata"].get("creationTimestamp") or ""), name(node)
 
 
 def taints(node: Object) -> list[Taint]:
@@ -73,24 +78,25 @@ def addresses(node: Object) -> tuple[NodeAddress, ...]:
 def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...]:
     """What the node's addresses shall be; nothing where the cloud tells none, which never empties a node.
 
-    With `alpha.kubernetes.io/provided-node-ip` (one IP, or two with a comma), each cloud address that equals one of
-    them comes first and is the only one of its type; the others follow in the cloud's order. Where the cloud tells no
-    hostname, the node keeps its own. Raises `InvalidConfiguration` where a provided IP is none of the machine's.
+    With `alpha.kubernetes.io/provided-node-ip` (one IP, or one of each family with a comma), each cloud address that
+    equals one of them comes first and is the only one of its type; the others follow in the cloud's order. Where the
+    cloud tells no hostname, the node keeps its own. Raises `InvalidConfiguration` for an annotation of another form,
+    and where a provided IP is none of the machine's.
     """
-    provided = node["metadata"].get("annotations", {}).get(PROVIDED_IP, "")
+    provided = _provided_ips(node)
     if not instance.addresses and not provided:
         return ()
     known = list(instance.addresses)
     if all(address.type != "Hostname" for address in known):
         known += [address for address in addresses(node) if address.type == "Hostname"]
     first: list[NodeAddress] = []
-    for wanted in filter(None, (part.strip() for part in provided.split(","))):
-        matches = [address for address in known if _same_ip(address.address, wanted)]
+    for wanted in provided:
+        matches = [address for address in instance.addresses if _ip(address.address) == wanted]
         if not matches:
             has = ", ".join(address.address for address in instance.addresses)
             raise InvalidConfiguration(
                 f"node {name(node)}: annotation {PROVIDED_IP}",
-                f"{wanted!r} is no address of machine {instance.id}",
+                f"{str(wanted)!r} is no address of machine {instance.id}",
                 has or "none: the cloud tells no address",
             )
         first += matches
@@ -182,8 +188,20 @@ def _is_still_there(kube: Kube, node: Object) -> bool:
         return False
 
 
-def _same_ip(address: str, wanted: str) -> bool:
+def _provided_ips(node: Object) -> list[IPv4Address | IPv6Address]:
+    given = (node["metadata"].get("annotations") or {}).get(PROVIDED_IP)
+    if given is None:
+        return []
+    parts = [_ip(part.strip()) for part in given.split(",")]
+    found = [part for part in parts if part is not None]
+    if len(found) != len(parts) or len({part.version for part in found}) != len(found):
+        field = f"node {name(node)}: annotation {PROVIDED_IP}"
+        raise InvalidConfiguration(field, f"{given!r} is given", "one IP address, or one IPv4 and one IPv6 address")
+    return found
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(address) == ip_address(wanted)
+        return ip_address(text)
     except ValueError:  # A host name.
-        return False
+        return None

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.events import Events
+from cloud_controller.fence import Fence
 from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, Kube, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, Plan
@@ -62,9 +63,16 @@ def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) ->
 
 
 def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-    """The holder of the Lease renews it every few seconds, so that a write may have to be repeated."""
+    """The holder of the Lease renews it every few seconds, so that a write may have to be repeated.
+
+    A daemon that needs no Lease (`--leader-elect=false`) has made none.
+    """
     for left in reversed(range(_TRIES)):
-        found = kube.get(LEASES, lease, namespace)
+        try:
+            found = kube.get(LEASES, lease, namespace)
+        except NotFoundError:
+            metadata = {"name": lease, "namespace": namespace}
+            found = kube.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata})
         present = found["metadata"].get("annotations") or {}
         wanted = dict(change(present))
         if wanted == present:
@@ -105,6 +113,10 @@ class Safeguard:
         self._held: dict[str, dict[str, Action]] = {}
         self._confirmed: frozenset[str] = frozenset()
         self._read_at = float("-inf")
+
+    def fence_writes(self, fence: Fence) -> None:
+        """See `Cloud.fence_writes`."""
+        self._kube = self._kube.fenced(fence)
 
     # -------------------------------------------------------------------------------------------------- identity
 

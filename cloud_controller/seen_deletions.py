@@ -14,7 +14,7 @@ _REMEMBERED = 10_000
 
 
 class SeenDeletions:
-    """The UIDs of objects that carried a deletion timestamp; the oldest are forgotten. Safe to use from any thread."""
+    """The UIDs of deleted objects (or what else identifies them); the oldest are forgotten. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,11 +29,15 @@ class SeenDeletions:
     def note(self, obj: Object) -> None:
         """Remember the object if it is being deleted."""
         if obj["metadata"].get("deletionTimestamp"):
-            with self._lock:
-                self._seen[uid(obj)] = None
-                self._seen.move_to_end(uid(obj))
-                if len(self._seen) > _REMEMBERED:
-                    self._seen.popitem(last=False)
+            self.remember(uid(obj))
+
+    def remember(self, identity: str) -> None:
+        """This one was deleted."""
+        with self._lock:
+            self._seen[identity] = None
+            self._seen.move_to_end(identity)
+            if len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
 
     def uids(self) -> frozenset[str]:
         """All of them."""

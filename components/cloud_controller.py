@@ -12,7 +12,6 @@ light. The cloud's credentials come from the stack's config (`configure`), the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import pulumi
@@ -29,6 +28,7 @@ from pulumi.dynamic import (
 )
 from pulumi.output import UNKNOWN, Unknown
 
+from . import cluster_access
 from .inputs import is_cidr
 from .placeholder import PlaceholderSecrets
 
@@ -43,10 +43,6 @@ DEFAULT_DEADLINE = 300.0
 CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
 EXECUTORS = ("daemon", "pulumi", "vendor")
 _BY_PULUMI = ("node", "route")
-
-_ACCESS = {"aws": ".clouds.aws.access", "mycloud": ".clouds.mycloud.access"}
-"""The module of each cloud that has `cloud_config(request config, cluster id, network id)`, and perhaps
-`kubeconfig(request config, cluster id)`, for clusters that the cloud itself gives no access to (else it is None)."""
 
 _COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "pools", "executors", "deadline")
 _REPLACING = ("cloud", "cluster_id", "network_id")
@@ -161,13 +157,11 @@ class CloudControllerProvider(ResourceProvider):
     def _world(self, props: Properties) -> World:
         from .cluster_plan import World
 
-        module: Any = import_module(_ACCESS[props["cloud"]], __package__)
-        own = module.kubeconfig(self._config, props["cluster_id"]) if hasattr(module, "kubeconfig") else None
+        own = cluster_access.own_kubeconfig(self._config, props)
         return World.open(props["cloud"], self._cloud_config(props), own)
 
     def _cloud_config(self, props: Properties) -> str:
-        module: Any = import_module(_ACCESS[props["cloud"]], __package__)
-        return str(module.cloud_config(self._config, props["cluster_id"], props["network_id"]))
+        return cluster_access.cloud_config(self._config, props)
 
 
 def _tell(text: str) -> None:
@@ -261,8 +255,8 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
             refuse(name, "is missing")
     if failures:
         return failures
-    if news["cloud"] not in _ACCESS:
-        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(sorted(_ACCESS))}")
+    if news["cloud"] not in cluster_access.CLOUDS:
+        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(cluster_access.CLOUDS)}")
     if not _has_unknown(news["cluster_cidr"]) and not is_cidr(news["cluster_cidr"]):
         refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
     if not news["deadline"] > 0:

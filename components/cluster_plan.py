@@ -213,7 +213,7 @@ def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nob
     end = time.monotonic() + deadline
     pause = _FIRST_PAUSE
     applied: list[str] = []
-    wait = _Wait(tell)
+    wait = Wait(tell)
     events = EventRecorder(world.kube, COMPONENT)
     try:
         while True:
@@ -272,7 +272,7 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float, tell: Tell = _t
     if cloud.volumes is None or volume.NAME not in target.executors:
         return
     end = time.monotonic() + deadline
-    wait = _Wait(tell)
+    wait = Wait(tell)
     while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
         pvs, claims = _storage_objects(cloud, mine)
         waiting, held = volume.leaving(mine, pvs, claims)
@@ -382,7 +382,7 @@ def _apply(
     return done, failed
 
 
-class _Wait:
+class Wait:
     """Tells what is waited for: once it has taken a while, and then whenever it changes."""
 
     def __init__(self, tell: Tell) -> None:
@@ -391,6 +391,7 @@ class _Wait:
         self._said = ""
 
     def for_(self, what: str) -> None:
+        """It is still waited for this."""
         if what != self._said and time.monotonic() - self._begun >= _TELL_SECONDS:
             self._tell(f"waiting for {what}")
             self._said = what

@@ -68,7 +68,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     skip its deletion and leak the load balancer.
     A change that replaces the load balancer, and so its address, is a warning in the preview.
     `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
-    Beside `address` it has `ports`, where the load balancer listens.
+    Beside `address` it has `ports`, where the load balancer listens, and `key`, its Service's NAMESPACE/NAME.
     """
 
     address: pulumi.Output[str]
@@ -115,6 +115,7 @@ class LoadBalancerService(pulumi.ComponentResource):
             ),
         )
         self.address = service.status.apply(_address)
+        self.key: pulumi.Output[str] = pulumi.Output.concat(args.get("namespace", "default"), "/", name)
         # Annotated here and not on the class, where the SDK would take it for the type of the input `ports`.
         self.ports: list[pulumi.Output[int]] = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
         self.register_outputs({"address": self.address, "ports": self.ports})
@@ -159,17 +160,18 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:
             annotations[entry.name] = pulumi.Output.from_input(value).apply(entry.to_text)
-    for name, text in args.get("annotations", {}).items():
-        if inputs.is_known(text):
-            _refusing(f"annotations[{name}]", lambda name=name, text=text: catalogue.parse({name: text}))
-        annotations[name] = text
+    annotations |= args.get("annotations", {})
+    # Together: an annotation that this cloud does not know may be refused for want of one that it does.
+    known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
+    _refusing(None, lambda: catalogue.parse(known))
     return annotations
 
 
-def _refusing(path: str, make: Any) -> Any:
+def _refusing(path: str | None, make: Any) -> Any:
     try:
         return make()
     except InvalidConfiguration as error:
+        path = path or f"annotations[{error.field.removeprefix('annotation ')}]"
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
         raise inputs.WrongInput(path, f"{error.why}{allowed}") from None
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pulumi
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from cloud_controller import clouds
+from cloud_controller.load_balancer_sharing import Sharing
+from cloud_controller.nameable import OPTION, Nameable
 
 from . import inputs
 from .clouds.aws import stack_section
@@ -31,6 +34,7 @@ from .config_values import (
     NotEmpty,
     Role,
     Section,
+    choice,
     line,
     nearest,
     pattern_of,
@@ -64,6 +68,19 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
         if problem := inputs.label_problem(key, value):
             raise ValueError(f"{json.dumps(key)} has {problem}")
     return labels
+
+
+def _off(value: object) -> object:
+    # To YAML, `off` without quotes is false.
+    return "off" if value in (False, "false") else value
+
+
+def _nameable(entry: str) -> str:
+    try:
+        Nameable.parse([entry])
+    except ValueError as error:
+        raise ValueError(f"allowed: {error}") from None
+    return entry
 
 
 class NodePoolConfig(Section):
@@ -105,6 +122,16 @@ class StackConfig(Section):
         default_factory=list,
         description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
     )
+    shared_load_balancers: Annotated[str, BeforeValidator(_off), *choice(*Sharing)] = Field(
+        default=Sharing.TAGGED.value,
+        description="Which load balancers annotations of Services may name: none (off), their own namespace's and those"
+        " tagged for it (tagged), or every one (any).",
+    )
+    annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
+        default_factory=list,
+        description="What of other people's resources annotations of Services may name: KIND=PATTERN,"
+        " KIND=tag:KEY=VALUE, or any.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -114,6 +141,10 @@ class StackConfig(Section):
     aws: AwsConfig | None = Field(default=None, description="Settings of the cloud aws.")
     mycloud: MycloudConfig | None = Field(default=None, description="Settings of the cloud mycloud.")
     mycloud_token: SecretStr | None = Field(default=None, description="Token for mycloud's API (secret).")
+    mycloud_controller_token: SecretStr | None = Field(
+        default=None,
+        description="Token for mycloud's API that the controllers get (secret); without it they get `mycloudToken`.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> StackConfig:
@@ -130,6 +161,7 @@ class StackConfig(Section):
             if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
                 why = "only node and route can be run by pulumi; allowed: daemon"
                 raise ConfigError(line(f"executors.{controller}", executor, why))
+        self._check_service_flags()
         if self.cloud == "aws":
             stack_section.check(self)
             return self
@@ -145,6 +177,15 @@ class StackConfig(Section):
                 raise ConfigError(f"{NAMESPACE}:mycloudToken is missing: cloud mycloud needs a token for its API")
         return self
 
+    def _check_service_flags(self) -> None:
+        vendors = self.aws is not None and self.aws.ccm_version is not None
+        if self.executor(Controller.SERVICE) is Executor.DAEMON and not vendors:
+            return
+        for name, default in (("shared_load_balancers", Sharing.TAGGED.value), ("annotations_may_name", [])):
+            if (given := getattr(self, name)) != default:
+                why = f"only our own daemon's service controller knows it; allowed: {json.dumps(default)}"
+                raise ConfigError(line(to_camel(name), given, why))
+
     def check_control_plane(self) -> None:
         """Raise ConfigError unless the cluster has a control-plane machine of its own."""
         if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
@@ -156,6 +197,15 @@ class StackConfig(Section):
         aws = self.aws if self.cloud == "aws" else None
         theirs = aws is not None and controller in stack_section.run_by_aws(aws)
         return self.executors.get(controller, Executor.VENDOR if theirs else Executor.DAEMON)
+
+    def service_flags(self) -> list[str]:
+        """The daemon's flags for what annotations of Services may name."""
+        flags = []
+        if self.shared_load_balancers != Sharing.TAGGED:
+            flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
+        if self.annotations_may_name:
+            flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        return flags
 
     def run_by(self, executor: Executor) -> list[Controller]:
         """The controllers that this executor runs, in a fixed order."""
@@ -173,8 +223,34 @@ def load() -> StackConfig:
 def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
-    Raises `ConfigError` with one line for each thing that is wrong; of `secrets`, keys too, it shows no value.
+    Raises `ConfigError` with one line for each thing that is wrong. It shows nothing that stands in `secrets`, or in
+    tokens, whether they are secrets or not.
     """
+    hidden = {key: value for key, value in values.items() if key in secrets or key in _TOKENS}
+    try:
+        return _parsed(values, hidden)
+    except ConfigError as error:
+        raise ConfigError(_without(hidden.values(), str(error))) from None
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    """The text without what stands in the secrets, also where another key has the same value."""
+    found = {word for each in secrets for word in (each, *_texts(_json(each))) if len(word) >= _SHORTEST_SECRET}
+    for word in sorted(found, key=len, reverse=True):
+        for shown in (word, json.dumps(word)[1:-1]):
+            text = text.replace(shown, "[secret]")
+    return text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(each)
+    elif isinstance(value, str | int | float):
+        yield str(value)
+
+
+def _parsed(values: Mapping[str, str], secrets: Container[str]) -> StackConfig:
     keys = _names(StackConfig)
     decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
     for key in _OF_ONE_CLOUD & decoded.keys():
@@ -187,16 +263,22 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
         raise ConfigError("\n".join(lines)) from None
 
 
-_OF_ONE_CLOUD = {"aws", "mycloud", "mycloudToken"}
+_SHORTEST_SECRET = 8
+"""What is shorter is found in every other word."""
+
+_TOKENS = {"mycloudToken", "mycloudControllerToken"}
+_OF_ONE_CLOUD = {"aws", "mycloud", *_TOKENS}
 
 
 def _decoded(key: str, value: str) -> Any:
     field = next(f for f in StackConfig.model_fields.values() if f.alias == key)
-    if field.annotation is str or key == "mycloudToken":
-        return value
+    return value if field.annotation is str or key in _TOKENS else _json(value)
+
+
+def _json(value: str) -> Any:
     try:
         return json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return value  # validation says what is allowed instead
 
 
@@ -205,7 +287,7 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
     location = detail["loc"]
     of_key = location[-1] == "[key]"
     location = location[:-1] if of_key else location
-    path = _path(location)
+    path = str(location[0]) if location and location[0] in secrets else _path(location)
     last = str(location[-1])
     match detail["type"]:
         case "missing":
@@ -227,7 +309,24 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
             why = f"allowed: a map of {', '.join(_names(_section(location)))}"
         case kind:
             why = f"allowed: {_TYPES.get(kind, detail['msg'])}"
-    return line(path, "[secret]" if location[0] in secrets else _value(location, values), why)
+    if location[0] in secrets:
+        return line(path, "[secret]", why)
+    if detail["type"] in _SHAPES:
+        # Not quoted whole: it was meant for something else.
+        return f"{NAMESPACE}:{path} is {_SHAPE[type(_value(location, values))]}: {why}"
+    return line(path, _value(location, values), why)
+
+
+_SHAPES = {"list_type", "dict_type", "model_type"}
+_SHAPE: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a map",
+    type(None): "null",
+}
 
 
 _TYPES = {"string_type": "text", "list_type": "a list", "dict_type": "a map"}

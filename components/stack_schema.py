@@ -14,13 +14,15 @@ def schema() -> dict[str, Any]:
     """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
     config = _without_titles(StackConfig.model_json_schema(by_alias=True))
     # Secrets stand encrypted in the file.
-    config["properties"]["mycloudToken"] = {
-        "description": StackConfig.model_fields["mycloud_token"].description,
-        "type": "object",
-        "properties": {"secure": {"type": "string"}},
-        "required": ["secure"],
-        "additionalProperties": False,
-    }
+    for name in ("mycloud_token", "mycloud_controller_token"):
+        field = StackConfig.model_fields[name]
+        config["properties"][str(field.alias)] = {
+            "description": field.description,
+            "type": "object",
+            "properties": {"secure": {"type": "string"}},
+            "required": ["secure"],
+            "additionalProperties": False,
+        }
     config["properties"]["cloud"]["enum"] = clouds.names()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -47,6 +47,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
 PASSPHRASE_VARIABLES = frozenset({"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
 SETTLE_SECONDS = 120.0
+DELETE_UNMANAGED = "CLOUD_CONTROLLER_DELETE_UNMANAGED"
+"""By which the program's guard is told to delete what it does not declare (components/cluster_end.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Run:
     engine_options: tuple[str, ...] = ()
     with_cli: bool = False
     """Whether Pulumi's own CLI runs the stack, and not the embedded engine."""
+    delete_unmanaged: bool = False
+    """Whether a `down` deletes Services and claims that the program does not declare."""
 
     @property
     def cli(self) -> PulumiCli:
@@ -82,7 +86,15 @@ def main(argv: list[str] | None = None) -> int:
         if options.command in _ENGINES_WORDS and not with_cli and needs_no_site(stack_file):
             return _recorded(options.command, options.stack, state, stack_file, engine_options)
         site = _site(state, options.stack, stack_file)
-        run = Run(site, options.stack, options.json, stack_file, tuple(engine_options), with_cli)
+        run = Run(
+            site,
+            options.stack,
+            options.json,
+            stack_file,
+            tuple(engine_options),
+            with_cli,
+            options.delete_unmanaged,
+        )
         code = _COMMANDS[options.command](run)
         sys.stdout.flush()
         return code
@@ -160,9 +172,8 @@ def _down(run: Run) -> int:
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
     if is_in_use(run.stack_dir):
-        _engine_ready(run)
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
-        run.site.boot_crashed_machines()
+        _engine_ready(run, boot=True)
         if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.engine_options}:
             run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
         code = _engine(run, "destroy")
@@ -226,15 +237,20 @@ _PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview
 """The engine's options with which a `down` leaves something."""
 
 
-def _engine_ready(run: Run) -> None:
-    """The site is up, its clusters run, and the stack's copy says where it is."""
+def _engine_ready(run: Run, *, boot: bool = False) -> None:
+    """The site is up, its clusters run, and the stack's copy says where it is; `boot` what has crashed, too."""
     check_stack_file(run.stack_file, PROJECT)  # before anything is started: a mistyped name starts nothing
     _require_engine(run)
-    run.site.up()
+    run.site.up(_tell)
     _tell(f"{run.site.CLOUD} answers at {run.site.endpoint}")
     run.site.wait_settled(SETTLE_SECONDS)
-    for machine in run.site.crashed_machines():
-        _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; `stop`, then `up`, boots it again")
+    crashed = run.site.crashed_machines()
+    follows = "it is booted again" if boot else "`stop`, then `up`, boots it again"
+    for machine in crashed:
+        _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; {follows}")
+    if boot and crashed:
+        run.site.boot_crashed_machines()
+        run.site.wait_settled(SETTLE_SECONDS)
     write_stack_copy(run.stack_file, run.stack_dir, run.site.stack_config())
 
 
@@ -256,6 +272,8 @@ def _engine(run: Run, command: str, *more: str) -> int:
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(run.site.environment(before))
+    if run.delete_unmanaged:
+        os.environ[DELETE_UNMANAGED] = "true"
     try:
         return _run_engine(run, command, *more)
     finally:
@@ -293,6 +311,8 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     """The call, and what of it is the engine's. A wrong one ends here, before anything is started."""
     parser = _parser()
     options, more = parser.parse_known_args(argv)
+    if options.delete_unmanaged and options.command != "down":
+        parser.error("--delete-unmanaged goes with `down`")
     if more and options.command not in _ENGINES_WORDS:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if more and options.engine == "embedded":
@@ -324,6 +344,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
     parser.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+    parser.add_argument(
+        "--delete-unmanaged",
+        action="store_true",
+        help="with down: first delete the LoadBalancer Services, and the claims with their volumes' data, that the "
+        "program does not declare",
+    )
     return parser
 
 

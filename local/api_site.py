@@ -146,8 +146,8 @@ class ApiSite(ABC):
         except FileNotFoundError:
             raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
 
-    def up(self) -> None:
-        """Return once the site's API answers; starts what does not run. Raises SiteError."""
+    def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
+        """Return once the site's API answers; starts what does not run, tells what it replaces. Raises SiteError."""
         require_loopback_blocks()
         try:
             self.folder.prepare()
@@ -160,8 +160,11 @@ class ApiSite(ABC):
         with self._lock():
             self.folder.ensure_token()
             running = self._process(API)
-            if running is not None and self.folder.site_file.exists() and self._may_stay(running):
-                return
+            if running is not None and self.folder.site_file.exists():
+                unfit = self._unfit(running)
+                if unfit is None:
+                    return
+                tell(f"{self.API_TITLE} (process {running.pid}) {unfit}: it is replaced; what it has started runs on")
             self._stop(API)
             if self.folder.site_file.exists():
                 self._start_on_own_block()
@@ -201,6 +204,12 @@ class ApiSite(ABC):
         """Whether the site's API runs and answers; on a busy machine it may take some time."""
         api = self._process(API)
         return api is not None and bool(self._health_in_time(api, self.endpoint, STOP_GRACE_SECONDS))
+
+    def ended_control_planes(self) -> frozenset[str]:
+        """The folders' names of the control planes that do not run, or not wholly: the API starts them again."""
+        clusters = self.folder.cluster("x").parent
+        folders = sorted(clusters.iterdir()) if clusters.is_dir() else []
+        return frozenset(each.name for each in folders if not _control_plane(each).is_running())
 
     # -- helpers
 
@@ -264,9 +273,12 @@ class ApiSite(ABC):
         for port, purpose in {API_PORT: self.API_TITLE, **self.MORE_PORTS}.items():
             require_free(block.api_address, port, purpose)
 
-    def _may_stay(self, api: Process) -> bool:
-        """Whether the running API answers (it may just be starting), and runs this code: the project may be updated."""
-        return self._health_in_time(api, self.endpoint, STOP_GRACE_SECONDS).get("revision") == self.revision()
+    def _unfit(self, api: Process) -> str | None:
+        """What is wrong with the running API: no answer in time (it may just be starting), or an older code."""
+        health = self._health_in_time(api, self.endpoint, STOP_GRACE_SECONDS)
+        if not health:
+            return f"has not answered for {STOP_GRACE_SECONDS:g} s"
+        return None if health.get("revision") == self.revision() else "runs the code from before an update"
 
     def _health_in_time(self, api: Process, url: str, seconds: float) -> dict[str, Any]:
         """What this site's own API says of itself, and not another user's that was quicker.

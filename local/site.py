@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import urllib3
 
+from cloud_controller.clouds.mycloud.permissions import globs
 from local.api_site import ApiSite, SiteError, wait_until
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.mycloud.revision import revision
-from local.mycloud.state_folder import StateFolder
+from local.mycloud.state_folder import StateFolder, write_private
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 from local.mycloud.suspension import suspend
 from local.stack_copy import NAMESPACE, SiteConfig
-from local.status_text import addresses, render
+from local.status_text import addresses, is_unchecked, render
 
 ANSWER_SECONDS = 60.0
 CHANGE_SECONDS = 30.0
+CONTROLLERS_TOKEN_SECONDS = 365 * 24 * 60 * 60
+"""The longest that mycloud gives; each `up` makes another once it is over."""
+
 UNHEALTHY = "not every load balancer has a healthy backend yet; `status` shows which"
 
 _OUTLIVING = {"cluster": "clusters", "load balancer": "load_balancers", "volume": "volumes"}
@@ -49,19 +54,46 @@ class Site(ApiSite):
                 suspend(store, "the site was stopped")
 
     def stack_config(self) -> SiteConfig:
-        """Where the API is, and the token for it."""
+        """Where the API is, the token for it, and that for the controllers."""
         where = {f"{NAMESPACE}:mycloud": {"endpoint": self.endpoint}}
-        return SiteConfig(where, {f"{NAMESPACE}:mycloudToken": self.token})
+        tokens = {"mycloudToken": self.token, "mycloudControllerToken": self.controllers_token()}
+        return SiteConfig(where, {f"{NAMESPACE}:{key}": token for key, token in tokens.items()})
+
+    def controllers_token(self) -> str:
+        """What stacks give to their controllers: a token for what those call, and nothing else. Raises SiteError.
+
+        It stays the same, or each `up` would restart the controllers; one that is not valid any more is replaced.
+        """
+        file, allowed = self.folder.controllers_token_file, globs()
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            kept = json.loads(file.read_text())
+            if kept["operations"] == allowed and self._is_valid(kept["token"]):
+                return str(kept["token"])
+        asked = {"ttl_seconds": CONTROLLERS_TOKEN_SECONDS, "operations": allowed}
+        made = self._change("POST", "/v1/admin/tokens", "the controllers' token could not be made", asked)
+        write_private(file, json.dumps({"token": made["token"], "operations": allowed}))
+        return str(made["token"])
 
     def wait_settled(self, seconds: float) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
 
         def pending() -> list[str]:
             objects = site_objects(self.folder.database)
+            ended = self.ended_control_planes()
+            # What was killed just now, and the API has not noticed yet.
+            unnoticed = [each for each in objects["clusters"] if each["state"] == "available" and each["id"] in ended]
+            unnoticed += [
+                each
+                for each in objects["machines"]
+                if each["state"] == "running" and not each["simulated"] and self._process(each["id"]) is None
+            ]
             return [
-                f"{each['id']} ({each['state']}{': ' + each['state_reason'] if each['state_reason'] else ''})"
-                for each in (*objects["clusters"], *objects["machines"])
-                if each["state"] in ("creating", "updating", "stopping", "deleting")
+                *(
+                    f"{each['id']} ({each['state']}{': ' + each['state_reason'] if each['state_reason'] else ''})"
+                    for each in (*objects["clusters"], *objects["machines"])
+                    if each["state"] in ("creating", "updating", "stopping", "deleting")
+                ),
+                *(f"{each['id']} ({each['state']}, but its process has ended)" for each in unnoticed),
             ]
 
         if not wait_until(lambda: not pending(), seconds):
@@ -88,7 +120,10 @@ class Site(ApiSite):
         self._change("DELETE", "/v1/admin/machines", "the simulated machines could not be ended")
 
     def wait_answering(self, seconds: float) -> bool:
-        """Wait until every load balancer that has backends has a healthy one; whether that came about."""
+        """Wait until every load balancer that has backends can serve; whether that came about.
+
+        Each of its backend sets needs one that is healthy, or that is not checked.
+        """
         return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
 
     def after_up(self) -> list[str]:
@@ -136,6 +171,15 @@ class Site(ApiSite):
 
     # -- helpers
 
+    def _is_valid(self, token: str) -> bool:
+        with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:
+            try:
+                headers = {"Authorization": f"Bearer {token}"}
+                url = f"{self.endpoint}/v1/access:check"
+                return pool.request("POST", url, headers=headers, json={"operations": []}).status < 400
+            except urllib3.exceptions.HTTPError as error:
+                raise SiteError(f"the controllers' token could not be checked: {error}") from error
+
     def _get(self, path: str) -> Any:
         """A list of the API's, or None if it does not answer."""
         with urllib3.PoolManager(retries=False, timeout=5) as pool:
@@ -145,20 +189,22 @@ class Site(ApiSite):
             except (urllib3.exceptions.HTTPError, ValueError):
                 return None  # the API ended meanwhile
 
-    def _change(self, method: str, path: str, failure: str) -> None:
-        """Ask the API for a change; raises SiteError, with `failure` first, if it refuses."""
+    def _change(self, method: str, path: str, failure: str, body: Any = None) -> Any:
+        """Ask the API for a change, and return its answer; raises SiteError, with `failure` first, if it refuses."""
+        headers = {"Authorization": f"Bearer {self.token}"}
         with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:
             try:
-                answer = pool.request(method, self.endpoint + path, headers={"Authorization": f"Bearer {self.token}"})
+                answer = pool.request(method, self.endpoint + path, headers=headers, json=body)
             except urllib3.exceptions.HTTPError as error:
                 raise SiteError(f"{failure}: {error}") from error
         if answer.status >= 400:
             raise SiteError(f"{failure}: {answer.data.decode(errors='replace')}")
+        return answer.json() if answer.data else None
 
 
 def _answers(balancer: Mapping[str, Any]) -> bool:
     backends = balancer["backends"] or []
     by_set = {each["backend_set"]: False for each in backends}
     for each in backends:
-        by_set[each["backend_set"]] |= each["healthy"] is True
+        by_set[each["backend_set"]] |= each["healthy"] is True or is_unchecked(each)
     return balancer["state"] == "available" and all(by_set.values())

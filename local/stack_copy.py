@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from cloud_controller import yaml_text
 from local.engine.stack.project import ProjectError, StackFile, load_project, resolve
 from local.engine.stack.secrets import PassphraseCrypter, new_crypter, open_crypter
 from local.engine.stack.session import passphrase_of
@@ -79,13 +80,13 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
 def read_stack_file(source: Path) -> dict[str, Any]:
     """The stack file, if its stack is for a local site. Raises StackFileError."""
     try:
-        stack = yaml.safe_load(source.read_text())
+        stack = yaml_text.load(source.read_text())
     except FileNotFoundError:
         name = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
         known = ", ".join(sorted(path.name.split(".")[1] for path in source.parent.glob("Pulumi.*.yaml"))) or "none"
         raise StackFileError(f"there is no stack {name!r} ({source}); there are: {known}") from None
-    except yaml.YAMLError as error:
-        raise StackFileError(f"{source} is not YAML: {str(error).splitlines()[0]}") from None
+    except yaml_text.NotYaml as error:
+        raise StackFileError(f"{source} is {error}") from None
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
@@ -101,8 +102,8 @@ def read_stack_file(source: Path) -> dict[str, Any]:
 def needs_no_site(source: Path) -> bool:
     """Whether no local site stands in for the cloud of this stack file. One that is wrong is told elsewhere."""
     try:
-        stack = yaml.safe_load(source.read_text())
-    except (OSError, yaml.YAMLError):
+        stack = yaml_text.load(source.read_text())
+    except (OSError, yaml_text.NotYaml):
         return False
     config = stack.get("config") if isinstance(stack, dict) else None
     return isinstance(config, dict) and config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)
@@ -141,8 +142,8 @@ def _crypter(salt: str | None, stack_dir: Path) -> PassphraseCrypter:
 def _salt_of(copy: Path) -> str | None:
     """The copy's; None without one, or if somebody spoilt it: it is written anew, and the state has its own."""
     try:
-        stack = yaml.safe_load(copy.read_text())
-    except (FileNotFoundError, yaml.YAMLError):
+        stack = yaml_text.load(copy.read_text())
+    except (FileNotFoundError, yaml_text.NotYaml):
         return None
     salt = stack.get("encryptionsalt") if isinstance(stack, dict) else None
     return str(salt) if salt else None

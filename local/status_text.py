@@ -83,7 +83,17 @@ def _health(balancer: Json) -> str:
     backends = balancer.get("backends")
     if backends is None:
         return "health unknown"
-    return f"{sum(each['healthy'] is True for each in backends)} of {len(backends)} backends healthy"
+    unchecked = sum(map(is_unchecked, backends))
+    checked = len(backends) - unchecked
+    if unchecked and not checked:
+        return f"{unchecked} backends unchecked"
+    found = f"{sum(each['healthy'] is True for each in backends)} of {checked} backends healthy"
+    return f"{found}, {unchecked} unchecked" if unchecked else found
+
+
+def is_unchecked(backend: Json) -> bool:
+    """Whether no health check says anything of the backend: it has traffic whatever its state."""
+    return backend.get("checked") is False  # An API that was started by older code does not say it.
 
 
 def _state(thing: Json) -> str:

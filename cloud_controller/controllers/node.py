@@ -53,7 +53,7 @@ class UpdateNode:
 
     node: Object
     labels: Mapping[str, str]
-    annotations: Mapping[str, str]
+    annotations: Mapping[str, str | None]
     provider_id: str | None
     addresses: tuple[NodeAddress, ...] | None
     initialise: bool
@@ -64,10 +64,19 @@ def observe(kube: Kube, machines: InstanceSnapshot) -> NodeObservation:
     return observe_nodes(kube.list(NODES).items, machines)
 
 
-def observe_nodes(nodes: Iterable[Object], machines: InstanceSnapshot, max_age: float | None = None) -> NodeObservation:
-    """The machines of these nodes (`max_age`: see `InstanceSnapshot`). Raises `CloudError`."""
+def observe_nodes(
+    nodes: Iterable[Object],
+    machines: InstanceSnapshot,
+    max_age: float | None = None,
+    among: Iterable[Object] | None = None,
+) -> NodeObservation:
+    """The machines of these nodes (`max_age`: see `InstanceSnapshot`) `among` all (None: they are all there are).
+
+    Raises `CloudError`.
+    """
     nodes = tuple(nodes)
-    instances, errors = machines.describe(nodes, max_age)
+    described = machines.describe(nodes, max_age)
+    instances, errors = machines.exclusive(described, nodes if among is None else among)
     return NodeObservation(nodes, instances, errors)
 
 
@@ -135,11 +144,11 @@ class NodeController(LoopController):
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; answers the nodes to come back to."""
-        nodes = self.context.nodes.items()
+        nodes = everything = self.context.nodes.items()
         if keys is not None:
             nodes = self._whole_batches([node for node in nodes if name(node) in keys])
         # A node that has changed is compared with what is known; its machine is asked for in the pass over all.
-        observation = observe_nodes(nodes, self.context.machines, None if keys is None else self._period)
+        observation = observe_nodes(nodes, self.context.machines, None if keys is None else self._period, everything)
         planned = plan(observation)
         results = self.apply(planned, self._record, self._status_workers if keys is None else None)
         by_name = {name(node): node for node in nodes}
@@ -248,8 +257,8 @@ def _changes(operation: UpdateNode) -> Iterator[FieldChange]:
         yield FieldChange("spec.providerID", None, operation.provider_id)
     for key, value in sorted(operation.labels.items()):
         yield FieldChange(f"metadata.labels[{key}]", (node["metadata"].get("labels") or {}).get(key), value)
-    for key, value in sorted(operation.annotations.items()):
-        yield FieldChange(f"metadata.annotations[{key}]", (node["metadata"].get("annotations") or {}).get(key), value)
+    for key, wanted in sorted(operation.annotations.items()):
+        yield FieldChange(f"metadata.annotations[{key}]", (node["metadata"].get("annotations") or {}).get(key), wanted)
     if operation.addresses is not None:
         yield FieldChange("status.addresses", _shown(view.addresses(node)), _shown(operation.addresses))
     if operation.initialise:

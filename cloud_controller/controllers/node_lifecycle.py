@@ -8,7 +8,7 @@ pods along.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cloud_controller import apply
@@ -74,15 +74,17 @@ def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
 
 
 def observe_nodes(
-    nodes: Iterable[Object], machines: InstanceSnapshot, others: Callable[[], Iterable[Object]] = tuple
+    nodes: Iterable[Object], machines: InstanceSnapshot, among: Iterable[Object] | None = None
 ) -> NodeLifecycleObservation:
-    """The machines of those of these nodes that are not Ready; `others` gives the rest of the nodes, where needed.
+    """The machines of those of these nodes that are not Ready, `among` all (None: they are all there are).
 
     Raises `CloudError` where the cloud does not answer.
     """
     nodes = tuple(nodes)
-    instances, errors = machines.describe_surely(node for node in nodes if not view.is_ready(node))
-    anchored = None not in instances.values() or machines.anchored([*nodes, *others()])
+    described = machines.describe_surely(node for node in nodes if not view.is_ready(node))
+    everything = nodes if among is None else tuple(among)
+    instances, errors = machines.exclusive(described, everything)
+    anchored = None not in instances.values() or machines.anchored(everything)
     return NodeLifecycleObservation(nodes, instances, errors, anchored=anchored)
 
 
@@ -142,8 +144,9 @@ class NodeLifecycleController(LoopController):
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
         """One pass; a pass over all nodes costs no call of the cloud while every node is Ready."""
-        nodes = [node for node in self.context.nodes.items() if keys is None or name(node) in keys]
-        observation = observe_nodes(nodes, self.context.machines, self.context.nodes.items)
+        everything = self.context.nodes.items()
+        nodes = [node for node in everything if keys is None or name(node) in keys]
+        observation = observe_nodes(nodes, self.context.machines, everything)
         missing = self._missing(observation, everything=keys is None)
         about = None if keys is None else {f"node/{key}" for key in keys}
         planned = plan(replace(observation, missing=missing), self._options)

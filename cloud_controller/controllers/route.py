@@ -45,8 +45,9 @@ from cloud_controller.controllers.route_plan import (
     plan_teardown,
 )
 from cloud_controller.instance_snapshot import InstanceSnapshot
-from cloud_controller.kube import NODES, Kube, Object, PatchType
+from cloud_controller.kube import NODES, Kube, Object, PatchType, name, uid
 from cloud_controller.plan import Plan
+from cloud_controller.seen_deletions import SeenDeletions
 
 __all__ = [
     "RouteController",
@@ -100,7 +101,8 @@ def observe_nodes(
     """
     nodes = tuple(nodes)
     table = tuple(_table(cloud).list() if routes is None else routes)
-    instances, errors = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
+    described = machines.describe_surely((node for node in nodes if view.pod_cidrs(node)), max_age)
+    instances, errors = machines.exclusive(described, nodes)
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
     targets = {route.target_instance for route in table if route.owned is not False} - known
     if not targets:
@@ -183,6 +185,10 @@ class RouteController(LoopController):
         self._refused: dict[str, str] = {}
         self._quota: int | None = None
         self._quota_until = -math.inf
+        self._machines: dict[str, str] = {}
+        """The id of each Node's machine, by the UID of the Node."""
+        self._left = SeenDeletions()
+        context.nodes.add_deletion_handler(self._on_deletion)
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
         """See `LoopController.concerns`."""
@@ -193,6 +199,7 @@ class RouteController(LoopController):
         nodes, machines = self.context.nodes.items(), self.context.machines
         observation = observe_nodes(nodes, self.context.cloud, machines, max_age=_MACHINES_AGE)
         self._preloaded = observation.routes
+        self._machines = _machines_of(observation)
         return evidence(observation, self._options)
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
@@ -204,10 +211,13 @@ class RouteController(LoopController):
         observation = observe_nodes(
             self.context.nodes.items(), cloud, self.context.machines, routes=known, max_age=_MACHINES_AGE
         )
+        present = {uid(node) for node in observation.nodes}
+        self._machines = {of: its for of, its in self._machines.items() if of in present} | _machines_of(observation)
         waiting = {
             target.removeprefix("route/"): why for target, why in self._refused.items() if self._backoff.waits(target)
         }
-        observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
+        quota = self._known_quota(cloud, everything=keys is None)
+        observation = replace(observation, refused=waiting, quota=quota, left=self._left.uids())
         planned = plan(observation, self._options)
         if any(isinstance(action.operation, DeleteRoute) for action in planned.changes):
             self.context.safeguard.verify()
@@ -224,6 +234,10 @@ class RouteController(LoopController):
             # The cloud names the time, which is the whole pass's.
             raise max(throttled, key=lambda error: error.retry_after)
         return failures
+
+    def _on_deletion(self, node: Object) -> None:
+        if machine := self._machines.get(uid(node)):
+            self._left.remember(machine)
 
     def _known_quota(self, cloud: Cloud, *, everything: bool) -> int | None:
         now = time.monotonic()
@@ -251,6 +265,11 @@ class RouteController(LoopController):
                     self._quota_until = -math.inf
                 if self.warn(_CLUSTER, "RouteQuotaNearlyUsed", f"{action.summary}: {action.reason}"):
                     _log.warning("route quota used=%d quota=%d", action.operation.used, action.operation.quota)
+
+
+def _machines_of(observation: RouteObservation) -> dict[str, str]:
+    found = ((node, observation.instances.get(name(node))) for node in observation.nodes)
+    return {uid(node): instance.id for node, instance in found if instance is not None}
 
 
 def _table_after(routes: Iterable[Route], results: Sequence[apply.ActionResult]) -> dict[str, Route] | None:

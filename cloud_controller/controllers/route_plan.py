@@ -8,7 +8,7 @@ gone and that the cloud does not tell any more. What does not fit into the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -51,7 +51,8 @@ class RouteObservation:
     `machines`: the ids of the cluster's machines, terminated ones too; needed where a route's `owned` is None.
     `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
     a route (by its destination), as long as it shall not be asked again. `anchored`: at least one Node is a machine of
-    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed.
+    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed. `left`: the ids of machines whose
+    Node was deleted before our eyes.
     """
 
     routes: tuple[Route, ...]
@@ -62,6 +63,21 @@ class RouteObservation:
     quota: int | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     anchored: bool = True
+    left: frozenset[str] = frozenset()
+
+    def doubt(self, route: Route) -> str | None:
+        """Why this route may be needed though no Node is known to have its range; None where nobody needs it.
+
+        Nodes have no finalizer: one that is missing was deleted, or etcd was restored and does not know it any more.
+        """
+        if route.target_instance in self.left:
+            return None
+        if not self.anchored:
+            return NOT_ANCHORED
+        nodeless = self.machines - {instance.id for instance in self.instances.values() if instance is not None}
+        if route.target_instance in nodeless and not route.blackhole:
+            return f"its machine {_machine(route)} exists, and the deletion of its Node was not seen"
+        return None
 
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
         """Whether the route is the cluster's own."""
@@ -124,12 +140,13 @@ class SetNetworkAvailable:
 def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     """Obsolete routes go, wrong ones are replaced, missing ones are written, then the nodes' conditions follow."""
     nodes = sorted((node for node in observation.nodes if name(node) not in options.removed), key=name)
-    wanted = dict(_wanted(nodes, observation.instances))
+    taken = dict(_taken(nodes, options.cluster_cidrs))
+    wanted = dict(_wanted(nodes, observation.instances, taken))
     existing = {_canonical(route.destination_cidr): route for route in observation.routes}
-    deletes = list(_obsolete(existing, wanted, nodes, observation, options))
+    deletes = list(_obsolete(existing, wanted, nodes, taken, observation, options))
     replaces: list[Action] = []
     creates: list[Action] = []
-    blocked: list[Action] = []
+    blocked = [_unreachable(cidr, node, why) for (_, cidr), (node, why) in taken.items()]
     for cidr, (node, instance) in wanted.items():
         found = existing.get(cidr)
         route = Route(cidr, instance.id)
@@ -150,12 +167,17 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
         else:
             blocked.append(_unreachable(cidr, node, _why_foreign(found)))
     if not observation.anchored:
-        deletes, replaces = [*map(_held, deletes)], [*map(_held, replaces)]
+        replaces = [_held(action, NOT_ANCHORED) for action in replaces]
     removed = sum(action.kind is ActionKind.DELETE and action.pending for action in deletes)
     creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
     blocked += left_out
     settled = {action.target for action in [*creates, *replaces]}
-    hindered = {action.target for action in [*blocked, *replaces] if not action.pending}
+    # By node: two may have the same range, of which one has the route.
+    hindered = {
+        (name(each.operation.node), each.target)
+        for each in (*blocked, *replaces)
+        if isinstance(each.operation, Unreachable | ReplaceRoute) and not each.pending
+    }
     conditions = list(_conditions(nodes, observation, settled, hindered))
     missing = options.declared - {name(node) for node in observation.nodes}
     return Plan.of([*report, *deletes, *blocked, *replaces, *creates, *conditions]) + plan_assumed(missing)
@@ -180,32 +202,74 @@ def plan_teardown(observation: RouteObservation, options: RouteOptions) -> Plan:
 
 
 def _wanted(
-    nodes: Iterable[Object], instances: Mapping[str, Instance | None]
+    nodes: Iterable[Object], instances: Mapping[str, Instance | None], taken: Collection[tuple[str, str]]
 ) -> Iterator[tuple[str, tuple[Object, Instance]]]:
     for node in nodes:
         if instance := instances.get(name(node)):
-            for cidr in view.pod_cidrs(node):
-                yield _canonical(cidr), (node, instance)
+            for cidr in map(_canonical, view.pod_cidrs(node)):
+                if (name(node), cidr) not in taken:
+                    yield cidr, (node, instance)
+
+
+def _taken(
+    nodes: Iterable[Object], cluster_cidrs: Iterable[str]
+) -> Iterator[tuple[tuple[str, str], tuple[Object, str]]]:
+    """By node and range: the ranges that overlap an older node's, with their node and why they get no route.
+
+    The older keeps its range whatever its machine does: else another node could draw its pods' traffic.
+    """
+    ranges = [
+        (node, network)
+        for node in sorted(nodes, key=view.age)
+        for cidr in view.pod_cidrs(node)
+        if _within(cidr, cluster_cidrs) and (network := _parsed(cidr))
+    ]
+    # There are one or two lengths of prefix, and thousands of nodes: pairs of nodes would be millions.
+    lengths = {(network.version, network.prefixlen) for _, network in ranges}
+    holders: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
+    inside: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
+    for node, network in ranges:
+        around = [
+            network if length == network.prefixlen else network.supernet(new_prefix=length)
+            for version, length in lengths
+            if version == network.version and length <= network.prefixlen
+        ]
+        overlapped = next((holders[each] for each in around if each in holders), inside.get(network))
+        if overlapped is not None:
+            older, cidr = overlapped
+            if older is not node:
+                why = f"it overlaps {cidr} of node {name(older)}, which is older"
+                yield (name(node), str(network)), (node, why)
+            continue
+        holders[network] = (node, str(network))
+        for each in around:
+            inside.setdefault(each, (node, str(network)))
 
 
 def _obsolete(
     existing: Mapping[str, Route],
     wanted: Mapping[str, object],
     nodes: Iterable[Object],
+    taken: Mapping[tuple[str, str], tuple[Object, str]],
     observation: RouteObservation,
     options: RouteOptions,
 ) -> Iterator[Action]:
-    allocated = {_canonical(cidr) for node in nodes for cidr in view.pod_cidrs(node)}
+    ranges = {(name(node), _canonical(cidr)) for node in nodes for cidr in view.pod_cidrs(node)}
+    allocated = {cidr for _, cidr in ranges - taken.keys()}
+    overlaps = {cidr: why for (_, cidr), (_, why) in taken.items()}
     for cidr, route in sorted(existing.items()):
         if cidr in wanted or not _inside(cidr, options.cluster_cidrs):
             continue
         if cidr in allocated and not route.blackhole:
             continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
-        why = f"its machine {_machine(route)} is gone" if route.blackhole else "it is no node's pod range"
+        why = overlaps.get(cidr, "it is no node's pod range")
+        why = f"its machine {_machine(route)} is gone" if route.blackhole else why
         if cidr in observation.refused:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
         elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
-            yield _delete(cidr, route, why)
+            deletion = _delete(cidr, route, why)
+            doubt = observation.doubt(route)
+            yield _held(deletion, doubt) if doubt else deletion
         else:
             yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays", reason=_why_foreign(route))
 
@@ -234,13 +298,14 @@ def _within_quota(
 
 
 def _conditions(
-    nodes: Iterable[Object], observation: RouteObservation, settled: set[str], hindered: set[str]
+    nodes: Iterable[Object], observation: RouteObservation, settled: set[str], hindered: set[tuple[str, str]]
 ) -> Iterator[Action]:
     for node in nodes:
         targets = frozenset(f"route/{_canonical(cidr)}" for cidr in view.pod_cidrs(node))
         if not targets or name(node) in observation.errors:
             continue
-        available = observation.instances.get(name(node)) is not None and not targets & hindered
+        available = observation.instances.get(name(node)) is not None
+        available = available and not any((name(node), target) in hindered for target in targets)
         state = CREATED if available else NOT_CREATED
         if network_state(node) == state[:2]:
             continue
@@ -263,10 +328,10 @@ def _delete(cidr: str, route: Route, why: str) -> Action:
     return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
 
 
-def _held(action: Action) -> Action:
+def _held(action: Action, why: str) -> Action:
     """The removal of a route, held: its destination and its machine are what is at stake."""
     hops = (str(change.before) for change in action.changes)
-    return hold([action], f"{action.target} {' '.join(hops)}", NOT_ANCHORED)[0]
+    return hold([action], f"{action.target} {' '.join(hops)}", why)[0]
 
 
 def _unreachable(cidr: str, node: Object, why: str) -> Action:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
@@ -20,7 +20,7 @@ from cloud_controller.controllers.service_apply import load_balancers_of
 from cloud_controller.controllers.service_cache import LoadBalancerCache
 from cloud_controller.controllers.service_checkpoint import Checkpoint
 from cloud_controller.controllers.service_endpoints import ServiceEndpoints, by_service
-from cloud_controller.controllers.service_rules import Rules, node_backend
+from cloud_controller.controllers.service_rules import Rules
 from cloud_controller.controllers.service_timing import (
     FIRST_LOOK,
     GATHER_GONE,
@@ -43,12 +43,14 @@ from cloud_controller.kube import (
     key,
 )
 from cloud_controller.load_balancer import LoadBalancerBuilder, ObservedLoadBalancer
-from cloud_controller.load_balancer_backends import Backends, NodeBackend
+from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.metrics import Metrics
+from cloud_controller.nameable import Nameable
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard, object_of
 from cloud_controller.seen_deletions import SeenDeletions
-from cloud_controller.workqueue import WorkQueue, work
+from cloud_controller.workqueue import Cause, WorkQueue, work
 
 NAME = CONTROLLER
 
@@ -78,14 +80,30 @@ _log = logging.getLogger(__name__)
 class ServiceOptions:
     """How the controller works. Times are seconds.
 
-    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`
-    and `without_class`: see `Rules`.
+    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
+    `without_class`, `pod_ranges`, `sharing` and `nameable`: see `Rules`.
     """
 
     workers: int = 3
     resync: float = 300.0
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
+    pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
+
+    def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
+        """What plans for this cluster go by."""
+        return Rules(
+            cluster_id,
+            classes,
+            self.backend_nodes,
+            self.without_class,
+            binding,
+            self.pod_ranges,
+            self.sharing,
+            self.nameable,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +168,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
 
 def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
     """By what a plan for this observation goes."""
-    return Rules(
-        observation.cluster_id,
-        observation.classes,
-        options.backend_nodes,
-        options.without_class,
-        observation.binding,
-    )
+    return options.rules(observation.cluster_id, observation.classes, observation.binding)
 
 
 class ServiceController:
@@ -183,23 +195,17 @@ class ServiceController:
         self._metrics = metrics
         self._options = options
         self._checkpoint = checkpoint
-        self._rules = Rules(
-            cloud.cluster_id,
-            cloud.load_balancer_classes,
-            options.backend_nodes,
-            options.without_class,
-            safeguard.binding,
-        )
+        self._rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, safeguard.binding)
         self._safeguard = safeguard
         self._preloaded = False
         deletions = SeenDeletions()
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
-        self._backends: tuple[NodeBackend, ...] | None = None  # Found once for thousands of visits.
+        self._backends: Backends | None = None  # Found once for thousands of visits.
         self._storm = NodeStorm()
         self._node_sync = Round()
         self._polling = Polling()
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
@@ -212,7 +218,7 @@ class ServiceController:
             metrics,
             self._rules,
             come_back=lambda key, seconds: self._queue.add_after(key, seconds),
-            port_freed=self._wake_those_on,
+            part_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
             safeguard=safeguard,
             deletions=deletions,
@@ -238,7 +244,7 @@ class ServiceController:
     def confirmed(self, targets: Collection[str]) -> None:
         """See `Controller.confirmed`."""
         for target in targets:
-            self._queue.add(object_of(target).removeprefix("service/"))
+            self._queue.add(object_of(target).removeprefix("service/"), Cause.OBJECT)
 
     def start(self, stop: threading.Event) -> None:
         """Work until `stop` is set; the informers must have synced."""
@@ -284,20 +290,22 @@ class ServiceController:
         if service is None or (old and new and service_rules.service_traits(old) == service_rules.service_traits(new)):
             return
         if type is EventType.DELETED or self._concerns_us(service) or self._cache.get(key(service)):
-            self._queue.add(key(service))
+            # Our own finalizer and status come back as changes too: they must not bring a Service that failed.
+            asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
+            self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # A kubelet's status is posted every few seconds; only what members depend on counts.
-        was = old and node_backend(old, self._load_balancers, self._rules)
-        is_now = new and node_backend(new, self._load_balancers, self._rules)
+        was = old and service_rules.node_traits(old, self._load_balancers, self._rules)
+        is_now = new and service_rules.node_traits(new, self._load_balancers, self._rules)
         if was != is_now:
-            self._storm.changed(GATHER_NEW if is_now else GATHER_GONE)
+            self._storm.changed(GATHER_NEW if is_now and is_now.backend else GATHER_GONE)
             self._queue.add_after(NODES_CHANGED, self._storm.wait())
 
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
         if service is not None and self._load_balancers.follows_endpoints(service):
-            self._queue.add_after(key, _ENDPOINT_DELAY)
+            self._queue.add_after(key, _ENDPOINT_DELAY, Cause.SURROUNDINGS)
 
     def handle(self, key: str) -> None:
         """Work on one key of the queue. Raises CloudError or ApiError, which has been told at the Service."""
@@ -320,7 +328,7 @@ class ServiceController:
     def _resync(self) -> None:
         first = self._preloaded or not self._cache.loaded
         if self._backends is None:
-            self._backends = self._node_backends()
+            self._backends = self._read_nodes()
         try:
             if not self._preloaded:
                 self._load()
@@ -328,7 +336,7 @@ class ServiceController:
         except CloudError as error:
             self._trouble = str(error)
             # Nothing works without it, so it never waits as long as a single Service's backoff may.
-            self._queue.add_after(RESYNC, _RESYNC_RETRY)
+            self._queue.add_after(RESYNC, _RESYNC_RETRY, Cause.OBJECT)
             raise
         self._trouble = None
         self._report_unclaimed()
@@ -362,11 +370,14 @@ class ServiceController:
             self._queue.add_after(NODES_CHANGED, wait)
             return
         self._storm.over()
-        self._backends = self._node_backends()
+        backends = self._read_nodes()
+        if not backends.nodes:
+            self._safeguard.verify()  # An etcd that lost its data must not take every member out.
+        self._backends = backends
         keys = self._all_keys()
-        self._node_sync.begin(keys)
+        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
         for each in keys:
-            self._queue.add(each)
+            self._queue.add(each, Cause.SURROUNDINGS)
 
     def _all_keys(self) -> list[str]:
         wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
@@ -383,13 +394,13 @@ class ServiceController:
             raise
         except CloudError:
             # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
-            self._queue.add_after(POLL, LONGEST_PAUSE)
+            self._queue.add_after(POLL, LONGEST_PAUSE, Cause.OBJECT)
             raise
         self._poll_later()
 
     def _poll_later(self) -> None:
         for each in self._cache.take_moved():
-            self._queue.add(each)
+            self._queue.add(each, Cause.OBJECT)
         waiting = self._cache.unsettled()
         if waiting:
             self._queue.add_after(POLL, self._polling.pause(waiting.keys()))
@@ -409,7 +420,7 @@ class ServiceController:
     def _sync(self, key: str) -> None:
         service = self._services.get(key)
         follows = service and self._load_balancers.follows_endpoints(service)
-        backends = Backends(self._backends or (), self._endpoints.get(key) if follows else ())
+        backends = replace(self._backends or Backends(), slices=self._endpoints.get(key) if follows else ())
         try:
             self._visits.visit(key, service, backends)
         finally:
@@ -419,14 +430,16 @@ class ServiceController:
             self._poll_later()
             self._keep_later()
 
-    def _wake_those_on(self, id: str) -> None:
-        """A port of a shared load balancer is free now, for which another Service may wait."""
-        for service in self._services.items():
-            if service_rules.reused_id(service, self._load_balancers.catalogue) == id:
-                self._queue.add_after(key(service), FIRST_LOOK)
+    def _wake_those_on(self, id: str, by: str) -> None:
+        """A visit to Service `by` ended a part of a load balancer: another may wait for its port, or for its end."""
+        catalogue = self._load_balancers.catalogue
+        services = self._services.items()
+        waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
+        for each in (waiting | self._cache.keys_of(id)) - {by}:
+            self._queue.add_after(each, FIRST_LOOK, Cause.SURROUNDINGS)
 
-    def _node_backends(self) -> tuple[NodeBackend, ...]:
-        return service_rules.node_backends(self._nodes.items(), self._load_balancers, self._rules)
+    def _read_nodes(self) -> Backends:
+        return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)
 
 
 # --------------------------------------------------------------------------------------------------------- helpers

@@ -17,6 +17,7 @@ from cloud_controller.load_balancer_operations import (
     CreateLoadBalancer,
     LoadBalancers,
     Operation,
+    PutListener,
     Remembering,
     RemoveMembers,
     carry_out,
@@ -76,12 +77,14 @@ def change_load_balancer(
 ) -> ObservedLoadBalancer | None:
     """Change the cloud; answers a load balancer that was made. May be repeated.
 
-    Raises CloudError, and Postponed for members that must serve a little longer; `handing_over`: some already do.
+    Raises CloudError, and Postponed for what must serve a little longer; `handing_over`: some members already do.
     """
     if isinstance(operation, CreateLoadBalancer):
         return _create(load_balancers, operation)
     if isinstance(operation, RemoveMembers) and (operation.hand_over or handing_over):
         _require_successor(load_balancers, operation)
+    if isinstance(operation, PutListener) and operation.instead_of:
+        _require_healthy(load_balancers, operation, operation.instead_of)
     return carry_out(load_balancers, operation)
 
 
@@ -106,3 +109,11 @@ def _require_successor(load_balancers: LoadBalancers, operation: RemoveMembers) 
     serving = any((operation.pool, *member.key) in healthy for member in operation.members)
     if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
         raise Postponed(f"no new member of pool {operation.pool} of {operation.id} is known to be healthy yet")
+
+
+def _require_healthy(load_balancers: LoadBalancers, operation: PutListener, before: str) -> None:
+    """A listener that is taken over changes pools once the new one can serve, if the old one does."""
+    healthy = {pool for (pool, _, _), good in load_balancers.health(operation.id).items() if good}
+    if before in healthy and operation.listener.pool not in healthy:
+        why = f"no member of pool {operation.listener.pool} of {operation.id} is known to be healthy yet"
+        raise Postponed(f"{why}; listener {operation.listener} stays with pool {before}")

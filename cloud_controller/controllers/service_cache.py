@@ -75,6 +75,11 @@ class LoadBalancerCache:
         with self._lock:
             return self._found.get(id)
 
+    def keys_of(self, id: str) -> set[Key]:
+        """The Services that have this load balancer, or parts on it."""
+        with self._lock:
+            return set(self._keys.get(id, ()))
+
     def unsettled(self) -> dict[str, frozenset[Key]]:
         """The load balancers on which the cloud is at work, and the Services that each concerns."""
         with self._lock:

@@ -17,8 +17,8 @@ from cloud_controller.controllers.service_adoption import adopt, left_alone
 from cloud_controller.controllers.service_rules import (
     FINALIZER,
     Rules,
+    backends_of,
     finalizers,
-    node_backends,
     preserves,
     reused_id,
     wants_load_balancer,
@@ -38,10 +38,13 @@ from cloud_controller.load_balancer_operations import (
     CreateLoadBalancer,
     DeleteLoadBalancer,
     Operation,
+    PutListener,
     RemoveMembers,
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancer_parts import PRESERVE, diff_parts, has_parts, leave, release
+from cloud_controller.load_balancer_pods import admitted
+from cloud_controller.load_balancer_sharing import LEFT_TAG, is_left, is_of, require_free_ports
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
@@ -85,6 +88,7 @@ class ServicePlan:
     `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
     what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose. `waits`: the
     Service gets its address only when the cloud has gone on. `again`: what an earlier visit left is tried once more.
+    `left_out`: endpoints of the Service that may not be members, and why.
     """
 
     plan: Plan
@@ -94,6 +98,7 @@ class ServicePlan:
     preserves: str | None = None
     waits: bool = False
     again: bool = False
+    left_out: str | None = None
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -117,13 +122,22 @@ def plan_service(
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> ServicePlan:
-    """The plan for one Service, given the load balancers that it owns, has parts on, or names, or may adopt."""
+    """The plan for one Service, given the load balancers that it owns, has parts on, names, or may adopt."""
     if not rules.without_class:
         # Upstream's controller works beside this one: what it made is its own.
         observed = [lb for lb in observed if lb.adoptable is None]
-    if wants_load_balancer(service, rules, builder):
-        return _ensure(service, observed, backends, builder, rules)
-    return _clean_up(service, observed, builder, rules)
+    if not wants_load_balancer(service, rules, builder):
+        return _clean_up(service, observed, builder, rules)
+    try:
+        backends, left_out = _allowed(service, backends, builder)
+    except InvalidConfiguration as fault:
+        return ServicePlan(Plan(), fault=fault)
+    found = _ensure(service, observed, backends, builder, rules)
+    if left_out is None:
+        return found
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    ignored = Action(ActionKind.IGNORE, target, "endpoints are left out", reason=left_out)
+    return replace(found, plan=found.plan + Plan.of([ignored]), left_out=left_out)
 
 
 def plan_orphans(
@@ -150,9 +164,9 @@ def plan_orphans(
             gone = [replace(a, reason=why) if a.operation else a for a in _deletions([lb], owner, catalogue, target)]
         else:
             gone = [*leave(lb, owner, catalogue, target=target, why=why)]
-        plan += Plan.of(
-            gone if deleted else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen")
-        )
+        # Its owner itself had left it to others: nothing is lost when it goes after them.
+        seen = deleted or (mine and LEFT_TAG in lb.model.tags)
+        plan += Plan.of(gone if seen else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen"))
     return plan
 
 
@@ -168,7 +182,7 @@ def plan_all(
 
     `slices` are the EndpointSlices by NAMESPACE/NAME of their Service.
     """
-    eligible = node_backends(nodes, builder, rules)
+    eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
     owners: dict[str, Owner] = {}
     present_of: dict[str, list[str]] = {}
@@ -187,17 +201,16 @@ def plan_all(
         adoptable = adoptable_of.pop(builder.foreign_name(owner_of(service, rules.cluster_id)) or "", [])
         own = dict.fromkeys([*present_of.pop(metadata["uid"], []), *adoptable, reused_id(service, builder.catalogue)])
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
-        backends = Backends(eligible, tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
+        backends = replace(eligible, slices=tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
         found = plan_service(service, concerned, backends, builder, rules)
-        for operation in (action.operation for action in found.plan.changes):
-            if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
-                present[operation.id] = after(present[operation.id], operation)
+        _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
         plans.append((target, found.plan + _fault(found, target)))
     for uid, left in present_of.items():
         owner, orphans = owners[uid], [present[lb_id] for lb_id in left]
         if owner.name:
             left_over = plan_orphans(orphans, owner, builder.catalogue, rules.binding, deleted=False)
+            _carry_out(left_over, present)
             plans.append((target_of(owner.namespace, owner.name), left_over))
         else:
             target = target_of("unknown", uid)
@@ -209,6 +222,13 @@ def plan_all(
         target = f"service/{whose}" if whose else target_of("unknown", lb.id)
         plans.append((target, Plan.of(left_alone(lb, target))))
     return Plan.of(action for _, part in sorted(plans, key=lambda entry: entry[0]) for action in part)
+
+
+def _carry_out(plan: Plan, present: dict[str, ObservedLoadBalancer]) -> None:
+    """What the next Service finds where several share a load balancer."""
+    for operation in (action.operation for action in plan.changes):
+        if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
+            present[operation.id] = after(present[operation.id], operation)
 
 
 def _by_age(service: Object) -> tuple[str, str, str]:
@@ -226,6 +246,20 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
+def _allowed(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> tuple[Backends, str | None]:
+    """Those of the backends that the Service may send to, and which endpoints are left out and why.
+
+    A node that is about to go serves on where its connections would be cut: its pods may still be there.
+    """
+    if builder.drains(service):
+        backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
+    ranges = builder.pod_ranges(service)
+    if ranges is None:
+        return backends, None
+    slices, left_out = admitted(backends.slices, service["metadata"]["namespace"], backends.pods, ranges)
+    return replace(backends, slices=slices), left_out
+
+
 def _ensure(
     service: Object,
     observed: Sequence[ObservedLoadBalancer],
@@ -237,14 +271,15 @@ def _ensure(
     target = target_of(owner.namespace, owner.name)
     try:
         built = rules.binding.tagged(builder.build(service, backends))
+        rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)
-        changes, keeper, serves = _wanted(built, adoption.observed, owner, builder.catalogue, target)
+        changes, keeper, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
     if _pods_unknown(service, backends, builder):
-        changes = Plan.of(_kept_members(action) for action in changes)
+        changes = Plan.of(_kept_as_it_is(action) for action in changes)
     elsewhere = _elsewhere(built, adoption.observed, keeper, owner)
     if elsewhere and not serves:
         why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
@@ -258,11 +293,11 @@ def _ensure(
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
     actions += adoption.actions
     # Clients are told of a new address before the old one goes.
-    actions += [action for action in changes if not isinstance(action.operation, DeleteLoadBalancer)]
+    actions += [action for action in changes if not _ends_another(action, keeper)]
     status = _status(service, [ingress.to_json() for ingress in keeper.ingress]) if keeper is not None else []
     if serves:
         actions += status
-    actions += [action for action in changes if isinstance(action.operation, DeleteLoadBalancer)]
+    actions += [action for action in changes if _ends_another(action, keeper)]
     if keeper is not None and serves:
         actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
     warnings = [*built.warnings]
@@ -273,17 +308,32 @@ def _ensure(
     return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper), waits=waits)
 
 
+def _ends_another(action: Action, keeper: ObservedLoadBalancer | None) -> bool:
+    """Whether it takes something away from a load balancer in whose place another one serves."""
+    operation = action.operation
+    if not isinstance(operation, Operation) or isinstance(operation, CreateLoadBalancer):
+        return False
+    return isinstance(operation, DeleteLoadBalancer) or (keeper is not None and operation.id != keeper.id)
+
+
 def _wanted(
-    built: Built, observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, target: str
+    built: Built,
+    observed: Sequence[ObservedLoadBalancer],
+    owner: Owner,
+    catalogue: Catalogue,
+    rules: Rules,
+    target: str,
 ) -> tuple[Plan, ObservedLoadBalancer | None, bool]:
     """What is to be done on the load balancer that shall serve, which one that is, and whether it does already."""
     if built.reuse is None:
         own = [lb for lb in observed if owner.owns(lb.model.tags)]
-        changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
         keeper = kept(built.model, own, catalogue)
+        if keeper is not None:
+            require_free_ports(built.model, keeper, owner, force=False)
+        changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
         return changes, keeper, keeper is not None and keeper.state is LoadBalancerState.READY
     keeper = next((lb for lb in observed if lb.id == built.reuse.id), None)
-    changes = diff_parts(built, built.reuse, keeper, owner, catalogue, target=target)
+    changes = diff_parts(built, built.reuse, keeper, owner, catalogue, target=target, sharing=rules.sharing)
     if keeper is None or keeper.state is not LoadBalancerState.READY or not keeper.settled:
         return changes, keeper, False
     opened = {listener.key for listener in keeper.model.listeners if owner.owns(listener.tags)}
@@ -296,12 +346,14 @@ def _pods_unknown(service: Object, backends: Backends, builder: LoadBalancerBuil
     return not told and builder.follows_endpoints(service)
 
 
-def _kept_members(action: Action) -> Action:
-    """What serves, as a load balancer that is taken over does, serves on until the Service's pods are known."""
-    if not isinstance(action.operation, RemoveMembers):
-        return action
+def _kept_as_it_is(action: Action) -> Action:
+    """What serves, as a listener that is taken over does, serves on until the Service's pods are known."""
     reason = "no EndpointSlice tells of the Service's pods yet"
-    return Action(ActionKind.IGNORE, action.target, "members stay", reason=reason)
+    if isinstance(action.operation, RemoveMembers):
+        return Action(ActionKind.IGNORE, action.target, "members stay", reason=reason)
+    if isinstance(action.operation, PutListener) and action.operation.instead_of:
+        return Action(ActionKind.IGNORE, action.target, "listener is not taken over yet", reason=reason)
+    return action
 
 
 def _elsewhere(
@@ -347,18 +399,17 @@ def _followed(
     added: list[Action] = []
     removed: list[Action] = []
     for lb in observed:
-        whole = owner.owns(lb.model.tags)
-        pools = {pool.name: pool for pool in lb.model.pools if whole or owner.owns(pool.tags)}
+        pools = {pool.name: pool for pool in lb.model.pools if is_of(owner, pool.tags, lb)}
         if lb.state in (LoadBalancerState.DELETING, LoadBalancerState.PARTIAL):
             continue
         for listener in lb.model.listeners:
-            if listener.key in wanted and (whole or owner.owns(listener.tags)):
+            if listener.key in wanted and is_of(owner, listener.tags, lb):
                 pool = pools.pop(listener.pool, None)
                 if pool is not None:
                     added += members_added(pool, wanted[listener.key], lb.id, target)
                     removed += members_removed(pool, wanted[listener.key], lb.id, target)
     if _pods_unknown(service, backends, builder):
-        removed = [_kept_members(action) for action in removed]
+        removed = [_kept_as_it_is(action) for action in removed]
     return added + removed
 
 
@@ -382,7 +433,8 @@ def _clean_up(
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     observed = adoption.observed
-    own = [lb for lb in observed if owner.owns(lb.model.tags)]
+    # Others' parts on what was the Service's do not keep its finalizer.
+    own = [lb for lb in observed if owner.owns(lb.model.tags) and not is_left(lb)]
     shared = [lb for lb in observed if has_parts(lb, owner)]
     if own or shared:
         try:

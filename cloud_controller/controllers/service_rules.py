@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
+from cloud_controller import nodes as view
 from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.catalogue import Catalogue
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import InvalidConfiguration, NodeAddress
+from cloud_controller.kube import name
 from cloud_controller.load_balancer import LoadBalancerBuilder, Object
-from cloud_controller.load_balancer_backends import NodeBackend
+from cloud_controller.load_balancer_backends import Backends, NodeBackend
+from cloud_controller.load_balancer_pods import Address, PodNetwork, parsed_address
+from cloud_controller.load_balancer_sharing import Sharing
+from cloud_controller.nameable import Nameable
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's, so that a cluster may change its controller."""
@@ -47,7 +52,8 @@ class Rules:
     `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
     `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
     where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
-    this is.
+    this is. `pod_ranges`: those of the cluster, where they are known. `sharing`: which load balancers annotations may
+    name. `nameable`: which other resources that people keep.
     """
 
     cluster_id: str
@@ -55,6 +61,9 @@ class Rules:
     backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
     without_class: bool = True
     binding: Binding = UNBOUND
+    pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
 
     @property
     def finalizer(self) -> str:
@@ -92,15 +101,25 @@ def finalizers(service: Object) -> list[str]:
     return [each for each in (FINALIZER, FINALIZER_BESIDE_ANOTHER) if each in present]
 
 
-def service_traits(service: Object) -> tuple[Any, ...]:
-    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit."""
+def asked_traits(service: Object) -> tuple[Any, ...]:
+    """What people ask for by the Service, as far as a plan for it depends on it."""
     metadata, spec = service["metadata"], service["spec"]
     return (
         metadata["uid"],
         metadata.get("annotations"),
         metadata.get("deletionTimestamp"),
-        tuple(finalizers(service)),
         {field: value for field, value in spec.items() if field not in _SPEC_WITHOUT_EFFECT},
+    )
+
+
+def service_traits(service: Object) -> tuple[Any, ...]:
+    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit.
+
+    What is not in `asked_traits` is what the controller writes itself.
+    """
+    return (
+        *asked_traits(service),
+        tuple(finalizers(service)),
         (service.get("status") or {}).get("loadBalancer"),
     )
 
@@ -125,32 +144,58 @@ def preserves(service: Object, catalogue: Catalogue) -> bool:
 # ----------------------------------------------------------------------------------------------------------- nodes
 
 
-def node_backend(node: Object, builder: LoadBalancerBuilder, rules: Rules) -> NodeBackend | None:
-    """What the node is to load balancers; None where it may not, or cannot, be a member.
+class NodeTraits(NamedTuple):
+    """All of a node that load balancers depend on: a change of a node that changes none of it brings no visit.
 
-    A change of a node that changes nothing of this concerns no load balancer.
+    `backend` is None where the node may not, or cannot, be a member.
     """
-    if not _is_stable(node) or (rules.backend_nodes == "ready-workers" and not _is_ready_worker(node)):
-        return None
-    return builder.backend(node)
+
+    backend: NodeBackend | None
+    addresses: tuple[NodeAddress, ...]
+    pod_cidrs: tuple[str, ...]
 
 
-def node_backends(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Rules) -> tuple[NodeBackend, ...]:
-    """The nodes that load balancers may send to, by name."""
-    found = (node_backend(node, builder, rules) for node in nodes)
-    return tuple(sorted((each for each in found if each is not None), key=lambda each: each.node))
+def node_traits(node: Object, builder: LoadBalancerBuilder, rules: Rules) -> NodeTraits:
+    """What the node is to load balancers."""
+    backend = _backend(node, builder) if _may_serve(node, rules) else None
+    return NodeTraits(backend, view.addresses(node), view.pod_cidrs(node))
 
 
-def _is_stable(node: Object) -> bool:
-    """Upstream's stableNodeSetPredicates."""
+def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Rules) -> Backends:
+    """What may serve any Service: the nodes that load balancers may send to, and where pods have addresses."""
+    nodes = sorted(nodes, key=view.age)
+    found: dict[str, NodeBackend] = {}
+    claimed: set[str] = set()
+    own: dict[Address, str] = {}
+    for node in nodes:
+        backend = _backend(node, builder)
+        # A machine is one node's: of two that claim it, the older's.
+        if backend is not None and backend.instance_id not in claimed:
+            claimed.add(backend.instance_id)
+            if _may_serve(node, rules):
+                found[backend.node] = backend
+        if backend is None or not backend.is_pod:
+            parsed = (parsed_address(each.address) for each in view.addresses(node))
+            own |= {address: name(node) for address in parsed if address is not None}
+    pods = PodNetwork(rules.pod_ranges, {name(node): view.pod_cidrs(node) for node in nodes}, own)
+    return Backends(tuple(found[each] for each in sorted(found)), pods=pods)
+
+
+def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:
+    found = builder.backend(node)
+    return replace(found, leaving=True) if found and view.has_taint(node, _TO_BE_DELETED_TAINT) else found
+
+
+def _may_serve(node: Object, rules: Rules) -> bool:
+    """Upstream's stableNodeSetPredicates but for the taint, and what `backend_nodes` asks for."""
+    if rules.backend_nodes == "ready-workers" and not _is_ready_worker(node):
+        return False
     metadata = node["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
     excluded = (metadata.get("labels") or {}).get(EXCLUDE_LABEL)
     # As upstream parses it: anything but a clear "false", also an empty value, excludes.
-    if excluded is not None and excluded not in _FALSE_WORDS:
-        return False
-    return not any(taint["key"] == _TO_BE_DELETED_TAINT for taint in node["spec"].get("taints") or [])
+    return excluded is None or excluded in _FALSE_WORDS
 
 
 def _is_ready_worker(node: Object) -> bool:

@@ -42,6 +42,7 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.load_balancer_sharing import may_serve_others, owner_of_part
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
 from cloud_controller.safeguard import Safeguard
@@ -58,8 +59,8 @@ _log = logging.getLogger(__name__)
 class ServiceVisits:
     """Visits of any Services, each by one thread at a time.
 
-    `come_back(key, seconds)` asks for another visit. `port_freed(load balancer)`: another Service may have waited for
-    it. `creation_lost()`: something may have been made that no list shows yet.
+    `come_back(key, seconds)` asks for another visit. `part_freed(load balancer, key)`: another Service may have waited
+    for this one to give it up. `creation_lost()`: something may have been made that no list shows yet.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ServiceVisits:
         rules: Rules,
         *,
         come_back: Callable[[str, float], None],
-        port_freed: Callable[[str], None],
+        part_freed: Callable[[str, str], None],
         creation_lost: Callable[[], None],
         safeguard: Safeguard,
         deletions: SeenDeletions,
@@ -85,7 +86,7 @@ class ServiceVisits:
         self._metrics = metrics
         self._rules = rules
         self._come_back = come_back
-        self._port_freed = port_freed
+        self._part_freed = part_freed
         self._creation_lost = creation_lost
         self._safeguard = safeguard
         self._deletions = deletions
@@ -93,15 +94,16 @@ class ServiceVisits:
         self._handovers = Polling()
         self._arrivals = Polling()
         self._locks = Locks()
+        self._left_out: dict[str, str] = {}
 
     def visit(self, key: str, service: Object | None, backends: Backends) -> None:
         """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
         if service is not None:
             self._deletions.note(service)
         named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
-        shared = {lb.id for lb in self._cache.get(key) if lb.owner is None}
+        present = {lb.id for lb in self._cache.get(key)}
         # Two Services on one load balancer must not both find the same port free.
-        with self._locks.held(shared | ({named} if named else set())):
+        with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
             self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
@@ -109,6 +111,7 @@ class ServiceVisits:
                 self._converge(key, service, named, backends)
             else:
                 self._handovers.over(key)
+                self._left_out.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.suspect(key)  # It has no part there yet, so no poll tells.
@@ -144,7 +147,7 @@ class ServiceVisits:
                 continue
             try:
                 self._safeguard.verify()
-                if at_stake := self._at_stake(plan):
+                if at_stake := self._at_stake(plan, owner.uid):
                     self._cache.refresh((), at_stake)
                     plan = self._orphans_of(key, owner)
                 self._carry_out(key, owner.uid, plan)
@@ -168,8 +171,9 @@ class ServiceVisits:
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
+                self._tell_left_out(key, service, found.left_out)
                 # Others may have written there since, another cluster's controller or a person; no lock holds them.
-                while at_stake := self._at_stake(found.plan) - read_again:
+                while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
                     read_again |= at_stake
                     found = self._plan(key, service, named, backends)
@@ -195,13 +199,21 @@ class ServiceVisits:
             told.failed(error)
             raise
 
+    def _tell_left_out(self, key: str, service: Object, left_out: str | None) -> None:
+        """Once, though no visit changes anything because of it: its author expects traffic."""
+        if left_out is None:
+            self._left_out.pop(key, None)
+        elif self._left_out.get(key) != left_out:
+            self._left_out[key] = left_out
+            self._events.warning(service, "EndpointsLeftOut", f"Endpoints are left out: {left_out}")
+
     def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
         observed = {lb.id: lb for lb in self._cache.get(key)}
         if named and (lb := self._cache.find(named)):
             observed[named] = lb
         return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
 
-    def _at_stake(self, plan: Plan) -> set[str]:
+    def _at_stake(self, plan: Plan, uid: str) -> set[str]:
         """The load balancers that are deleted, whose tags are all written, or whose parts others may have too."""
         found = set()
         for operation in (action.operation for action in plan.changes):
@@ -212,7 +224,7 @@ class ServiceVisits:
                     found.add(operation.id)
             elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
                 lb = self._cache.find(operation.id)
-                if lb is not None and lb.owner is None:
+                if lb is not None and (lb.owner is None or lb.owner.uid != uid or may_serve_others(lb)):
                     found.add(operation.id)
         return found
 
@@ -220,7 +232,7 @@ class ServiceVisits:
         """Nothing can be done now: say so, or why."""
         self._handovers.over(key)
         if found.fault is not None:
-            if named:
+            if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
                 self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
             raise found.fault
         if found.failure is not None:
@@ -299,8 +311,8 @@ class ServiceVisits:
             known = before and after(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
-        if known is not None and known.owner is None and _frees(operation):
-            self._port_freed(known.id)
+        if known is not None and _frees(operation, known):
+            self._part_freed(known.id, key)
 
 
 def _may_follow(operation: object, failed: Iterable[object]) -> bool:
@@ -313,8 +325,13 @@ def _may_follow(operation: object, failed: Iterable[object]) -> bool:
     )
 
 
-def _frees(operation: Operation) -> bool:
-    """Whether a port of a load balancer that is nobody's can be another's after it."""
-    if isinstance(operation, PutListener):
-        return Owner.of_tags(operation.listener.tags) is None
-    return isinstance(operation, DeleteListener | UpdateLoadBalancer)
+def _frees(operation: Operation, lb: ObservedLoadBalancer) -> bool:
+    """Whether the load balancer, or a port of it, can be another's after it, or has nobody left on it."""
+    match operation:
+        case PutListener(listener=listener):
+            return owner_of_part(listener.tags, lb) is None
+        case PutPool(pool=pool):
+            return owner_of_part(pool.tags, lb) is None
+        case UpdateLoadBalancer():
+            return lb.owner is None
+    return isinstance(operation, DeleteListener | DeletePool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import threading
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from cloud_controller.fence import Fence
 from cloud_controller.kube import config, errors
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.kube.resources import Object, ObjectList, PatchType, Resource, name, namespace
@@ -59,9 +61,18 @@ class Kube:
         return cls(config.in_cluster(service_account_dir), rate_limit=rate_limit)
 
     def with_timeout(self, seconds: float) -> Kube:
-        """The same server and identity, but each call is made once, without rate limit, and given so many seconds."""
+        """The same server and identity, but each call is made once, without rate limit, and given so many seconds.
+
+        No fence holds: so the lease itself is written, and who calls the daemon is looked up while it stands by.
+        """
         transport = Transport(self._connection, connect_timeout=seconds, read_timeout=seconds, attempts=1)
         return Kube(self._connection, transport=transport)
+
+    def fenced(self, fence: Fence) -> Kube:
+        """The same server, identity and connections, but `fence` is called before each attempt at a write."""
+        fenced = copy.copy(self)
+        fenced._transport = self._transport.fenced(fence)
+        return fenced
 
     @property
     def server(self) -> str:

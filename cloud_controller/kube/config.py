@@ -6,6 +6,7 @@ import base64
 import binascii
 import logging
 import os
+import re
 import ssl
 import threading
 import time
@@ -15,9 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
-from cloud_controller import logs, pem
+from cloud_controller import logs, pem, yaml_text
 from cloud_controller.kube.exec_credentials import ExecToken
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -54,23 +53,22 @@ class Connection:
 def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | None = None) -> Connection:
     """The connection that a kubeconfig's context (by default its current one) describes.
 
-    `directory` is where relative file names begin. Raises `KubeconfigError`.
+    `directory` is where relative file names begin. Raises `KubeconfigError`, which names the field and quotes nothing
+    of the file: whatever stands at a wrong place may be a credential.
     """
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        # Without the parser's excerpt: it may quote a secret.
-        raise KubeconfigError(f"the kubeconfig is not valid YAML{where}") from None
+        document = yaml_text.load(text)
+    except yaml_text.NotYaml as error:
+        raise KubeconfigError(f"the kubeconfig is {error}") from None
     if not isinstance(document, dict):
         raise KubeconfigError("the kubeconfig is empty or not a mapping")
     context_name = context or document.get("current-context")
     if not context_name:
         raise KubeconfigError("the kubeconfig has no current-context; name one")
-    chosen = _named(document, "contexts", "context", context_name)
-    cluster = _named(document, "clusters", "cluster", chosen.get("cluster"))
-    user = _named(document, "users", "user", chosen.get("user"))
+    of_context = f"the name {context!r}" if context else "the name in current-context"
+    chosen = _named(document, "contexts", "context", context_name, of_context)
+    cluster = _named(document, "clusters", "cluster", chosen.get("cluster"), "the name in the context's cluster")
+    user = _named(document, "users", "user", chosen.get("user"), "the name in the context's user")
     for unsupported in ("auth-provider", "username"):
         if unsupported in user:
             why = f"users[].user.{unsupported} is not supported; use a client certificate, a token or exec"
@@ -85,17 +83,19 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
     pair = (certificate, private_key) if certificate and private_key else None
     token: TokenSource | None = None
     if user.get("token"):
-        value = str(user["token"])
+        value = _text(user, "token", "users[].user")
         logs.hide(value)
         token = lambda: value  # noqa: E731
     elif user.get("tokenFile"):
-        token = TokenFile(base / user["tokenFile"])
+        token = TokenFile(base / _text(user, "tokenFile", "users[].user"))
     elif user.get("exec"):
         try:
-            token = ExecToken(user["exec"])
+            token = ExecToken(_mapping(user["exec"], "users[].user.exec"))
         except ValueError as error:
             raise KubeconfigError(f"users[].user.exec.{error}") from None
-    return _connection(str(cluster.get("server") or ""), ca, pair, token, cluster.get("tls-server-name"))
+    of_cluster = "clusters[].cluster"
+    server_name = _text(cluster, "tls-server-name", of_cluster) if cluster.get("tls-server-name") else None
+    return _connection(_text(cluster, "server", of_cluster), ca, pair, token, server_name)
 
 
 def in_cluster(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> Connection:
@@ -132,19 +132,41 @@ class TokenFile:
                 try:
                     self._token = self._path.read_text().strip()
                     logs.hide(self._token)
-                except OSError as error:
+                except (OSError, ValueError) as error:
                     if not self._token:
-                        raise KubeconfigError(f"the token can't be read: {error}") from error
-                    _log.warning("token not read again error=%r", str(error))
+                        raise KubeconfigError(f"the file of the token can't be read: {_why(error)}") from None
+                    _log.warning("token not read again error=%r", _why(error))
                 self._read_at = time.monotonic()
             return self._token
 
 
-def _named(document: Mapping[str, Any], section: str, member: str, wanted: object) -> dict[str, Any]:
-    for entry in document.get(section) or []:
+def _named(document: Mapping[str, Any], section: str, member: str, wanted: object, shown: str) -> dict[str, Any]:
+    entries = document.get(section) or []
+    if not isinstance(entries, list):
+        raise KubeconfigError(f"{section} of the kubeconfig is not a list")
+    for index, each in enumerate(entries):
+        entry = _mapping(each, f"{section}[{index}]")
         if entry.get("name") == wanted:
-            return dict(entry.get(member) or {})
-    raise KubeconfigError(f"{section} of the kubeconfig holds no entry named {wanted!r}")
+            return _mapping(entry.get(member) or {}, f"{section}[{index}].{member}")
+    raise KubeconfigError(f"{section} of the kubeconfig holds no entry of {shown}")
+
+
+def _mapping(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise KubeconfigError(f"{where} of the kubeconfig is not a mapping")
+    return value
+
+
+def _text(entry: Mapping[str, Any], field_name: str, where: str) -> str:
+    value = entry.get(field_name)
+    if not isinstance(value, str):
+        raise KubeconfigError(f"{where}.{field_name} of the kubeconfig is {'not text' if value else 'missing'}")
+    return value
+
+
+def _why(error: Exception) -> str:
+    """Without the file's name, in whose place a credential may stand."""
+    return str(error.strerror) if isinstance(error, OSError) else "it is not text, or its name not a path"
 
 
 def _content(entry: Mapping[str, Any], field_name: str, base: Path) -> bytes | None:
@@ -156,8 +178,8 @@ def _content(entry: Mapping[str, Any], field_name: str, base: Path) -> bytes | N
     if path := entry.get(field_name):
         try:
             return (base / str(path)).read_bytes()
-        except OSError as error:
-            raise KubeconfigError(f"{field_name} can't be read: {error}") from error
+        except (OSError, ValueError) as error:
+            raise KubeconfigError(f"the file of {field_name} can't be read: {_why(error)}") from None
     return None
 
 
@@ -168,19 +190,21 @@ def _connection(
     token: TokenSource | None,
     server_name: str | None,
 ) -> Connection:
-    url = urlsplit(server)
-    if url.scheme not in ("http", "https") or not url.hostname:
-        raise KubeconfigError(f"clusters[].cluster.server {server!r} is not a URL such as https://HOST:6443")
+    try:
+        url = urlsplit(server)
+        host, port = url.hostname or "", url.port
+    except ValueError:  # no port, or a bracket without its other
+        host, port = "", None
+    if not re.fullmatch(r"[\w.:-]+", host) or url.scheme not in ("http", "https"):
+        raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
     tls = _tls(ca, client) if url.scheme == "https" else None
-    return Connection(
-        url.scheme, url.hostname, url.port or (443 if url.scheme == "https" else 80), tls, token, server_name
-    )
+    return Connection(url.scheme, host, port or (443 if url.scheme == "https" else 80), tls, token, server_name)
 
 
 def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=ca.decode() if ca else None)
-    except (ssl.SSLError, UnicodeDecodeError):
+    except (ssl.SSLError, TypeError, ValueError):
         raise KubeconfigError("certificate-authority holds no valid PEM certificate") from None
     if client is not None:
         try:

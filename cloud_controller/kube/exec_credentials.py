@@ -19,6 +19,7 @@ from cloud_controller.kube.errors import UnauthorizedError
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _SECONDS = 60.0
 """How long the command may take."""
+_SHORTEST_SECRET = 8
 _MARGIN = timedelta(seconds=60)
 """So long before its end a token is no longer used."""
 
@@ -30,16 +31,20 @@ class ExecToken:
         """`settings`: the kubeconfig's `exec`. Raises ValueError, which names the field that is wrong."""
         self._version = settings.get("apiVersion")
         if self._version not in VERSIONS:
-            raise ValueError(f"apiVersion is {self._version!r}; allowed: {', '.join(VERSIONS)}")
+            raise ValueError(f"apiVersion is not one of its values; allowed: {', '.join(VERSIONS)}")
         command = settings.get("command")
-        if not isinstance(command, str) or not command:
+        if not isinstance(command, str) or not command.strip():
             raise ValueError("command is missing")
-        self._command = [command, *map(str, settings.get("args") or [])]
+        arguments, environment = settings.get("args") or [], settings.get("env") or []
+        if not isinstance(arguments, list):
+            raise ValueError("args is not a list")
+        self._command = [command, *map(str, arguments)]
         try:
-            self._environment = {str(each["name"]): str(each["value"]) for each in settings.get("env") or []}
+            self._environment = {str(each["name"]): str(each["value"]) for each in environment}
         except (KeyError, TypeError):
-            raise ValueError("env is no list of names and values") from None
-        self._hint = settings.get("installHint")
+            raise ValueError("env is not a list of names and values") from None
+        hint = settings.get("installHint")
+        self._hint = hint.splitlines()[0] if isinstance(hint, str) and hint.strip() else None
         self._now = now
         self._lock = threading.Lock()
         self._token: str | None = None
@@ -67,11 +72,15 @@ class ExecToken:
             )
         except FileNotFoundError:
             raise self._failure(f"there is no such command{f'; {self._hint}' if self._hint else ''}") from None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise self._failure(str(error)) from None
+        except subprocess.TimeoutExpired:
+            raise self._failure(f"it took longer than {_SECONDS:g} s") from None
+        except (OSError, ValueError) as error:
+            # Neither names the command: Python's own texts hold all of its arguments.
+            raise self._failure(str(error.strerror) if isinstance(error, OSError) else "it can't be started") from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise self._failure(f"it ended with {done.returncode}: {said[-1] if said else 'it said nothing'}")
+            why = self._without_settings(said[-1]) if said else "it said nothing"
+            raise self._failure(f"it ended with {done.returncode}: {why}")
         try:
             status = json.loads(done.stdout)["status"]
             token, until = str(status["token"]), status.get("expirationTimestamp")
@@ -85,6 +94,13 @@ class ExecToken:
             raise self._failure("what it printed is no ExecCredential with a token") from None
 
     def _failure(self, why: str) -> UnauthorizedError:
-        # The first words alone: arguments may be long, and are the kubeconfig's to tell.
-        shown = " ".join(self._command[:3])
+        # The first word alone: arguments may hold a credential.
+        shown = self._command[0].split()[0]
         return UnauthorizedError(401, "Unauthorized", f"`{shown}`, which the kubeconfig names for a token: {why}")
+
+    def _without_settings(self, text: str) -> str:
+        """What a command says of its arguments and its environment, without their values."""
+        for value in (*self._command[1:], *self._environment.values()):
+            if len(value) >= _SHORTEST_SECRET:
+                text = text.replace(value, "[redacted]")
+        return text

@@ -49,6 +49,7 @@ class Informer:
         self._resource_version = ""
         self._changed = threading.Condition()
         self._handlers: list[Handler] = []
+        self._deletion_handlers: list[Callable[[Object], None]] = []
         self._stop = threading.Event()
         self._synced = False
         self._error: ApiError | None = None
@@ -57,9 +58,21 @@ class Informer:
 
     def add_handler(self, handler: Handler) -> None:
         """Tell `handler` of every object and change; only before `start` (RuntimeError afterwards)."""
+        self._require_not_started()
+        self._handlers.append(handler)
+
+    def add_deletion_handler(self, handler: Callable[[Object], None]) -> None:
+        """Tell `handler` the last state of each object whose deletion the watch reports, before the other handlers.
+
+        An object that a list merely lacks was perhaps never deleted: etcd may have been restored. Only before `start`
+        (RuntimeError afterwards).
+        """
+        self._require_not_started()
+        self._deletion_handlers.append(handler)
+
+    def _require_not_started(self) -> None:
         if self._thread is not None:
             raise RuntimeError(f"the informer of {self.resource.plural} runs already; add handlers before start")
-        self._handlers.append(handler)
 
     def start(self) -> None:
         """Begin to list and watch; returns at once."""
@@ -184,6 +197,8 @@ class Informer:
         if type is EventType.DELETED:
             with self._changed:
                 self._objects[k] = obj  # The event tells the last state.
+            for handler in self._deletion_handlers:
+                handler(obj)
             self._take(EventType.DELETED, k, None)
         elif old is None:
             self._take(EventType.ADDED, k, obj)

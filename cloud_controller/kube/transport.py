@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import socket
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 import orjson
 import urllib3
 
+from cloud_controller.fence import Fence, unfenced
 from cloud_controller.kube import errors
 from cloud_controller.kube.config import Connection
 from cloud_controller.kube.rate_limit import RateLimit
@@ -54,6 +56,13 @@ class Transport:
         self._connect_timeout = connect_timeout
         self._attempts = attempts
         self._pool = _pool(connection)
+        self._fence: Fence = unfenced
+
+    def fenced(self, fence: Fence) -> Transport:
+        """The same one with a fence, on the same connections."""
+        fenced = copy.copy(self)
+        fenced._fence = fence
+        return fenced
 
     @property
     def server(self) -> str:
@@ -100,11 +109,15 @@ class Transport:
             if self._rate_limit is not None:
                 self._rate_limit.wait()
             try:
+                # First, for it may take long: a token comes from a file or a program.
+                sent_headers = self._headers(headers)
+                if method != "GET":
+                    self._fence()
                 response = self._pool.urlopen(
                     method,
                     url,
                     body=data,
-                    headers=self._headers(headers),
+                    headers=sent_headers,
                     timeout=timeout,
                     retries=False,
                     redirect=False,

@@ -43,9 +43,9 @@ class AwsSite(ApiSite):
     def suspend(self) -> None:
         """Nothing to note: where nothing runs, the next start boots what moto says is running."""
 
-    def up(self) -> None:
+    def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
         """As every site; and the command that kubeconfigs of EKS call is there."""
-        super().up()
+        super().up(tell)
         with self._lock():
             write_private(self._region_note, self._region)
             write_command(self._commands)
@@ -120,7 +120,11 @@ class AwsSite(ApiSite):
                 and clusters.get(each["cluster"]) == "ACTIVE"
                 and not self._process(each["id"])
             )
-            return [*(name for name, state in clusters.items() if state in ("CREATING", "UPDATING")), *booting]
+            changing = [name for name, state in clusters.items() if state in ("CREATING", "UPDATING")]
+            # One that was killed just now, and the API has not noticed yet.
+            healthy = all(state == "ACTIVE" for state in clusters.values())
+            unnoticed = self.ended_control_planes() if healthy else ()
+            return [*changing, *(f"control plane {each}" for each in unnoticed), *booting]
 
         if not wait_until(lambda: not pending(), seconds):
             raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")

@@ -44,6 +44,11 @@ class StateFolder:
         return self.cloud / "token"
 
     @property
+    def controllers_token_file(self) -> Path:
+        """The token that stacks give to their controllers, and what it may do."""
+        return self.cloud / "controllers-token.json"
+
+    @property
     def boot_note(self) -> Path:
         """Which boot of the computer the API last ran in."""
         return self.cloud / "boot_id"

@@ -56,6 +56,9 @@ OUR_CLASSES = (*AWS_CLASSES, *MYCLOUD_CLASSES)
 SOURCE_RANGES = _of(MYCLOUD, "load_balancer_source_ranges")
 """Every cloud's: it is Kubernetes' own."""
 
+PREFIX_LISTS = Mark(_of(AWS, "security_group_prefix_lists"))
+"""Clients besides the source ranges; where there are none of those, instead of everybody."""
+
 INTERNAL = (
     Mark(_of(MYCLOUD, "scheme"), ("internal",)),
     *(Mark(f"{prefix}address-type", ("intranet",)) for prefix in _ALIBABA),

@@ -20,6 +20,7 @@ from pulumi_policy.proxy import UnknownValueError
 from policy.checklist.load_balancers import (
     INTERNAL,
     LIMITED_ELSEWHERE,
+    PREFIX_LISTS,
     SOURCE_RANGES,
     Mark,
     check_service,
@@ -57,6 +58,8 @@ def _problem(props: Mapping[str, Any]) -> str | None:
         ranges = [partial(str, part) for part in str(text).split(",") if part.strip()]
         field = f"annotation {SOURCE_RANGES}"
     if not ranges:
+        if said(props, [PREFIX_LISTS]) is not None:
+            return None
         return "the load balancer is public and has no source ranges: everybody may connect"
     return f"the load balancer is public and {field} lets everybody in" if _is_everybody(ranges) else None
 

@@ -13,6 +13,7 @@ import pytest
 from cloud_controller.cloud import (
     CallObserver,
     Conflict,
+    Fence,
     Instance,
     InstanceRef,
     InstanceState,
@@ -85,6 +86,9 @@ class FakeCloud:
 
     def observe_calls(self, observer: CallObserver) -> None:
         self.observer = observer
+
+    def fence_writes(self, fence: Fence) -> None:
+        self.fence = fence
 
     def cluster_access(self) -> str:
         raise NotFound("this cloud runs no control plane")

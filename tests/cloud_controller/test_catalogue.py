@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from cloud_controller import annotation_docs
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability, Value
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 
 PREFIX = "service.example.com/lb-"
@@ -98,6 +101,36 @@ def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quote
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.parametrize("known", [MYCLOUD, AWS], ids=lambda known: known.cloud)
+@pytest.mark.parametrize("form", ["azure-load-balancer-mode-{:05}", "aws-load-blaancer-{:05}", "{:05}"])
+def test_thousands_of_names_of_others_cost_few_comparisons_and_none_the_second_time(
+    known: Catalogue, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    compare = difflib.get_close_matches
+
+    def counting(name: str, possibilities: Sequence[str], **more: Any) -> list[str]:
+        compared.extend(possibilities)
+        return compare(name, possibilities, **more)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counting)
+    names = {f"service.beta.kubernetes.io/{form.format(number)}": "x" for number in range(4000)}
+
+    known.parse(names)
+
+    assert len(compared) <= 64 * len(known.entries)
+    compared.clear()
+    known.parse(names)
+    assert compared == []
+
+
+def test_a_wrong_name_of_our_own_is_told_whatever_names_of_others_are_there() -> None:
+    others = {f"service.example.com/aa-{number:05}": "x" for number in range(4000)}
+
+    with pytest.raises(InvalidConfiguration, match=f"did you mean {PREFIX}limit"):
+        catalogue().parse({**others, f"{PREFIX}limt": "1"})
+
+
 def test_a_setting_that_is_not_given_has_its_default() -> None:
     settings = catalogue().parse(None)
 
@@ -110,6 +143,22 @@ def test_an_entry_that_the_cloud_does_not_offer_is_ignored_by_name_whatever_its_
     settings = catalogue(unoffered).parse({f"{PREFIX}limit": "not even a number"})
 
     assert (settings.given, settings.ignored) == ({}, (unoffered,))
+
+
+def test_a_value_that_would_restrict_access_is_refused_where_the_entry_is_ignored() -> None:
+    unoffered = catalogue(entry(type=bool, ignored="it is always on", refused={"false": "it can't be off"}))
+
+    assert unoffered.parse({f"{PREFIX}limit": "true"}).ignored
+    with pytest.raises(InvalidConfiguration, match="' false ': it can't be off"):
+        unoffered.parse({f"{PREFIX}limit": " false "})
+
+
+def test_a_list_of_commas_alone_is_no_empty_list() -> None:
+    names = catalogue(entry(type=tuple))
+
+    assert names.parse({f"{PREFIX}limit": " "}).given == {"limit": ()}
+    with pytest.raises(InvalidConfiguration, match="', ,' is not a value of it"):
+        names.parse({f"{PREFIX}limit": ", ,"})
 
 
 def test_typed_arguments_become_the_annotations_that_parse_to_them() -> None:

@@ -14,9 +14,12 @@ from cloud_controller import apply, converge
 from cloud_controller.apply import Postponed
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Unavailable
 from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.fence import Fence, WriteRefused
+from cloud_controller.leader import LeaderElector
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
 from tests.cloud_controller.guard import guard
+from tests.cloud_controller.test_leader import Leases
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,18 @@ class World:
         self.asked.append(changes)
         return self.agrees
 
-    def run(self, deadline: float = 60.0) -> Report:
-        nothing: Any = None
-        cloud: Any = SimpleNamespace(cluster_id="c-1")
+    def run(
+        self, deadline: float = 60.0, *, leader: LeaderElector | None = None, kube: Any = None, cloud: Any = None
+    ) -> Report:
         return Converge(
-            nothing,
-            cloud,
+            kube,
+            cloud or SimpleNamespace(cluster_id="c-1"),
             {"node": self.find},
             show=lambda _, found: self.shown.append(len(found.plan)),
             approve=self.approve,
             done=lambda result: self.told.append(str(result)),
-            safeguard=guard(),
-        ).run(None, deadline, self.begin)
+            safeguard=guard(kube),
+        ).run(leader, deadline, self.begin)
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +114,26 @@ def test_without_consent_nothing_is_done() -> None:
         world.run()
     assert world.tasks == {"a": []}
     assert world.begun_after is None
+
+
+def test_what_is_done_is_fenced_by_the_lease_and_ends_when_that_is_lost() -> None:
+    fences: list[Fence] = []
+    leader = LeaderElector(Leases(), "kube-system", "lease")  # type: ignore[arg-type]
+    world = World({"a": []})
+
+    def work(name: str) -> None:
+        assert name == "a"
+        leader.release()
+        for fence in fences:
+            fence()
+
+    world.work = work  # type: ignore[method-assign]
+    kube = SimpleNamespace(fenced=fences.append)
+    cloud = SimpleNamespace(cluster_id="c-1", fence_writes=fences.append)
+
+    with pytest.raises(WriteRefused):
+        world.run(leader=leader, kube=kube, cloud=cloud)
+    assert fences == [leader.fence] * 3  # Of the client, the cloud and the safeguard.
 
 
 def test_the_time_in_which_somebody_reads_the_plan_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cloud_controller.cli_values import object_name
 from cloud_controller.events import EventRecorder
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ForbiddenError, NotFoundError, Object
 
 NODE: Object = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a", "uid": "u"}}
@@ -21,11 +22,11 @@ class Kube:
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], Object] = {}
-        self.forbidden = False
+        self.refusal: Exception | None = None
 
     def create(self, _: object, event: Object) -> None:
-        if self.forbidden:
-            raise ForbiddenError(403, "Forbidden", "may not")
+        if self.refusal is not None:
+            raise self.refusal
         self.events[event["metadata"]["namespace"], event["metadata"]["name"]] = event
 
     def patch(self, _: object, name: str, patch: Object, namespace: str, **__: object) -> None:
@@ -93,10 +94,13 @@ def test_an_event_that_has_expired_is_written_anew() -> None:
     assert [event["count"] for event in kube.events.values()] == [1]
 
 
-def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("refusal", [ForbiddenError(403, "Forbidden", "may not"), WriteRefused("the lease is lost")])
+def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(
+    caplog: pytest.LogCaptureFixture, refusal: Exception
+) -> None:
     caplog.set_level(logging.WARNING)  # a test of the command line may have raised it for the whole process
     kube = Kube()
-    kube.forbidden = True
+    kube.refusal = refusal
     events = recorder(kube)
 
     events.normal(NODE, "One", "1")

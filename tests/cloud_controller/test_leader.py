@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from typing import Any
 
 import pytest
 
+from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import AlreadyExistsError, ConflictError, NotFoundError, Object, UnreachableError
-from cloud_controller.leader import LeaderElector, LeaseTimes
+from cloud_controller.leader import LeaderElector, LeaseTimes, since_boot
 
 TIMES = LeaseTimes(15, 10, 2)
 
@@ -193,10 +195,133 @@ def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
     a.try_once()
 
     def outage(tick: int) -> bool:
-        leases.down = 2 <= tick < 6
+        leases.down = 2 <= tick < 5
         return tick == 20
 
     assert a.hold(Stop(clock, outage)) is True
+
+
+def test_a_holder_that_was_paused_beyond_its_deadline_does_not_renew_though_nobody_took_the_lease(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    written = leases.version
+    clock.now += TIMES.renew_deadline
+
+    assert a.hold(Stop(clock)) is False
+    assert leases.version == written
+
+
+def test_a_holder_does_not_renew_a_lease_that_another_had_and_gave_back(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    a.release()
+    b.try_once()
+    b.release()
+    a._renewed_at = clock.now  # It was paused, and knows nothing of all this.
+
+    assert a.hold(Stop(clock)) is False
+    assert leases.holder == ""
+
+
+def test_a_renewal_that_meets_another_write_to_the_lease_counts_only_once_it_is_written(
+    leases: Leases, clock: Clock
+) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    b.try_once()
+    clock.now += 14
+
+    def annotate() -> None:
+        assert leases.lease is not None
+        annotated = {**leases.lease["metadata"], "annotations": {"a": "b"}, "resourceVersion": leases.version + 1}
+        leases.lease["metadata"] = annotated
+
+    leases.before_write = annotate
+    assert a.try_once(renew=True)
+    clock.now += 14
+
+    assert not b.try_once()
+
+
+# -------------------------------------------------------------------------------------------------------- the fence
+
+
+def is_open(elector: LeaderElector) -> bool:
+    try:
+        elector.fence()
+    except WriteRefused:
+        return False
+    return True
+
+
+def test_only_the_holder_of_the_lease_may_write(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    assert not is_open(a)
+
+    a.try_once()
+    b.try_once()
+
+    assert is_open(a)
+    assert not is_open(b)
+
+
+def test_a_holder_may_not_write_from_its_deadline_on_whatever_its_threads_have_noticed(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    clock.now += TIMES.renew_deadline - 0.1
+    assert is_open(a)
+    clock.now += 0.1
+    assert not is_open(a)
+
+
+def test_the_time_in_which_a_holder_may_write_counts_from_when_its_renewal_began(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    a.try_once()
+
+    clock.now = TIMES.renew_deadline
+
+    assert not is_open(a)
+
+
+@pytest.mark.parametrize("how", ["released", "taken"])
+def test_a_holder_may_not_write_once_its_lease_is_gone(leases: Leases, clock: Clock, how: str) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    if how == "released":
+        a.release()
+    else:
+        assert leases.lease is not None
+        leases.lease["spec"]["holderIdentity"] = "b"
+        a.hold(Stop(clock))
+
+    assert not is_open(a)
+
+
+def test_no_other_candidate_takes_a_lease_while_its_holder_may_write(leases: Leases) -> None:
+    times, clock = LeaseTimes(1.4, 1.3, 0.1), Clock()
+    kube: Any = leases
+    a, b = (LeaderElector(kube, "kube-system", "lease", identity=each, times=times, clock=clock) for each in "ab")
+    a.try_once()
+    b.try_once()
+
+    clock.now += 1.29
+
+    assert is_open(a)
+    assert not b.try_once()
+
+
+def test_the_lease_runs_out_while_the_machine_is_suspended() -> None:
+    assert since_boot() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=60)
+
+
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_lease_that_can_not_be_asked_for_is_trouble_until_it_can(leases: Leases, clock: Clock) -> None:

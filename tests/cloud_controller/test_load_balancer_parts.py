@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud_controller.binding import Binding
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancer import (
@@ -27,14 +28,13 @@ from cloud_controller.load_balancer import (
 from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.load_balancer_operations import (
-    AddMembers,
     DeleteListener,
     DeletePool,
     PutListener,
     PutPool,
-    RemoveMembers,
 )
-from cloud_controller.load_balancer_parts import diff_parts, has_parts, leave, release
+from cloud_controller.load_balancer_parts import TAKEN_FROM_TAG, diff_parts, has_parts, leave, release
+from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.plan import Plan
 
 TARGET = "service/default/web"
@@ -74,7 +74,8 @@ def shared(*parts: tuple[Listener, Pool], **more: Any) -> ObservedLoadBalancer:
     model = LoadBalancerModel(
         "theirs", {"scheme": "internal"}, tuple(each for each, _ in parts), tuple(each for _, each in parts)
     )
-    return ObservedLoadBalancer("lb-1", more.pop("state", LoadBalancerState.READY), replace(model, **more))
+    state, network = more.pop("state", LoadBalancerState.READY), more.pop("network", "net-1")
+    return ObservedLoadBalancer("lb-1", state, replace(model, **more), network=network)
 
 
 def wanted(owner: Owner, *numbers: int, members: Sequence[Member] = (OLD,)) -> Built:
@@ -86,7 +87,7 @@ def wanted(owner: Owner, *numbers: int, members: Sequence[Member] = (OLD,)) -> B
 
 
 def planned(built: Built, lb: ObservedLoadBalancer | None, owner: Owner = WEB, *, force: bool = False) -> Plan:
-    return diff_parts(built, Reuse("lb-1", force), lb, owner, CATALOGUE, target=TARGET)
+    return diff_parts(built, Reuse("lb-1", force, "net-1"), lb, owner, CATALOGUE, target=TARGET, sharing=Sharing.ANY)
 
 
 def operations(plan: Plan) -> list[Any]:
@@ -146,8 +147,11 @@ def test_a_port_that_another_service_has_is_refused_naming_the_holder(holder: Ow
     ("lb", "why"),
     [
         (None, "there is no load balancer lb-1"),
-        (shared(tags=DNS.tags), "lb-1 belongs to Service default/dns of cluster c-1"),
         (shared(tags=WEB.tags), "lb-1 belongs to this Service itself"),
+        (
+            shared(network="net-2"),
+            r"lb-1 is in network net-2, where no node is \(allowed: .* in network net-1",
+        ),
         (shared(state=LoadBalancerState.DELETING), "lb-1 is being deleted"),
     ],
 )
@@ -170,15 +174,15 @@ def test_a_listener_that_nobody_owns_is_refused_without_force() -> None:
         planned(wanted(WEB, 80), shared(part(80, None)))
 
 
-def test_with_force_a_listener_is_taken_over_with_its_pool_so_that_traffic_never_changes_pools() -> None:
+def test_with_force_a_listener_is_taken_over_by_a_pool_of_the_services_own() -> None:
     lb = shared(part(80, None, OLD, name="by-hand"))
 
     plan = planned(wanted(WEB, 80, members=[NEW]), lb, force=True)
 
-    kinds = [type(operation) for operation in operations(plan)]
-    assert kinds == [PutPool, AddMembers, PutListener, RemoveMembers]
-    assert operations(plan)[2].listener.pool == "by-hand"
+    assert [type(operation) for operation in operations(plan)] == [PutPool, PutListener]
+    assert operations(plan)[1].instead_of == "by-hand", "which serves until a new member is healthy"
     taken = carried_out(plan, lb)
+    assert taken.model.pools[0] == lb.model.pools[0]
     assert len(planned(wanted(WEB, 80, members=[NEW]), taken, force=True)) == 0
     assert len(planned(wanted(WEB, 80, members=[NEW]), taken)) == 0, "it is its own now"
 
@@ -194,18 +198,76 @@ def test_a_pool_that_other_listeners_use_too_stays_and_the_listener_gets_one_of_
     assert {each.name: WEB.owns(each.tags) for each in taken.model.pools} == {"both": False, "tcp-80-uid-web": True}
 
 
-@given(st.integers(0, 5))
-def test_a_taking_over_broken_off_anywhere_is_finished_by_the_next_plan(done: int) -> None:
-    lb = shared(part(80, None, OLD, name="by-hand"))
-    built = wanted(WEB, 80, members=[NEW])
-    for operation in operations(planned(built, lb, force=True))[:done]:
+def by_hand() -> ObservedLoadBalancer:
+    """With a listener of somebody's, in a state of its own."""
+    listener, pool = part(80, None, OLD, name="by-hand")
+    listener = replace(listener, attributes={"max_qps": 7, "timeout": None}, tags={"team": "edge"})
+    return shared((listener, pool), part(22, ELSEWHERE))
+
+
+def taking_80(owner: Owner = WEB) -> Built:
+    built = wanted(owner, 80, members=[NEW])
+    (listener,) = built.model.listeners
+    listener = replace(listener, attributes={"max_qps": None, "timeout": 60})
+    return Binding("uid-of-the-cluster").tagged(replace(built, model=replace(built.model, listeners=(listener,))))
+
+
+@given(st.integers(0, 3), st.integers(0, 3))
+def test_what_was_taken_over_is_given_back_as_it_was_wherever_either_broke_off(taking: int, leaving: int) -> None:
+    before = lb = by_hand()
+    for operation in operations(planned(taking_80(), lb, force=True))[:taking]:
         lb = after(lb, operation)
 
-    lb = carried_out(planned(built, lb, force=True), lb)
+    for steps in (leaving, None):
+        for operation in operations(leave(lb, WEB, CATALOGUE, target=TARGET, why="it is gone"))[:steps]:
+            lb = after(lb, operation)
 
-    (listener,), (pool,) = lb.model.listeners, lb.model.pools
-    assert (listener.pool, pool.members) == ("by-hand", (NEW,))
-    assert WEB.owns(listener.tags) and WEB.owns(pool.tags)
+    assert lb.model == before.model
+
+
+@given(st.integers(0, 3))
+def test_a_taking_over_broken_off_anywhere_is_finished_by_the_next_plan(done: int) -> None:
+    lb = by_hand()
+    for operation in operations(planned(taking_80(), lb, force=True))[:done]:
+        lb = after(lb, operation)
+
+    lb = carried_out(planned(taking_80(), lb, force=True), lb)
+
+    taken = next(each for each in lb.model.listeners if each.port == 80)
+    assert (taken.pool, taken.attributes["timeout"], taken.tags["team"]) == ("tcp-80-uid-web", 60, "edge")
+    assert len(planned(taking_80(), lb)) == 0
+
+
+def test_a_port_that_the_service_gives_up_goes_back_too() -> None:
+    taken = carried_out(planned(taking_80(), by_hand(), force=True), by_hand())
+
+    left = carried_out(planned(wanted(WEB), taken, force=True), taken)
+
+    assert left.model == by_hand().model
+
+
+def test_a_listener_whose_old_pool_was_deleted_meanwhile_is_deleted() -> None:
+    taken = carried_out(planned(taking_80(), by_hand(), force=True), by_hand())
+    taken = after(taken, DeletePool("lb-1", "by-hand"))
+
+    plan = leave(taken, WEB, CATALOGUE, target=TARGET, why="it is gone")
+
+    assert operations(plan) == [DeleteListener("lb-1", "TCP", 80), DeletePool("lb-1", "tcp-80-uid-web")]
+    assert plan.actions[0].reason == "it can't be given back: its pool by-hand does not exist any more"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"pool": 1}', "x" * 4000])
+def test_a_listener_whose_record_was_changed_by_hand_is_deleted(text: str) -> None:
+    taken = carried_out(planned(taking_80(), by_hand(), force=True), by_hand())
+    listeners = tuple(
+        replace(each, tags={**each.tags, TAKEN_FROM_TAG: text}) if each.port == 80 else each
+        for each in taken.model.listeners
+    )
+    taken = replace(taken, model=replace(taken.model, listeners=listeners))
+
+    left = carried_out(leave(taken, WEB, CATALOGUE, target=TARGET, why="it is gone"), taken)
+
+    assert [each.port for each in left.model.listeners] == [22]
 
 
 # ------------------------------------------------------------------------------------------------ leaving, preserving
@@ -242,16 +304,16 @@ def test_what_is_preserved_stays_without_an_owner_and_says_whose_it_was() -> Non
     assert freed.owners == (DNS,)
 
 
-def test_another_service_takes_over_what_was_preserved() -> None:
+def test_another_service_takes_over_what_was_preserved_and_leaves_it_as_it_was() -> None:
     lb = shared(part(80, WEB, OLD))
     freed = carried_out(release(lb, WEB, target=TARGET), lb)
     heir = Owner("c-1", "uid-heir", "default", "web")
 
     taken = carried_out(planned(wanted(heir, 80), freed, heir, force=True), freed)
 
-    (listener,), (pool,) = taken.model.listeners, taken.model.pools
-    assert heir.owns(listener.tags) and heir.owns(pool.tags)
-    assert pool.name == "tcp-80-uid-web", "traffic goes on through the pool that there was"
+    assert heir.owns(taken.model.listeners[0].tags)
+    left = carried_out(leave(taken, heir, CATALOGUE, target=TARGET, why="it is gone"), taken)
+    assert left.model == freed.model
 
 
 # --------------------------------------------------------------------------------------------------------- property

@@ -39,6 +39,10 @@ class ApiServer:
             return {"metadata": metadata, "spec": {"holderIdentity": "a"}}
         raise NotFoundError(404, "NotFound", f"{namespace}/{name}")
 
+    def create(self, _: Resource, obj: Object) -> Object:
+        self.lease = True
+        return self.get(LEASES, obj["metadata"]["name"], obj["metadata"]["namespace"])
+
     def replace(self, _: Resource, obj: Object) -> Object:
         if self.conflicts:
             self.conflicts -= 1
@@ -159,6 +163,14 @@ def test_what_is_no_digest_is_refused_before_anything_is_written() -> None:
         confirm_in(api, digest(held("lb-1")), "lb-1")
 
     assert api.annotations == {}
+
+
+def test_a_confirmation_makes_the_lease_that_a_daemon_without_election_lacks() -> None:
+    api = ApiServer(lease=False)
+
+    confirm_in(api, digest(held("lb-1")))
+
+    assert list(api.annotations) == [ANNOTATION + digest(held("lb-1"))]
 
 
 def test_where_there_is_no_lease_nothing_has_been_confirmed() -> None:

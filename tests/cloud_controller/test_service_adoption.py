@@ -56,6 +56,12 @@ class Builder:
     def follows_endpoints(self, _: Object) -> bool:
         return False
 
+    def drains(self, _: Object) -> bool:
+        return True
+
+    def pod_ranges(self, _: Object) -> None:
+        return None
+
     def backend(self, _: Object) -> NodeBackend | None:
         return None
 

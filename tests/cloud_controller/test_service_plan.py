@@ -18,7 +18,7 @@ from cloud_controller.controllers.service_rules import (
     FINALIZER,
     FINALIZER_BESIDE_ANOTHER,
     Rules,
-    node_backends,
+    backends_of,
     wants_load_balancer,
 )
 from cloud_controller.kube import Object
@@ -63,6 +63,12 @@ class Builder:
 
     def follows_endpoints(self, service: Object) -> bool:
         return bool(service["spec"].get("externalTrafficPolicy") == "Local")
+
+    def drains(self, _: Object) -> bool:
+        return True
+
+    def pod_ranges(self, _: Object) -> tuple[str, ...] | None:
+        return None
 
     def backend(self, node: Object) -> NodeBackend:
         name = node["metadata"]["name"]
@@ -149,7 +155,7 @@ def existing(
 
 
 def backends(*nodes: Object) -> Backends:
-    return Backends(node_backends(nodes, Builder(), RULES))
+    return backends_of(nodes, Builder(), RULES)
 
 
 def planned(service: Object, *observed: ObservedLoadBalancer, nodes: Sequence[Object] = (node(),)) -> Plan:
@@ -409,12 +415,50 @@ def test_the_exclude_label_is_read_as_upstream_reads_it(label: str | None, eligi
     assert bool(backends(node(labels=labels)).nodes) is eligible
 
 
-def test_nodes_that_go_away_are_no_members() -> None:
-    tainted = node(taints=[{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}])
+def test_a_node_that_is_being_deleted_is_no_member() -> None:
     deleted = node()
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
-    assert backends(tainted, deleted).nodes == ()
+    assert backends(deleted).nodes == ()
+
+
+@pytest.mark.parametrize(("drains", "stays"), [(True, False), (False, True)])
+def test_the_autoscalers_taint_takes_a_member_out_only_where_its_connections_outlive_that(
+    drains: bool, stays: bool
+) -> None:
+    class Cloud(Builder):
+        def drains(self, _: Object) -> bool:
+            return drains
+
+    tainted = node("n1", taints=[{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}])
+    service = web()
+
+    found = plan_service(service, [existing(service)], backends(tainted, node("n2")), Cloud(), RULES)
+
+    removed = [action.operation for action in found.plan.changes if isinstance(action.operation, RemoveMembers)]
+    assert (not removed) is stays
+
+
+def test_of_two_nodes_that_claim_a_machine_the_older_is_the_member() -> None:
+    class Cloud(Builder):
+        def backend(self, node: Object) -> NodeBackend:
+            return NodeBackend(node["metadata"]["name"], node["spec"]["providerID"], "10.0.0.1")
+
+    young, old = node("a", providerID="i-1"), node("b", providerID="i-1")
+    young["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+    old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert [each.node for each in backends_of([young, old], Cloud(), RULES).nodes] == ["b"]
+
+
+def test_an_excluded_node_keeps_its_machine_from_a_younger_one_that_claims_it() -> None:
+    class Cloud(Builder):
+        def backend(self, node: Object) -> NodeBackend:
+            return NodeBackend(node["metadata"]["name"], "i-1", "10.0.0.1")
+
+    old, young = node("a", labels={EXCLUDE_LABEL: "true"}), node("b")
+
+    assert backends_of([young, old], Cloud(), RULES).nodes == ()
 
 
 UNREADY = node("unready", ready="Unknown")
@@ -432,9 +476,9 @@ def test_neither_readiness_nor_cordon_nor_role_matter_as_upstream() -> None:
 def test_an_option_brings_the_older_rule_back() -> None:
     rules = Rules("c-1", backend_nodes="ready-workers")
 
-    found = node_backends([UNREADY, CORDONED, CONTROL_PLANE, WORKER], Builder(), rules)
+    found = backends_of([UNREADY, CORDONED, CONTROL_PLANE, WORKER], Builder(), rules)
 
-    assert [each.node for each in found] == ["worker"]
+    assert [each.node for each in found.nodes] == ["worker"]
 
 
 # ------------------------------------------------------------------------------------------------------ all together

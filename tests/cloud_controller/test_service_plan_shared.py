@@ -6,11 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cloud_controller.binding import UNBOUND
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.mycloud import build as mycloud
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service_plan import RemoveFinalizer, SetIngress, plan_all, plan_service
+from cloud_controller.controllers.service_plan import (
+    RemoveFinalizer,
+    SetIngress,
+    owner_of,
+    plan_all,
+    plan_orphans,
+    plan_service,
+)
 from cloud_controller.controllers.service_rules import FINALIZER, Rules
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import (
@@ -25,11 +35,15 @@ from cloud_controller.load_balancer_after import after
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancer_operations import (
     CreateLoadBalancer,
+    DeleteListener,
     DeleteLoadBalancer,
+    DeletePool,
     Operation,
+    PutListener,
     PutPool,
-    RemoveMembers,
+    UpdateLoadBalancer,
 )
+from cloud_controller.load_balancer_sharing import LEFT_TAG, SHARED_WITH_TAG
 from cloud_controller.plan import ActionKind, Plan
 
 RULES = Rules("c-1")
@@ -52,6 +66,12 @@ class Builder:
 
     def follows_endpoints(self, service: Object) -> bool:
         return mycloud.follows_endpoints(service)
+
+    def drains(self, _: Object) -> bool:
+        return True
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        return mycloud.pod_ranges(service)
 
     def backend(self, node: Object) -> NodeBackend | None:
         return mycloud.backend(node)
@@ -79,7 +99,8 @@ def web(name: str = "web", *ports: int, created: str = "1", deleted: bool = Fals
 
 def nobodys(id: str = SHARED) -> ObservedLoadBalancer:
     address = f"192.0.2.{int(id[-1], 16)}"
-    return ObservedLoadBalancer(id, LoadBalancerState.READY, LoadBalancerModel("made by hand"), (Ingress(ip=address),))
+    model = LoadBalancerModel("made by hand", tags={SHARED_WITH_TAG: "c-1/default"})
+    return ObservedLoadBalancer(id, LoadBalancerState.READY, model, (Ingress(ip=address),))
 
 
 def own(service: Object) -> ObservedLoadBalancer:
@@ -178,9 +199,9 @@ def test_a_service_that_loses_its_id_has_its_parts_removed_once_its_own_serves()
     assert (ports(present[SHARED]), ports(present[OWN])) == ([], [80])
 
 
-@pytest.mark.parametrize(("slices", "emptied"), [((), False), (({"addressType": "IPv4", "endpoints": []},), True)])
-def test_what_serves_already_is_emptied_only_when_somebody_has_told_of_the_pods(
-    slices: tuple[Object, ...], emptied: bool
+@pytest.mark.parametrize(("slices", "taken"), [((), False), (({"addressType": "IPv4", "endpoints": []},), True)])
+def test_what_serves_already_is_taken_over_only_once_the_services_pods_are_known(
+    slices: tuple[Object, ...], taken: bool
 ) -> None:
     pods = {
         "addressType": "IPv4",
@@ -194,7 +215,7 @@ def test_what_serves_already_is_emptied_only_when_somebody_has_told_of_the_pods(
 
     found = plan_service(heir, [serving], replace(NODES, slices=slices), Builder(), RULES)
 
-    assert any(isinstance(action.operation, RemoveMembers) for action in found.plan.changes) == emptied
+    assert any(isinstance(action.operation, PutListener) for action in found.plan.changes) == taken
 
 
 def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
@@ -264,3 +285,168 @@ def test_parts_of_other_clusters_are_nobodys_business_here() -> None:
     )
 
     assert len(plan_all([], [foreign], [], {}, Builder(), RULES)) == 0
+
+
+# ----------------------------------------------------------------------------- on the load balancer of another Service
+
+
+def owned_and_shared() -> ObservedLoadBalancer:
+    """That of Service web, with port 81 of Service guest on it."""
+    return settled(web("guest", 81, id=OWN), own(web()))[OWN]
+
+
+def deleted(service: Object, lb: ObservedLoadBalancer) -> ObservedLoadBalancer | None:
+    """What is left when the deleted Service has lost its finalizer."""
+    present: dict[str, ObservedLoadBalancer] = {lb.id: lb}
+    for _ in range(4):
+        for operation in (action.operation for action in planned(service, *present.values()).changes):
+            if isinstance(operation, RemoveFinalizer):
+                return present.get(lb.id)
+            assert isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer)
+            if isinstance(operation, DeleteLoadBalancer):
+                del present[operation.id]
+            else:
+                present[operation.id] = after(present[operation.id], operation)
+    raise AssertionError("its finalizer stays")
+
+
+def test_a_second_service_of_the_namespace_uses_the_first_ones_load_balancer() -> None:
+    guest = web("guest", 81, id=OWN)
+
+    present = settled(guest, own(web()))
+
+    assert ports(present[OWN]) == [80, 81]
+    assert guest["status"]["loadBalancer"]["ingress"] == [{"ip": "192.0.2.12"}]
+
+
+def test_the_owner_leaves_the_parts_of_others_alone() -> None:
+    lb = owned_and_shared()
+
+    assert not [a for a in planned(web(), lb).changes if not isinstance(a.operation, SetIngress)]
+    assert ports(settled(web("web", 8080), lb)[OWN]) == [81, 8080]
+
+
+def test_neither_gets_a_port_that_the_other_has() -> None:
+    lb = owned_and_shared()
+
+    for service, holder in ((web("web", 80, 81), "guest"), (web("guest", 80, 81, id=OWN), "web")):
+        fault = plan_service(service, [lb], NODES, Builder(), RULES).fault
+        assert f"is taken by Service default/{holder} of cluster c-1" in str(fault)
+
+
+def test_an_owner_that_is_deleted_leaves_it_to_those_who_use_it_and_goes() -> None:
+    left = deleted(web(deleted=True), owned_and_shared())
+
+    assert left is not None
+    assert (ports(left), LEFT_TAG in left.model.tags) == ([81], True)
+    assert not planned(web("guest", 81, id=OWN), left).counts.get(ActionKind.DELETE)
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_an_owner_whose_deletion_broke_off_anywhere_goes_on_with_it(steps: int) -> None:
+    lb, service = owned_and_shared(), web(deleted=True)
+    for action in [*planned(service, lb).changes][:steps]:
+        assert isinstance(action.operation, DeleteListener | DeletePool | UpdateLoadBalancer)
+        lb = after(lb, action.operation)
+
+    left = deleted(service, lb)
+
+    assert left is not None
+    assert ports(left) == [81]
+
+
+def test_the_last_service_that_leaves_takes_it_along() -> None:
+    left = deleted(web(deleted=True), owned_and_shared())
+    assert left is not None
+    empty = deleted(web("guest", 81, id=OWN, deleted=True), left)
+    assert empty is not None
+
+    plan = plan_all([], [empty], [], {}, Builder(), RULES)
+
+    assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
+
+
+def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
+    lb = owned_and_shared()
+
+    for owner in 2 * (owner_of(web(), "c-1"), owner_of(web("guest"), "c-1")):
+        for action in plan_orphans([lb], owner, CATALOGUE, UNBOUND, deleted=True).changes:
+            assert isinstance(action.operation, Operation)
+            lb = after(lb, action.operation)
+
+    assert lb.state is LoadBalancerState.DELETING
+
+
+def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> None:
+    plan = plan_all([], [owned_and_shared()], [], {}, Builder(), RULES)
+
+    assert not plan.changes
+    assert {action.target.split("/")[2] for action in plan.held} == {"web", "guest"}
+
+
+def test_an_owner_that_is_gone_without_its_finalizer_leaves_it_to_those_who_use_it() -> None:
+    lb = owned_and_shared()
+
+    plan = plan_all([web("guest", 81, id=OWN)], [lb], [], {}, Builder(), RULES)
+
+    assert not [action for action in plan.changes if isinstance(action.operation, DeleteLoadBalancer)]
+
+
+def test_an_owner_that_gets_a_new_one_leaves_the_old_one_to_those_who_use_it() -> None:
+    service = web(scheme="internal")
+    new = replace(nobodys(OTHER), model=Builder().build(service, NODES).model)
+
+    present = settled(service, owned_and_shared(), new)
+
+    assert (ports(present[OTHER]), ports(present[OWN])) == ([80], [81])
+    ends = [type(a.operation) for a in planned(web(scheme="internal"), owned_and_shared(), new).changes]
+    assert ends[0] is SetIngress, "clients learn of the new address before the old listener goes"
+
+
+def test_an_owner_that_comes_back_takes_back_what_it_had_left() -> None:
+    left = deleted(web(deleted=True), owned_and_shared())
+    assert left is not None
+
+    back = settled(web(), left)[OWN]
+
+    assert (sorted(ports(back)), LEFT_TAG in back.model.tags) == ([80, 81], False)
+
+
+def test_what_a_guest_preserved_keeps_the_load_balancer() -> None:
+    guest = web("guest", 81, id=OWN, preserve_on_delete=True, deleted=True)
+    lb = deleted(guest, owned_and_shared())
+    assert lb is not None
+
+    left = deleted(web(deleted=True), lb)
+
+    assert left is not None
+    assert ports(left) == [81]
+
+
+def test_members_of_a_service_with_a_fault_follow_the_nodes_in_its_own_parts_alone() -> None:
+    lb = owned_and_shared()
+    moved = Backends((NodeBackend("n2", "i-2", "10.0.0.2"),))
+
+    found = plan_service(web("web", 80, 81), [lb], moved, Builder(), RULES)
+
+    assert found.fault is not None
+    assert {action.target for action in found.plan.changes} == {"service/default/web/pool/tcp-80/members"}
+
+
+@given(st.permutations(["web", "guest", "other"]), st.lists(st.integers(0, 3), min_size=3, max_size=3))
+def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(order: list[str], steps: list[int]) -> None:
+    ports_of = {"web": 80, "guest": 81, "other": 82}
+    lb = settled(web("other", 82, id=OWN), owned_and_shared())[OWN]
+    for name, broken_off_after in zip(order, steps, strict=True):
+        service = web(name, ports_of.pop(name), deleted=True, **({} if name == "web" else {"id": OWN}))
+        for operation in [action.operation for action in planned(service, lb).changes][:broken_off_after]:
+            if isinstance(operation, Operation) and not isinstance(operation, DeleteLoadBalancer | CreateLoadBalancer):
+                lb = after(lb, operation)
+        left = deleted(service, lb)
+        if left is None:
+            assert not ports_of
+            return
+        lb = left
+        assert set(ports(lb)) == set(ports_of.values())
+
+    assert [type(a.operation) for a in plan_all([], [lb], [], {}, Builder(), RULES).changes] == [DeleteLoadBalancer]

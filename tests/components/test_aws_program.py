@@ -39,6 +39,7 @@ DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 SERVICE = "kubernetes:core/v1:Service"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 PROVIDER = "pulumi:providers:aws"
 MANAGER = "cloud-controller-manager"
 
@@ -505,3 +506,16 @@ def test_the_ccm_keeps_its_rights_and_its_way_to_aws_until_it_has_taken_its_load
     left = {r.request.name for r in recording.registrations if r.request.type in types and r.urn not in needed}
     # The one NAT gateway of a cluster with pod routes stands in the first zone; the others' public subnets lead nobody.
     assert left <= {f"aws-staging-public-eu-central-1{zone}" for zone in "bc"}
+
+
+# -------------------------------------------------------------------------------------------------------- the end
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging", "aws-local"])
+def test_the_guard_is_deleted_before_everything_else(stack: str, run_stack: RunStack) -> None:
+    recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
+    guard = recording.one(GUARD, "destroy-guard")
+
+    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
+
+    assert made - recording.dependencies(guard.urn) == {guard.urn}

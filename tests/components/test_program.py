@@ -23,6 +23,7 @@ DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
 BALANCED = "cloudcontroller:index:LoadBalancerService"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 NETWORK = "pulumi-python:dynamic/mycloud:Network"
 CLUSTER = "pulumi-python:dynamic/mycloud:Cluster"
 MACHINE = "pulumi-python:dynamic/mycloud:Machine"
@@ -121,6 +122,16 @@ def test_the_controllers_wait_for_machines_and_ccm(run_stack: Any) -> None:
     assert recording.one(DAEMON_SET, "cloud-controller-manager").urn in waits_for
 
 
+def test_the_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
+    recording = run_stack()
+    guard = recording.one(GUARD, "destroy-guard")
+
+    made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
+
+    assert made - recording.dependencies(guard.urn) == {guard.urn}
+    assert guard.inputs["services"] == ["default/web", "default/echo"]
+
+
 def test_what_is_in_the_cluster_vanishes_with_it_but_load_balancers_are_removed(run_stack: Any) -> None:
     recording = run_stack()
 
@@ -203,6 +214,13 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
+def test_the_daemon_is_told_what_annotations_may_name(run_stack: Any) -> None:
+    recording = run_stack(sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"])
+
+    pod = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
+    assert {"--shared-load-balancers=any", "--annotations-may-name=subnet=subnet-1"} <= {*pod["containers"][0]["args"]}
+
+
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
     recording = run_stack()
 
@@ -234,6 +252,16 @@ def test_the_ccm_restarts_when_its_config_changes(run_stack: Any) -> None:
     assert checksum() != checksum(mycloudToken="another-token")
 
 
+def test_the_ccm_gets_the_controllers_token_where_the_stack_has_one(run_stack: Any) -> None:
+    secret = run_stack(made=True, mycloudControllerToken="limited").one(
+        "kubernetes:core/v1:Secret", "cloud-controller-manager-config"
+    )
+
+    text = str(secret.inputs)
+    assert "token = limited" in text
+    assert TOKEN not in text
+
+
 def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
     """By default the Kubernetes provider replaces a Secret whose data change: it is gone while the CCM restarts."""
     provider = run_stack().one("pulumi:providers:kubernetes", "local")
@@ -253,7 +281,9 @@ def test_production_protects_and_retains_the_cluster_and_what_has_an_address(run
 
     del registrations[0]  # the stack, which has no parent
     clusters = {"cloudcontroller:index:Cluster", NETWORK, "pulumi-python:dynamic/mycloud:Subnet", CLUSTER}
-    assert types("protect") == types("retainOnDelete") == clusters | {BALANCED, SERVICE}
+    assert types("protect") == clusters | {BALANCED, SERVICE}
+    # Where load balancers and cluster stay, the guard has nothing to keep from being lost.
+    assert types("retainOnDelete") == types("protect") | {GUARD}
 
 
 def test_what_is_not_protected_can_go(run_stack: Any) -> None:

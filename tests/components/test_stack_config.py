@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,8 @@ def test_the_token_is_not_shown() -> None:
         ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: aws, mycloud"),
         ({"clusterName": "My_Cluster"}, 'clusterName is "My_Cluster": allowed: a DNS label'),
         ({"nodePool": []}, "nodePool is not a known key; did you mean 'nodePools'? allowed: cloud,"),
-        ({"nodePools": "three"}, 'nodePools is "three": allowed: a list'),
-        ({"nodePools": ["cp"]}, 'nodePools[0] is "cp": allowed: a map of name, role, count'),
+        ({"nodePools": "three"}, "nodePools is text: allowed: a list"),
+        ({"nodePools": ["cp"]}, "nodePools[0] is text: allowed: a map of name, role, count"),
         ({"nodePools": []}, "nodePools is []: allowed: not empty"),
         ({"nodePools": None}, "nodePools is missing: The cluster's machines"),
         ({"nodePools": [pool(role="controlplane")]}, "role is \"controlplane\": did you mean 'control-plane'?"),
@@ -92,15 +93,18 @@ def test_the_token_is_not_shown() -> None:
         ({"retain": "yes"}, 'retain is "yes": allowed: true, false'),
         ({"sourceRange": []}, "sourceRange is not a known key; did you mean 'sourceRanges'?"),
         ({"sourceRanges": ["10.0.0.0/8", "10.0.0.1/8"]}, 'sourceRanges[1] is "10.0.0.1/8": allowed: an IPv4 range'),
-        ({"sourceRanges": "10.0.0.0/8"}, 'sourceRanges is "10.0.0.0/8": allowed: a list'),
+        ({"sourceRanges": "10.0.0.0/8"}, "sourceRanges is text: allowed: a list"),
         ({"sourceRanges": ["10.0.0.0/255.0.0.0"]}, 'sourceRanges[0] is "10.0.0.0/255.0.0.0": allowed: an IPv4 range'),
         ({"source_ranges": []}, "source_ranges is not a known key; did you mean 'sourceRanges'?"),
         ({"cluster_name": "c"}, "cluster_name is not a known key; did you mean 'clusterName'?"),
         ({"executors": {"[key]": "pulumi"}}, 'executors["[key]"] is not a known key'),
-        ({"mycloud": "http://a"}, 'mycloud is "http://a": allowed: a map of endpoint'),
+        ({"mycloud": "http://a"}, "mycloud is text: allowed: a map of endpoint"),
         ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
+        ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
+        ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
     ],
 )
 def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str, Any], line: str) -> None:
@@ -111,6 +115,32 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
     assert TOKEN not in said
 
 
+@pytest.mark.parametrize(
+    ("more", "flags"),
+    [
+        ({}, []),
+        ({"sharedLoadBalancers": "tagged"}, []),
+        ({"sharedLoadBalancers": "any"}, ["--shared-load-balancers=any"]),
+        ({"sharedLoadBalancers": "off"}, ["--shared-load-balancers=off"]),
+        ({"sharedLoadBalancers": False}, ["--shared-load-balancers=off"]),
+        (
+            {"annotationsMayName": ["subnet=tag:shared", "log-bucket=logs"]},
+            ["--annotations-may-name=subnet=tag:shared,log-bucket=logs"],
+        ),
+    ],
+)
+def test_what_annotations_may_name_comes_to_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
+    assert parse(values(**more)).service_flags() == flags
+
+
+def test_what_a_service_controller_of_the_clouds_maker_does_not_know_is_refused() -> None:
+    aws = {"region": "eu-central-1", "kubernetesVersion": "1.34"}
+
+    said = refused(cloud="aws", aws=aws, executors={"service": "vendor"}, annotationsMayName=["subnet=subnet-1"])
+
+    assert 'annotationsMayName is ["subnet=subnet-1"]: only our own daemon' in said
+
+
 def test_no_secret_is_shown_wherever_it_was_put() -> None:
     endpoint = refused(mycloud={"endpoint": f"http://me:{TOKEN}@host"})
     with pytest.raises(ConfigError) as caught:
@@ -119,6 +149,8 @@ def test_no_secret_is_shown_wherever_it_was_put() -> None:
     assert "http://[secret]@host" in endpoint
     assert 'mycloud is "[secret]": allowed: a map' in str(caught.value)
     assert TOKEN not in endpoint + str(caught.value)
+    assert TOKEN not in refused(mycloud=TOKEN)
+    assert TOKEN not in refused(clusterName=f"_{TOKEN}", mycloudToken=TOKEN)
 
 
 def test_every_mistake_is_told_at_once() -> None:
@@ -169,7 +201,7 @@ def test_the_projects_schema_declares_every_key_and_its_defaults() -> None:
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
 
     assert set(declared) == {str(field.alias) for field in StackConfig.model_fields.values()}
-    assert declared["mycloudToken"]["secret"]
+    assert declared["mycloudToken"]["secret"] and declared["mycloudControllerToken"]["secret"]
     for key in ("workloads", "protect", "retain"):
         assert declared[key]["default"] == StackConfig.model_fields[key].default
 
@@ -186,7 +218,7 @@ def test_a_default_that_says_nothing_is_as_good_as_no_value() -> None:
     """What one cloud needs has such a default in the project's schema, or every stack would have to set it."""
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
 
-    for key in ("aws", "mycloud", "mycloudToken"):
+    for key in ("aws", "mycloud", "mycloudToken", "mycloudControllerToken"):
         assert not declared[key]["default"]
     assert "mycloud is missing" in refused(mycloud={}, aws={})
     assert "mycloudToken is missing" in refused(mycloudToken="")
@@ -289,6 +321,36 @@ def test_whatever_a_stack_file_holds_is_read_or_refused_in_words(more: dict[str,
         assert all(line.startswith(f"{NAMESPACE}:") for line in str(error).split("\n"))
     else:
         assert parse(given_values) == config
+
+
+SECRETS = st.text("JKQXZ0123456789+/_", min_size=12, max_size=24)
+
+
+@given(
+    SECRETS,
+    st.sampled_from(["cloud", "clusterName", "nodePools", "executors", "sourceRanges", "mycloud", "mycloudToken"]),
+    st.sampled_from(
+        [
+            lambda secret: secret,
+            lambda secret: [secret],
+            lambda secret: {secret: secret},
+            lambda secret: {"endpoint": secret},
+            lambda secret: {"route": secret},
+            lambda secret: [pool(name=secret)],
+            lambda secret: [pool(labels={secret: "x y"})],
+            lambda secret: [pool(role=secret, zones=secret)],
+        ]
+    ),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_error_shows_what_stands_in_a_secret(secret: str, key: str, shape: Callable[[str], Any]) -> None:
+    value = shape(secret)
+    given_values = {**values(), key: value if isinstance(value, str) else json.dumps(value)}
+
+    try:
+        parse(given_values, {key})
+    except ConfigError as error:
+        assert secret not in str(error)
 
 
 # ------------------------------------------------------------------------------------------------------------- aws

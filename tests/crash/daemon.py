@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -128,6 +129,16 @@ class Daemon:
             self._process.wait()
             self.kubernetes.cut()
             self.cloud.cut()
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """SIGTERM; its exit code."""

@@ -10,6 +10,7 @@ from typing import Any
 from cloud_controller.cloud import NotFound
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
 from cloud_controller.load_balancer import PRESERVED_TAG
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
@@ -22,6 +23,7 @@ SPACE = "default"
 THEIRS = 7777
 """A port of a load balancer that is somebody's already."""
 USE = "service.beta.kubernetes.io/dlb-id"
+FORCE = "service.beta.kubernetes.io/dlb-force-override-listeners"
 PRESERVE = "service.beta.kubernetes.io/dlb-preserve-on-delete"
 
 
@@ -32,6 +34,8 @@ class Run:
     environment: Environment
     machines: list[Json] = field(default_factory=list)
     services: list[str] = field(default_factory=list)
+    uids: dict[str, str] = field(default_factory=dict)
+    """The names of the Services by UID, for load balancers may outlive them."""
     given: list[str] = field(default_factory=list)
     """Load balancers that people made, and that are theirs."""
 
@@ -53,6 +57,7 @@ class Run:
         }
         create_service(self.kube, body)
         self.services.append(made)
+        self.uids[self.kube.get(SERVICES, made, SPACE)["metadata"]["uid"]] = made
         return made
 
     def change_ports(self, *ports: Json) -> None:
@@ -76,6 +81,7 @@ class Run:
         body = {
             "name": "given",
             "network_id": self.environment.network["id"],
+            "tags": {SHARED_WITH_TAG: "any"},
             "backend_sets": [{"name": "theirs"}],
             "listeners": [{"protocol": "TCP", "port": THEIRS, "backend_set": "theirs"}],
         }
@@ -163,9 +169,7 @@ class Run:
     def _words(self) -> dict[str, str]:
         """What stands for the names and numbers of this run."""
         words = {made: f"SERVICE-{index}" for index, made in enumerate(self.services)}
-        for service in self.kube.list(SERVICES, SPACE).items:
-            if name(service) in words:
-                words[service["metadata"]["uid"]] = f"UID-OF-{words[name(service)]}"
+        words |= {uid: f"UID-OF-{words[made]}" for uid, made in self.uids.items()}
         for index, machine in enumerate(self.machines):
             words |= {machine["name"]: f"NODE-{index}", machine["id"]: f"MACHINE-{index}"}
             words |= dict.fromkeys(machine["private_ips"], f"ADDRESS-{index}")
@@ -188,7 +192,9 @@ class Run:
         until(lambda: not self._owned(), "no load balancer is left")
         for lb in self.environment.load_balancers():
             if lb["id"] in self.given:
-                assert [each["port"] for each in lb["listeners"]] == [THEIRS], f"what was lent came back as {lb}"
+                came_back = [(each["port"], each["backend_set"]) for each in lb["listeners"]]
+                assert came_back == [(THEIRS, "theirs")], f"what was lent came back as {lb}"
+                assert [each["name"] for each in lb["backend_sets"]] == ["theirs"], f"it was lent without more: {lb}"
             cloud.delete("load_balancers", lb["id"])
         until(lambda: not self.environment.load_balancers(), "the load balancers that people made are gone")
         self._end_machines()
@@ -289,6 +295,21 @@ def _on_a_given_one(run: Run) -> None:
     run.service(HTTP, HTTPS, annotations={USE: run.given[0] if run.given else run.give_load_balancer()})
 
 
+def _taken_over(run: Run) -> None:
+    annotations = {USE: run.given[0] if run.given else run.give_load_balancer(), FORCE: "true"}
+    run.service(HTTP, port(THEIRS, 31777), annotations=annotations)
+
+
+def _on_anothers(run: Run) -> None:
+    run.service(HTTPS, annotations={USE: run.environment.load_balancers()[0]["id"]})
+
+
+def _owner_and_guest(run: Run) -> None:
+    run.service(HTTP)
+    until(lambda: run.serves(8080), "the first one serves")
+    _on_anothers(run)
+
+
 def _preserved(run: Run) -> None:
     run.service(HTTP, DNS, annotations={PRESERVE: "true"})
 
@@ -348,6 +369,34 @@ SCENARIOS: Sequence[Scenario[Run]] = (
         lambda run: run.serves(8080, 8443, THEIRS),
         lambda run: run.delete_service(),
         lambda run: run.gone(),
+    ),
+    Scenario(
+        "listener taken over",
+        lambda run: run.give_load_balancer(),
+        _always,
+        _taken_over,
+        lambda run: run.serves(8080, THEIRS),
+    ),
+    Scenario(
+        "listener given back",
+        _taken_over,
+        lambda run: run.serves(8080, THEIRS),
+        lambda run: run.delete_service(),
+        lambda run: run.gone(),
+    ),
+    Scenario(
+        "load balancer of another service used",
+        lambda run: run.service(HTTP),
+        lambda run: run.serves(8080),
+        _on_anothers,
+        lambda run: run.serves(8080, 8443, of=1),
+    ),
+    Scenario(
+        "owner gone before the other service",
+        _owner_and_guest,
+        lambda run: run.serves(8080, 8443, of=1),
+        lambda run: run.delete_service(),
+        lambda run: run.gone() and run.serves(8443, of=1),
     ),
     Scenario(
         "load balancer preserved",

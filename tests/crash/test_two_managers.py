@@ -96,6 +96,26 @@ def test_a_leader_that_loses_the_api_server_stops_before_another_begins(
         assert taken_over <= DURATION + RETRY * 1.2 + SLACK
 
 
+def test_a_leader_that_wakes_when_another_leads_writes_nothing(
+    environment: Environment, pair: tuple[Manager, Manager]
+) -> None:
+    first, second = pair
+    with prepared(first, Run(first.environment), MANY) as run:
+        leader = _holder(environment)
+        _slow_writes(environment)
+        MANY.act(run)
+        until(lambda: _members_written(first), "the leader is at work")
+
+        first.pause()
+        until(lambda: _holder(environment) not in ("", leader), "the second leads")
+        until(lambda: second.recorder.writes(), "the second writes")
+        first.resume()
+
+        until(lambda: first.exit_code is not None, "the first has ended")
+        assert first.exit_code == 1
+        _assert_the_second_ends_the_work(run, first, second)
+
+
 def _assert_the_second_ends_the_work(run: Run, first: Manager, second: Manager) -> None:
     until(lambda: second.recorder.writes(), "the second writes")
     run.environment.cloud.delete_path("admin/faults")

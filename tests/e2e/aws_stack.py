@@ -105,9 +105,9 @@ class AwsStack:
         answer = self.aws("elbv2").describe_load_balancer_attributes(LoadBalancerArn=balancer["LoadBalancerArn"])
         return {each["Key"]: each["Value"] for each in answer["Attributes"]}
 
-    def down(self) -> str:
+    def down(self, *options: str) -> str:
         """Run `down`; what it tells people."""
-        command = [sys.executable, "-m", "local", "down", "--stack", STACK, "--state", str(self.stack.state)]
+        command = [sys.executable, "-m", "local", "down", "--stack", STACK, "--state", str(self.stack.state), *options]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stderr

@@ -13,6 +13,7 @@ import pytest
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.kube import EVENTS, SERVICES, NotFoundError, Object, PatchType
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -138,7 +139,8 @@ def test_traffic_flows_on_while_a_service_changes_whom_it_sends_to(stack: LocalS
 
 def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> None:
     (network,) = stack.cloud.list("networks")
-    edge = stack.cloud.create("load_balancers", {"name": "edge", "network_id": network["id"]})
+    body = {"name": "edge", "network_id": network["id"], "tags": {SHARED_WITH_TAG: "any"}}
+    edge = stack.cloud.create("load_balancers", body)
     make(stack, "first", 8092, id=edge["id"])
     make(stack, "second", 8093, id=edge["id"])
     assert {address(stack, name) for name in ("first", "second")} == {edge["address"]}
@@ -166,11 +168,14 @@ def test_a_preserved_load_balancer_serves_on_and_under_its_heir(stack: LocalStac
     with asked_without_failure(url), socket.create_connection((ip, 8094), timeout=60) as connection:
         delete(stack, "testator")
         assert at(stack, ip)["tags"].keys() == {"cloud-controller/preserved-from"}
+        tags = at(stack, ip)["tags"] | {SHARED_WITH_TAG: "any"}
+        stack.cloud.update("load_balancers", at(stack, ip)["id"], {"tags": tags})
         make(stack, "heir", 8094, backend_type="pod-ip", id=at(stack, ip)["id"], force_override_listeners=True)
         assert address(stack, "heir") == ip
         connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert b"200" in connection.recv(4096), "the connection that was open before is served"
 
     delete(stack, "heir")
-    assert at(stack, ip)["listeners"] == []
+    (listener,) = at(stack, ip)["listeners"]
+    assert listener["backend_set"] == "tcp-8094", "it is given back as it was preserved"
     stack.cloud.delete("load_balancers", at(stack, ip)["id"])

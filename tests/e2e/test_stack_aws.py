@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
-OWN = "own"
-"""A Service that a person makes beside the stack's."""
+OWN, CLASSIC = "own", "classic"
+"""Services that a person makes beside the stack's."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def balanced(aws: AwsStack) -> list[bool]:
     return [aws.targets(service) == aws.ids() for service in ("web", "echo")]
 
 
-def own_service(aws: AwsStack, **annotations: str) -> None:
+def own_service(aws: AwsStack, service: str = OWN, **annotations: str) -> None:
     """A Service for the stack's pods of `web`, with these annotations."""
     selector = aws.kube.get(SERVICES, "web", "default")["spec"]["selector"]
     aws.kube.create(
@@ -69,7 +69,7 @@ def own_service(aws: AwsStack, **annotations: str) -> None:
         {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": OWN, "namespace": "default", "annotations": annotations},
+            "metadata": {"name": service, "namespace": "default", "annotations": annotations},
             "spec": {
                 "type": "LoadBalancer",
                 "selector": selector,
@@ -280,10 +280,23 @@ def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
     )
 
 
-def test_down_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
+def test_down_names_the_services_that_people_made_and_stops_before_anything_is_deleted(aws: AwsStack) -> None:
+    own_service(aws, OWN, **{f"{PREFIX}type": "nlb"})
+    own_service(aws, CLASSIC)
+    eventually(lambda: aws.load_balancer(OWN) and aws.classic_load_balancer(CLASSIC), "both have their load balancers")
+
+    shown = aws.stack.run("down", expect=1)
+
+    assert f"Service default/{CLASSIC}" in shown and f"Service default/{OWN}" in shown
+    assert "Service default/web" not in shown
+    assert len(aws.ids()) == 3
+    assert aws.load_balancer("web") and aws.load_balancer(OWN) and aws.classic_load_balancer(CLASSIC)
+
+
+def test_down_that_deletes_them_too_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
     left = aws.stack.processes()
 
-    said = aws.down()
+    said = aws.down("--delete-unmanaged")
 
     assert "the account is empty" in said
     assert not aws.site.folder.cloud.exists()

@@ -269,12 +269,12 @@ def url_of(stack: LocalStack, name: str) -> str | None:
 
 
 def use_new_token(stack: LocalStack) -> None:
-    """As `pulumi config set --secret mycloudToken` does, with a token that mycloud has just issued."""
+    """As `pulumi config set --secret mycloudControllerToken` does, with a token that mycloud has just issued."""
     token = stack.cloud.post("admin/tokens", {"ttl_seconds": 3600})["token"]
     settings = yaml.safe_load(stack.site_copy.read_text())
     passphrase = (stack.site_copy.parent / "passphrase").read_text().strip()
     crypter = open_crypter(passphrase, settings["encryptionsalt"])
-    settings["config"]["cloud-controller:mycloudToken"] = {"secure": crypter.encrypt(token)}
+    settings["config"]["cloud-controller:mycloudControllerToken"] = {"secure": crypter.encrypt(token)}
     stack.site_copy.write_text(yaml.safe_dump(settings))
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cloud_controller.kube import NODES, PODS, SERVICES, NotFoundError
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.clouds.mycloud.cloud import MyCloud
+from cloud_controller.clouds.mycloud.config import parse
+from cloud_controller.controllers import NAMES
+from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 from tests.example_program import run_example, unpack_wheels
 
@@ -41,6 +46,10 @@ def route_targets(stack: LocalStack) -> dict[str, str]:
 def load_balancer(stack: LocalStack, service: str) -> dict[str, object]:
     (found,) = [b for b in stack.cloud.list("load_balancers") if b["name"].endswith(f"-default-{service}")]
     return found
+
+
+def controllers_token(stack: LocalStack) -> str:
+    return str(json.loads((stack.state / "mycloud" / "controllers-token.json").read_text())["token"])
 
 
 def members(stack: LocalStack, service: str) -> set[str]:
@@ -127,14 +136,26 @@ def test_another_program_puts_a_service_behind_a_load_balancer_of_this_cluster(
 
 
 def test_no_secret_is_printed_or_stored_in_plain_text(stack: LocalStack) -> None:
-    token = (stack.state / "mycloud" / "token").read_text().strip()
+    tokens = [(stack.state / "mycloud" / "token").read_text().strip(), controllers_token(stack)]
 
     shown = stack.run("preview", "--diff") + stack.run("status")
 
-    assert token not in shown
+    assert not [token for token in tokens if token in shown]
     for file in (stack.state / "stacks").rglob("*"):
         if file.is_file():
-            assert token.encode() not in file.read_bytes(), file
+            assert not [token for token in tokens if token.encode() in file.read_bytes()], file
+
+
+def test_the_controllers_token_may_do_what_the_controllers_do_and_no_more(stack: LocalStack) -> None:
+    secret = stack.kube.get(SECRETS, "cloud-controller-manager-config", "kube-system")
+    config = parse(base64.b64decode(secret["data"]["cloud.conf"]).decode())
+    (cluster,) = stack.cloud.list("clusters")
+
+    assert config.token == controllers_token(stack)
+    MyCloud(config).check_access(NAMES)
+    for operation in ("POST /v1/machines", "DELETE /v1/networks/ID", f"POST /v1/clusters/{cluster['id']}/credentials"):
+        answer = Client(config.endpoint, config.token).post("access:check", {"operations": [operation]})
+        assert answer["denied"] == [operation]
 
 
 def test_a_route_deleted_by_hand_shows_in_preview_and_is_mended_by_up(stack: LocalStack) -> None:

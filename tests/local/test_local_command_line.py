@@ -18,7 +18,9 @@ import pytest
 import yaml
 
 import local.__main__ as command_line
+from components import cluster_end
 from local import stack_copy
+from local.__main__ import DELETE_UNMANAGED
 from local.engine import cli
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
@@ -37,6 +39,7 @@ class Fakes:
         self.crashed: list[str] = []
         self.engine_arguments: list[str] = []
         self.engine_code = 0
+        self.delete_unmanaged: str | None = None
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
         schema = {"cloud": {}, "clusterName": {"default": "x"}, "mycloud": {"type": "object"}, "mycloudToken": {}}
@@ -48,11 +51,12 @@ class Fakes:
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
         monkeypatch.setattr(cli, "main", self._engine)
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
-        monkeypatch.setattr(Site, "up", lambda site: self._up(site))
+        monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
         monkeypatch.setattr(Site, "is_running", lambda _: self.status["up"])
-        monkeypatch.setattr(Site, "wait_settled", lambda *_: None)
+        monkeypatch.setattr(Site, "wait_settled", lambda *_: self.calls.append("wait") if self.crashed else None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
+        monkeypatch.setattr(Site, "controllers_token", lambda _: "controllers")
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
         monkeypatch.setattr(Site, "boot_crashed_machines", lambda _: self.calls.append("boot"))
         monkeypatch.setattr(Site, "end_simulated_machines", lambda _: self.calls.append("end simulated"))
@@ -67,6 +71,7 @@ class Fakes:
     def _engine(self, arguments: list[str]) -> int:
         self.calls.append(f"engine {arguments[0]}")
         self.engine_arguments = arguments
+        self.delete_unmanaged = os.environ.get(DELETE_UNMANAGED)
         if arguments[0] == "destroy" and self.engine_code == 0 and "--target" not in arguments:
             self.status["load_balancers"] = []
             stack = arguments[arguments.index("--stack") + 1]
@@ -102,7 +107,10 @@ STATUS: dict[str, Any] = {
             "state_reason": None,
             "address": "127.35.0.10",
             "listeners": [{"protocol": "TCP", "port": 8080}, {"protocol": "UDP", "port": 53}],
-            "backends": [{"backend_set": "a", "address": "10.33.0.10", "port": 1, "healthy": True}],
+            "backends": [
+                {"backend_set": "a", "address": "10.33.0.10", "port": 1, "healthy": True, "checked": True},
+                {"backend_set": "b", "address": "10.33.0.10", "port": 2, "healthy": None, "checked": False},
+            ],
         }
     ],
 }
@@ -225,7 +233,34 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.run("down") == 0
 
-    assert fakes.calls == ["up", "boot", "end simulated", "engine destroy", "down False"]
+    assert fakes.calls == ["up", "end simulated", "engine destroy", "down False"]
+    assert fakes.delete_unmanaged is None
+
+
+def test_down_starts_the_machines_that_crashed_and_waits_for_them_before_it_destroys(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+    fakes.crashed = ["control-plane-0"]
+
+    assert fakes.run("down") == 0
+
+    assert fakes.calls[:5] == ["up", "wait", "boot", "wait", "end simulated"]
+    assert "machine control-plane-0 is stopped" in (told := capsys.readouterr().err)
+    assert "it is booted again" in told
+
+
+def test_down_hands_on_that_what_is_not_declared_is_deleted_too(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+
+    assert fakes.run("down", "--delete-unmanaged") == 0
+
+    assert DELETE_UNMANAGED == cluster_end.DELETE_UNMANAGED
+    assert fakes.delete_unmanaged == "true"
+    assert DELETE_UNMANAGED not in os.environ
 
 
 def test_down_keeps_the_data_of_a_site_with_volumes_until_it_is_said_again(
@@ -272,6 +307,7 @@ def test_what_is_the_engines_is_handed_on_to_it(fakes: Fakes) -> None:
         ["down", "--replace", "x"],
         ["up", "-p", "0"],
         ["up", "-s", "../x"],
+        ["up", "--delete-unmanaged"],
     ],
 )
 def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
@@ -285,7 +321,7 @@ def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
 def test_a_down_of_a_part_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     fakes.pretend_state()
     assert fakes.run("down", "--target", "urn:pulumi:local::p::t:m:T::x") == 0
-    assert fakes.calls == ["up", "boot", "engine destroy"]
+    assert fakes.calls == ["up", "engine destroy"]
     assert "the stack still has resources" in capsys.readouterr().err
 
 
@@ -379,7 +415,7 @@ def test_status_is_for_people_or_json_with_the_stacks_outputs(fakes: Fakes, caps
     assert fakes.run("status", "--json") == 0
     document = json.loads(capsys.readouterr().out)
 
-    assert "1 of 1 backends healthy" in text
+    assert "1 of 1 backends healthy, 1 unchecked" in text
     assert "http://127.35.0.10:8080/" in text
     assert document["outputs"] == {"webUrl": "http://127.35.0.10:8080/"}
     assert document["load_balancers"] == STATUS["load_balancers"]

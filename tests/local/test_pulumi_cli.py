@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import local.__main__ as command_line
+from local.__main__ import DELETE_UNMANAGED
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
@@ -24,6 +25,7 @@ from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 STAND_IN = """#!{python}
 import json, os, pathlib, sys, urllib.parse
 names = ("PATH", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "KEPT")
+names += ({unmanaged!r},)
 call = {{"argv": sys.argv[1:], "environment": {{name: os.environ[name] for name in names if name in os.environ}}}}
 with open({log!r}, "a") as log:
     log.write(json.dumps(call) + "\\n")
@@ -42,7 +44,7 @@ class StandIn:
         self._log = directory / "calls"
         script = directory / "bin" / "pulumi"
         script.parent.mkdir()
-        script.write_text(STAND_IN.format(python=sys.executable, log=str(self._log)))
+        script.write_text(STAND_IN.format(python=sys.executable, log=str(self._log), unmanaged=DELETE_UNMANAGED))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
         for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
@@ -172,12 +174,13 @@ class Local:
         (cli.project / "stacks" / "Pulumi.local.yaml").write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", cli.project)
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: None)
-        monkeypatch.setattr(Site, "up", lambda site: self._up(site))
+        monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "endpoint", "http://127.32.0.1:7070")
         monkeypatch.setattr(Site, "token", "site-token")
         for name in ("wait_settled", "boot_crashed_machines", "end_simulated_machines"):
             monkeypatch.setattr(Site, name, lambda *_: None)
         monkeypatch.setattr(Site, "down", lambda *_, **__: self.started.append("down"))
+        monkeypatch.setattr(Site, "controllers_token", lambda _: "controllers")
         monkeypatch.setattr(Site, "crashed_machines", lambda _: [])
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
         monkeypatch.setattr(Site, "status", lambda _: {"up": True, "load_balancers": []})
@@ -217,6 +220,17 @@ def test_down_destroys_the_stack_that_the_cli_holds_then_stops_the_site(local: L
     assert local.run("down", "--engine", "pulumi") == 0
     assert stand_in.calls[-1]["argv"][0] == "destroy" and local.started == ["up", "down"]
     assert not is_in_use(local.cli.stack_dir)
+
+
+@pytest.mark.parametrize("options", [[], ["--delete-unmanaged"]])
+def test_the_clis_guard_is_told_whether_to_delete_what_is_not_declared(
+    local: Local, stand_in: StandIn, options: list[str]
+) -> None:
+    write_cli_state(local.cli, STACK)
+
+    assert local.run("down", "--engine", "pulumi", *options) == 0
+
+    assert stand_in.calls[-1]["environment"].get(DELETE_UNMANAGED) == ("true" if options else None)
 
 
 def test_a_run_that_fails_in_the_cli_is_code_1(

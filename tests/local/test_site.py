@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from cloud_controller.clouds.mycloud.client import Client
 from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_site import API, SiteError, server_environment, wait_until
@@ -96,6 +98,30 @@ def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site)
     assert shared.status()["up"] is True
 
 
+def test_stacks_get_a_token_for_their_controllers_that_stays_and_may_do_what_they_do_alone(shared: Site) -> None:
+    shared.up()
+
+    token = shared.stack_config().secrets["cloud-controller:mycloudControllerToken"]
+
+    client = Client(shared.endpoint, token)
+    asked = ["POST /v1/load_balancers", "POST /v1/machines", "POST /v1/clusters/c-1/credentials"]
+    assert client.post("access:check", {"operations": asked})["denied"] == asked[1:]
+    assert shared.stack_config().secrets["cloud-controller:mycloudControllerToken"] == token
+    assert shared.folder.controllers_token_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_controllers_token_that_is_not_valid_any_more_is_replaced(shared: Site) -> None:
+    shared.up()
+    file = shared.folder.controllers_token_file
+    shared.stack_config()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "token": "over"}))
+
+    token = shared.stack_config().secrets["cloud-controller:mycloudControllerToken"]
+
+    assert token != "over"
+    assert Client(shared.endpoint, token).list("machines") == []
+
+
 def test_a_killed_balancer_is_started_again(shared: Site) -> None:
     shared.up()
     assert balancer_runs(shared)
@@ -120,18 +146,22 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
     assert pid(shared, BALANCER) == balancer
 
 
-def test_an_api_that_hangs_is_replaced(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.api_site.STOP_GRACE_SECONDS", 0.5)
     monkeypatch.setattr("local.api_site.PROBE_SECONDS", 0.5)
     shared.up()
     hanging = processes.find(shared.folder.process_record(API))
     assert hanging is not None
     hanging.signal(signal.SIGSTOP)
+    told: list[str] = []
 
-    shared.up()
+    shared.up(told.append)
 
     assert not hanging.is_running()
     assert call(shared, "GET", "/v1/zones") == 200
+    assert told == [
+        f"mycloud's API (process {hanging.pid}) has not answered for 0.5 s: it is replaced; what it has started runs on"
+    ]
 
 
 def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +292,20 @@ def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site
     assert balancer.wait(PATIENCE)
 
 
+@pytest.mark.parametrize(
+    ("healthy", "checked", "serves"),
+    [(True, True, True), (None, False, True), (None, True, False), (False, True, False)],
+)
+def test_a_load_balancer_serves_with_a_backend_that_is_healthy_or_that_nothing_checks(
+    site: Site, monkeypatch: pytest.MonkeyPatch, healthy: bool | None, checked: bool, serves: bool
+) -> None:
+    backend = {"backend_set": "udp-53", "healthy": healthy, "checked": checked}
+    status = {"load_balancers": [{"state": "available", "backends": [backend]}]}
+    monkeypatch.setattr(site, "status", lambda: status)
+
+    assert site.wait_answering(0) is serves
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_what_is_left_is_told_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
     site.up()
@@ -344,6 +388,25 @@ def test_only_machines_that_nobody_stopped_are_said_to_have_crashed(site: Site) 
             session.save(machine.model_copy(update={"state": State.STOPPED, "state_reason": why}))
 
     assert site.crashed_machines() == ["died"]
+
+
+def test_a_machine_and_a_control_plane_that_were_killed_unnoticed_are_waited_for(site: Site) -> None:
+    site.folder.prepare()
+    with closing(Store(site.folder.database)) as store, store.write() as session:
+        network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
+        subnet = networking.create_subnet(session, CreateSubnet(name="s", network_id=network.id, zone="zone-a"))
+        cluster = compute.create_cluster(session, CreateCluster(name="c", network_id=network.id))
+        session.save(cluster.model_copy(update={"state": State.AVAILABLE}))
+        request = CreateMachine(name="m", subnet_id=subnet.id, cluster_id=cluster.id, type="m1.small", role="worker")
+        machine = compute.create_machine(session, request)
+        session.save(machine.model_copy(update={"state": State.RUNNING}))
+    site.folder.cluster(cluster.id).mkdir(parents=True)
+
+    with pytest.raises(SiteError) as waited:
+        site.wait_settled(0)
+
+    assert f"{cluster.id} (available, but its process has ended)" in str(waited.value)
+    assert f"{machine.id} (running, but its process has ended)" in str(waited.value)
 
 
 def test_servers_get_no_secret_of_the_environment() -> None:

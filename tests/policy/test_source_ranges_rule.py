@@ -69,6 +69,13 @@ def test_a_limit_in_the_field_or_the_annotation_passes_and_the_field_wins(
     assert pack.analyze(limited) == []
 
 
+def test_prefix_lists_are_a_limit_unless_ranges_let_everybody_in_besides(pack: PolicyHost) -> None:
+    lists = {f"{AWS}-security-group-prefix-lists": "pl-0123456789abcdef0"}
+
+    assert pack.analyze(balancer([], annotations=lists)) == []
+    assert of(pack.analyze(balancer(["0.0.0.0/0"], annotations=lists)), RULE) == ["advisory"]
+
+
 def test_an_empty_annotation_is_no_limit(pack: PolicyHost) -> None:
     assert of(pack.analyze(balancer([], annotations={RANGES: " , "})), RULE) == ["advisory"]
 

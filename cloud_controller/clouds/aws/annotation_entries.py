@@ -8,7 +8,6 @@ from typing import Any
 from cloud_controller.catalogue import Annotation, Mutability, Value
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
-SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 NETWORK = "network load balancers"
 CLASSIC = "classic load balancers"

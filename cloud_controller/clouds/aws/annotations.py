@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 from cloud_controller.catalogue import Catalogue
-from cloud_controller.clouds.aws.annotation_entries import PREFIX, SOURCE_RANGES
+from cloud_controller.clouds.aws.annotation_entries import PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
 
-__all__ = ["CATALOGUE", "CLASSES", "ELSEWHERE", "PREFIX", "SOURCE_RANGES", "said"]
+__all__ = ["CATALOGUE", "CLASSES", "ELSEWHERE", "PREFIX", "said"]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
 

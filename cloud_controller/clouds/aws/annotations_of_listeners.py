@@ -14,6 +14,7 @@ LISTENERS = (
         applies_to="every TCP listener, or those of `ssl-ports`",
         default_note="none: no TLS",
         example="arn:aws:acm:us-west-2:123456789012:certificate/0123-4567",
+        names="certificate",
         upstream="1.12",
         controller="2.0",
         source="requirements 001 and 002; cloud-provider-aws",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cloud_controller.catalogue import Annotation, Mutability
-from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASSIC, NETWORK, SOURCE_RANGES, entry
+from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASSIC, NETWORK, entry
+from cloud_controller.restrictions import SOURCE_RANGES
 
 _ALB = (
     "an Application Load Balancer comes from an Ingress (class alb, served by the AWS Load Balancer Controller), never"
@@ -59,6 +60,7 @@ LOAD_BALANCERS = (
         default_note="one a zone of those that carry the cluster's tag or no cluster's: public ones for internet-facing"
         " load balancers",
         example="subnet-0123456789abcdef0,edge-b",
+        names="subnet",
         upstream="1.34",
         controller="2",
     ),
@@ -81,6 +83,7 @@ LOAD_BALANCERS = (
         applies_to=f"internet-facing {NETWORK}",
         default_note="addresses of AWS's choice",
         example="eipalloc-0123456789abcdef0,eipalloc-0123456789abcdef1",
+        names="elastic-ip",
         mutability=Mutability.REPLACE,
         exclusive=True,
         upstream="1.34",
@@ -106,8 +109,9 @@ LOAD_BALANCERS = (
         "list",
         "security_groups",
         "Security groups that somebody else keeps, instead of one of the Service's own: what they let in is theirs to"
-        " say, source ranges have no effect.",
+        " say. Source ranges or prefix lists besides are an error.",
         default_note="one that is made for the Service and lets its source ranges in",
+        names="security-group",
         example="sg-0123456789abcdef0",
         upstream="1.34",
         controller="2",
@@ -118,6 +122,7 @@ LOAD_BALANCERS = (
         "security_groups",
         "Security groups besides the Service's own.",
         default_note="none",
+        names="security-group",
         example="sg-0123456789abcdef0",
         upstream="1.12",
     ),
@@ -134,6 +139,26 @@ LOAD_BALANCERS = (
         since="0.1",
         source="Kubernetes, cloud-provider",
         honoured_by="cloud-provider-aws since 1.12 or earlier; the AWS Load Balancer Controller since 2.2 or earlier",
+    ),
+    entry(
+        "security-group-prefix-lists",
+        "list",
+        "ingress_rules",
+        "Who may connect, as ids of managed prefix lists; besides the source ranges, or instead of everybody. In AWS a"
+        " rule with a list counts as many rules as the list may have entries. No ICMP is let in from them.",
+        default_note="none",
+        example="pl-0123456789abcdef0",
+        controller="2",
+    ),
+    entry(
+        "enable-icmp-for-path-mtu-discovery",
+        "text",
+        "ingress_rules",
+        "Whether the source ranges may tell by ICMP that packets are too big.",
+        allowed=("on", "off"),
+        default="on",
+        default_note="on (the AWS Load Balancer Controller's own default is off)",
+        controller="2",
     ),
     entry(
         "cross-zone-load-balancing-enabled",
@@ -162,6 +187,7 @@ LOAD_BALANCERS = (
         "The bucket for the logs, whose policy must let AWS's log delivery write. Used only with `access-log-enabled`.",
         default_note="none; an error if logs are enabled",
         example="edge-logs",
+        names="log-bucket",
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
@@ -173,6 +199,7 @@ LOAD_BALANCERS = (
         "Where in the bucket the logs are put. Used only with `access-log-enabled`.",
         default_note="the top of the bucket",
         example="prod/web",
+        names="log-prefix",
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.aws.annotation_entries import NETWORK, entry
+from cloud_controller.clouds.aws.annotation_entries import FALSE_WORDS, NETWORK, entry
 
 OTHERS = (
     entry(
@@ -37,11 +37,15 @@ OTHERS = (
         "manage-backend-security-group-rules",
         "flag",
         "backend_rules",
-        "Whether the nodes' security groups are opened for the load balancer.",
+        "Whether the nodes' security groups are opened for the load balancer: always. `false` is an error.",
         applies_to=NETWORK,
         controller="2",
-        ignored="one rule opens them for all load balancers of the cluster; DisableSecurityGroupIngress in the cloud"
-        " config leaves them alone",
+        refused=dict.fromkeys(
+            ("false", *FALSE_WORDS),
+            "one rule in the nodes' security groups is for all load balancers of the cluster;"
+            " DisableSecurityGroupIngress in the cloud config leaves them alone",
+        ),
+        ignored="one rule opens them for all load balancers of the cluster",
     ),
     entry(
         "inbound-sg-rules-on-private-link-traffic",
@@ -51,15 +55,6 @@ OTHERS = (
         applies_to=NETWORK,
         controller="2",
         ignored="AWS's default counts: they do",
-    ),
-    entry(
-        "security-group-prefix-lists",
-        "list",
-        "prefix_lists",
-        "Prefix lists of who may connect.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="source ranges are CIDRs here; a security group of one's own (security-groups) may name prefix lists",
     ),
     entry(
         "multi-cluster-target-group",
@@ -96,15 +91,6 @@ OTHERS = (
         applies_to=NETWORK,
         controller="2",
         ignored="a Service with UDP ports gets an IPv4 load balancer",
-    ),
-    entry(
-        "enable-icmp-for-path-mtu-discovery",
-        "text",
-        "icmp",
-        "Whether clients may tell by ICMP that packets are too big.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="they always may, from the source ranges",
     ),
     entry(
         "enable-tcp-udp-listener",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
+from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.provider_ids import identity
-from cloud_controller.clouds.aws.request import kind_of, request
+from cloud_controller.clouds.aws.request import field, kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.load_balancer import Built, Object
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
@@ -26,9 +30,27 @@ def claims(service: Object) -> bool:
 def follows_endpoints(service: Object) -> bool:
     """Whether targets are pods. With node ports all nodes are targets, and health checks find those with pods."""
     try:
-        return kind_of(service) == "network" and build_network.by_pod(service)
+        return by_pod(service)
     except InvalidConfiguration:
         return False
+
+
+def by_pod(service: Object) -> bool:
+    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
+    return kind_of(service) == "network" and build_network.by_pod(service)
+
+
+def drains(service: Object) -> bool:
+    """A network one does, unless its deregistration delay is 0; a classic one where the Service asks for it."""
+    annotations = said(service["metadata"].get("annotations"))
+    try:
+        if kind_of(service) == "classic":
+            return CATALOGUE.value(annotations, "connection_draining_enabled") is True
+        given = CATALOGUE.value(annotations, "target_group_attributes")
+        attributes = pairs(field("target_group_attributes"), given if isinstance(given, tuple) else ())
+    except InvalidConfiguration:
+        return False
+    return attributes.get(DEREGISTRATION_DELAY) != "0"
 
 
 def backend(node: Object) -> NodeBackend | None:
@@ -38,16 +60,21 @@ def backend(node: Object) -> NodeBackend | None:
         found = identity(InstanceRef(metadata["name"], provider_id)) if provider_id else None
     except InvalidConfiguration:
         return None
-    machine = found and (found.instance_id or found.fargate)
-    return NodeBackend(metadata["name"], machine, machine, labels=metadata.get("labels") or {}) if machine else None
+    machine = (found.instance_id or found.fargate) if found else None
+    if not found or not machine:
+        return None
+    labels = metadata.get("labels") or {}
+    return NodeBackend(metadata["name"], machine, machine, labels=labels, is_pod=found.fargate is not None)
 
 
-def build(service: Object, backends: Backends, *, config: Config, facts: Facts) -> Built:
+def build(
+    service: Object, backends: Backends, *, config: Config, facts: Facts, tags_of_group: TagsOfGroup = lambda _: {}
+) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     asked = request(service, config, facts)
-    if asked.kind == "network":
-        return build_network.build(asked, backends)
-    return build_classic.build(asked, backends)
+    build_one = build_network.build if asked.kind == "network" else build_classic.build
+    built = build_one(asked, backends)
+    return replace(built, named=tuple(named(asked, built.model, tags_of_group)))
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:

@@ -73,7 +73,8 @@ def tags(asked: Request) -> dict[str, str]:
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
     """Who may connect: `security_groups` of people, and `ingress_rules` of the Service's own group."""
-    named = [*_groups(asked, "security_groups"), *_groups(asked, "extra_security_groups")]
+    arguments = ("security_groups", "extra_security_groups")
+    named = [word for each in arguments for word in _ids(asked, each, "sg", "security group")]
     own = not asked.words("security_groups") and not asked.config.elb_security_group
     if not asked.words("security_groups") and asked.config.elb_security_group:
         named.append(asked.config.elb_security_group)
@@ -82,20 +83,43 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
         why = f"{len(set(named))} groups leave no place for the load balancer's own"
         raise InvalidConfiguration(field(argument), why, f"{MOST_GROUPS} groups in all")
-    sources = source_ranges(asked.spec, asked.settings, dualstack=dualstack)
-    rules = client_rules(listeners, sources) if own else None
-    if rules is not None and len(rules) > places * MOST_RULES:
-        where, _ = field_and_texts(asked.spec, asked.settings)
+    if not own:
+        _require_no_clients(asked)
+        return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
+    lists = _ids(asked, "security_group_prefix_lists", "pl", "prefix list")
+    rules = client_rules(
+        listeners,
+        source_ranges(asked.spec, asked.settings, dualstack=dualstack, everybody=not lists),
+        lists,
+        path_mtu=asked.settings.text("enable_icmp_for_path_mtu_discovery") == "on",
+    )
+    if len(rules) > places * MOST_RULES:
+        where, texts = field_and_texts(asked.spec, asked.settings)
         why = f"with the ports they come to {len(rules)} security group rules"
+        where = where if texts else field("security_group_prefix_lists")
         raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES}, in {places} groups")
     return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
 
 
-def _groups(asked: Request, argument: str) -> tuple[str, ...]:
+def _require_no_clients(asked: Request) -> None:
+    """Groups that are not ours decide who may connect; the Service's own restrictions would be lost without a word."""
+    where, texts = field_and_texts(asked.spec, asked.settings)
+    if not texts and asked.words("security_group_prefix_lists"):
+        where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
+    if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
+        deciding = (
+            f"the groups of {field('security_groups')}"
+            if asked.words("security_groups")
+            else f"ElbSecurityGroup {asked.config.elb_security_group} of the cloud config"
+        )
+        raise InvalidConfiguration(where, f"it would have no effect: {deciding} decide who may connect", "none")
+
+
+def _ids(asked: Request, argument: str, prefix: str, what: str) -> tuple[str, ...]:
     words = asked.words(argument)
     for word in words:
-        if not re.fullmatch(r"sg-[0-9a-f]+", word):
-            raise InvalidConfiguration(field(argument), f"{word!r} is no id of a security group", "sg-…")
+        if not re.fullmatch(rf"{prefix}-[0-9a-f]+", word):
+            raise InvalidConfiguration(field(argument), f"{word!r} is no id of a {what}", f"{prefix}-…")
     return words
 
 
@@ -206,8 +230,3 @@ def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
     if model.attributes[aws.ENABLED] != "true":
         for argument in ("access_log_s3_bucket_name", "access_log_s3_bucket_prefix"):
             yield from asked.ignored(argument, f"{field('access_log_enabled')} is not true")
-    where, texts = field_and_texts(asked.spec, asked.settings)
-    if texts and asked.words("security_groups"):
-        yield Ignored(where, texts, f"the groups of {field('security_groups')} decide who may connect")
-    elif texts and asked.config.elb_security_group:
-        yield Ignored(where, texts, f"{asked.config.elb_security_group}, of the cloud config, decides who may connect")

@@ -18,11 +18,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from cloud_controller import retries
-from cloud_controller.cloud import CallObserver, CloudError, Throttled
+from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, translated
 from cloud_controller.clouds.aws.pace import Pace
 from cloud_controller.clouds.aws.sessions import session_of
+from cloud_controller.fence import unfenced
 from cloud_controller.retries import RetryPolicy
 
 __all__ = ["Api", "error_code"]
@@ -46,6 +47,7 @@ _NOT_TAKEN = frozenset(
 _CREDENTIALS_AGE = 10.0
 """Seconds for which credentials are not looked for again, though AWS does not take them."""
 
+_READS = re.compile("(Describe|Get|List|Lookup).*")
 _REPEATABLE = re.compile(
     r"(Describe|Get|List|Lookup|Delete|Deregister|Register|Modify|Set|Replace|AddTags|RemoveTags|CreateTags|Configure"
     r"|ApplySecurityGroups|AttachLoadBalancer|DetachLoadBalancer|EnableAvailability|DisableAvailability).*"
@@ -69,6 +71,8 @@ class Api:
         self.config = config
         self.observer: CallObserver | None = None
         """Told of every attempt; see `Cloud.observe_calls`."""
+        self.fence: Fence = unfenced
+        """Asked before every attempt that may change something; see `Cloud.fence_writes`."""
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
         self._making = threading.RLock()
@@ -154,9 +158,16 @@ class Api:
         # boto3 knows the services by name alone; which one it is, only the caller does.
         name: Any = service
         try:
-            return self._boto_session().client(name)
+            client = self._boto_session().client(name)
         except (BotoCoreError, OSError) as error:
             raise translated(error, service, operation) from error
+        # The last moment before a request goes out: to fetch credentials and to sign may have taken long.
+        client.meta.events.register_first("before-send", self._ask_fence)
+        return client
+
+    def _ask_fence(self, event_name: str, **_: Any) -> None:
+        if not _READS.fullmatch(event_name.rpartition(".")[2]):
+            self.fence()
 
     def _observed(
         self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any], pace: Pace

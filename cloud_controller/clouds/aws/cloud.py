@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 
-from cloud_controller.cloud import CallObserver
+from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws import access
 from cloud_controller.clouds.aws.annotations import CLASSES
 from cloud_controller.clouds.aws.client import Api
@@ -75,6 +75,10 @@ class Aws:
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""
         self._api.observer = observer
+
+    def fence_writes(self, fence: Fence) -> None:
+        """See `Cloud.fence_writes`."""
+        self._api.fence = fence
 
     def cluster_access(self) -> str:
         """A kubeconfig of the EKS cluster, valid for 15 minutes; raises NotFound for a cluster of one's own."""

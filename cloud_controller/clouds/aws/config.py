@@ -123,13 +123,15 @@ class Config:
 
 
 def parse(text: str) -> Config:
-    """Read a cloud config. Raises InvalidConfiguration that names section and key."""
+    """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value."""
     values: dict[str, list[str]] = {}
     overrides: dict[str, dict[str, str]] = {}
+    lines: dict[str, int] = {}
     for entry in entries(text, _KEYS, named={_OVERRIDE}):
         of_override = overrides.setdefault(entry.name, {}) if entry.section == _OVERRIDE else None
+        lines.setdefault(entry.name, entry.line)
         if entry.key in (values if of_override is None else of_override) and entry.key != _REPEATABLE:
-            raise wrong(entry.shown, "given twice")
+            raise wrong(f"line {entry.line}", f"[{entry.section}] {entry.key} appears twice")
         if of_override is None:
             values.setdefault(entry.key, []).append(entry.value)
         else:
@@ -138,9 +140,9 @@ def parse(text: str) -> Config:
     mode = one.get("ClusterServiceLoadBalancerHealthProbeMode", "ServiceNodePort")
     if mode not in ("ServiceNodePort", "Shared"):
         field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
-        raise wrong(field_, f"{mode!r} is not a value of it", "ServiceNodePort, Shared")
+        raise wrong(field_, "not one of its values", "ServiceNodePort, Shared")
     if one.get("NLBSecurityGroupMode") not in (None, "Managed"):
-        why = f"{one['NLBSecurityGroupMode']!r}: every network load balancer that is made gets a security group"
+        why = "every network load balancer that is made here gets a security group"
         raise wrong("[Global] NLBSecurityGroupMode", why, "Managed")
     return Config(
         cluster_id=_cluster_id(one),
@@ -157,7 +159,7 @@ def parse(text: str) -> Config:
         health_probe_port=_port(one, "ClusterServiceSharedLoadBalancerHealthProbePort", 10256),
         health_probe_path=_path(one, "ClusterServiceSharedLoadBalancerHealthProbePath", "/healthz"),
         topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern", TOPOLOGY_TYPES),
-        overrides=tuple(_overrides(overrides)),
+        overrides=tuple(_overrides(overrides, lines)),
     )
 
 
@@ -209,10 +211,10 @@ def _cluster_id(values: Mapping[str, str]) -> str:
     if not cluster:
         raise wrong("[Global] KubernetesClusterID", "missing")
     if tag and tag != cluster:
-        raise wrong("[Global] KubernetesClusterTag", f"{tag!r} is another cluster than KubernetesClusterID {cluster!r}")
+        raise wrong("[Global] KubernetesClusterTag", "another cluster than KubernetesClusterID")
     if not _CLUSTER_ID.fullmatch(cluster):
         allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
-        raise wrong("[Global] KubernetesClusterID", f"{cluster!r} can't be a cluster's id", allowed)
+        raise wrong("[Global] KubernetesClusterID", "can't be a cluster's id", allowed)
     return cluster
 
 
@@ -221,9 +223,9 @@ def _region(values: Mapping[str, str]) -> str | None:
     if zone:
         found = region_of(zone)
         if found is None:
-            raise wrong("[Global] Zone", f"{zone!r} is no availability zone", "such as eu-central-1a")
+            raise wrong("[Global] Zone", "not an availability zone", "such as eu-central-1a")
         if region and found != region:
-            raise wrong("[Global] Zone", f"{zone!r} is not in Region {region!r}")
+            raise wrong("[Global] Zone", "not in Region")
         region = found
     return region
 
@@ -231,21 +233,21 @@ def _region(values: Mapping[str, str]) -> str | None:
 def _id(values: Mapping[str, str], key: str, prefix: str) -> str | None:
     value = values.get(key)
     if value is not None and not re.fullmatch(f"{prefix}[0-9a-f]+", value):
-        raise wrong(f"[Global] {key}", f"{value!r} is no id of it", f"{prefix}…")
+        raise wrong(f"[Global] {key}", "not an id of one", f"{prefix}…")
     return value
 
 
 def _arn(values: Mapping[str, str], key: str) -> str | None:
     value = values.get(key)
     if value is not None and not re.fullmatch(r"arn:[a-z-]+:[^:]+:[^:]*:\d*:.+", value):
-        raise wrong(f"[Global] {key}", f"{value!r} is no ARN", "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE")
+        raise wrong(f"[Global] {key}", "not an ARN", "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE")
     return value
 
 
 def _bool(values: Mapping[str, str], key: str) -> bool:
     value = values.get(key, "false").lower()
     if value not in (*_TRUE, *_FALSE):
-        raise wrong(f"[Global] {key}", f"{value!r} is not a value of it", "true, false")
+        raise wrong(f"[Global] {key}", "not one of its values", "true, false")
     return value in _TRUE
 
 
@@ -253,7 +255,7 @@ def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
     families = [part.strip().lower() for value in given for part in value.split(",") if part.strip()]
     for family in families:
         if family not in ("ipv4", "ipv6"):
-            raise wrong("[Global] NodeIPFamilies", f"{family!r} is not a value of it", "ipv4, ipv6")
+            raise wrong("[Global] NodeIPFamilies", "not one of its values", "ipv4, ipv6")
     if len(set(families)) < len(families):
         raise wrong("[Global] NodeIPFamilies", "a family is given twice")
     return cast("tuple[IpFamily, ...]", tuple(families)) or ("ipv4",)
@@ -261,15 +263,15 @@ def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
 
 def _port(values: Mapping[str, str], key: str, default: int) -> int:
     value = values.get(key, str(default))
-    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 65535):
-        raise wrong(f"[Global] {key}", f"{value!r} is no port", "1 to 65535")
+    if not (value.isascii() and value.isdigit() and len(value) <= 5 and 1 <= int(value) <= 65535):
+        raise wrong(f"[Global] {key}", "not a port", "1 to 65535")
     return int(value)
 
 
 def _path(values: Mapping[str, str], key: str, default: str) -> str:
     value = values.get(key, default)
     if not value.startswith("/"):
-        raise wrong(f"[Global] {key}", f"{value!r} is no path", "/…")
+        raise wrong(f"[Global] {key}", "not a path", "/…")
     return value
 
 
@@ -278,25 +280,25 @@ def _pattern(values: Mapping[str, str], key: str, default: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise wrong(f"[Global] {key}", f"{value!r} is no regular expression: {error}") from None
+        raise wrong(f"[Global] {key}", f"not a regular expression, from character {error.pos} on") from None
     return value
 
 
-def _overrides(sections: Mapping[str, Mapping[str, str]]) -> Iterator[ServiceOverride]:
+def _overrides(sections: Mapping[str, Mapping[str, str]], lines: Mapping[str, int]) -> Iterator[ServiceOverride]:
     seen: set[tuple[str, str]] = set()
     for name, values in sections.items():
-        shown = f'[ServiceOverride "{name}"]'
+        shown = f"[ServiceOverride] (line {lines[name]})"
         for key in ("Service", "Region", "URL", "SigningRegion"):
             if not values.get(key):
                 raise wrong(f"{shown} {key}", "missing")
         # As in upstream's controller, requests are signed in the way of the service's SDK, whatever this says.
         if values.get("SigningMethod") not in (None, "", "v3", "v4"):
-            raise wrong(f"{shown} SigningMethod", f"{values['SigningMethod']!r} is not a value of it", "v3, v4")
+            raise wrong(f"{shown} SigningMethod", "not one of its values", "v3, v4")
         if not _is_url(values["URL"]):
-            raise wrong(f"{shown} URL", f"{values['URL']!r} is not a URL", "http://HOST:PORT or https://HOST:PORT")
+            raise wrong(f"{shown} URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         for service in _services(shown, values["Service"]):
             if (service, values["Region"]) in seen:
-                raise wrong(shown, f"{service} in {values['Region']} has an override already")
+                raise wrong(shown, f"{service} has an override in this region already")
             seen.add((service, values["Region"]))
             yield ServiceOverride(
                 service, values["URL"], values["Region"], values["SigningRegion"], values.get("SigningName") or None
@@ -312,7 +314,7 @@ def _services(shown: str, name: str) -> tuple[str, ...]:
     known = (*SERVICES, *_SERVICES)
     if lower not in _SERVICES:
         nearest = difflib.get_close_matches(lower, known, n=1)
-        why = f"{name!r} is no service that is called here" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
+        why = "not a service that is called here" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
         raise wrong(f"{shown} Service", why, ", ".join(known))
     return _SERVICES[lower]
 

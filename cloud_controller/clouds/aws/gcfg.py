@@ -21,21 +21,18 @@ _KEY = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?:=(?P<value>.*)|(?:[#;].*)?)")
 class Entry(NamedTuple):
     """One line with a value; `name` is what a section's own name in quotes says, "" for a section without."""
 
+    line: int
     section: str
     name: str
     key: str
     value: str
 
-    @property
-    def shown(self) -> str:
-        """How an error names it."""
-        return f"{_shown(self.section, self.name)} {self.key}"
-
 
 def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[str]) -> Iterator[Entry]:
     """Each line with a value, section and key spelt as in `known`; the sections in `named` have a name of their own.
 
-    Raises InvalidConfiguration that names the line, or the section and key.
+    Raises InvalidConfiguration that names the line, or the section and key. It quotes nothing that is not known: what
+    stands at a wrong place may be a secret.
     """
     section: tuple[str, str] | None = None
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
@@ -50,8 +47,8 @@ def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[s
             raise wrong(f"line {number}", "it is not of the form 'key = value'")
         if section is None:
             raise wrong(f"line {number}", "it stands before any [section]")
-        key = _known(f"{_shown(*section)} {found['key']}", found["key"], known[section[0]])
-        yield Entry(*section, key, _value(found["value"], number))
+        key = _known(number, f"key in [{section[0]}]", found["key"], known[section[0]])
+        yield Entry(number, *section, key, _value(found["value"], number))
 
 
 def written(value: str) -> str:
@@ -67,28 +64,24 @@ def wrong(field: str, why: str, allowed: str | None = None) -> InvalidConfigurat
     return InvalidConfiguration(f"cloud config: {field}", why, allowed)
 
 
-def _shown(section: str, name: str) -> str:
-    return f'[{section} "{name}"]' if name else f"[{section}]"
-
-
 def _section(line: str, number: int, known: Collection[str], named: Collection[str]) -> tuple[str, str]:
     shown = ", ".join(f'[{section} "NAME"]' if section in named else f"[{section}]" for section in known)
     found = _SECTION.fullmatch(line)
     if found is None:
         raise wrong(f"line {number}", "it is no section", shown)
-    section = _known(f"section [{found['name']}]", found["name"], known)
+    section = _known(number, "section", found["name"], known)
     if (section in named) != bool(found["sub"]):
         raise wrong(f"line {number}", "it is no section", shown)
     return section, found["sub"] or ""
 
 
-def _known(field: str, name: str, known: Collection[str]) -> str:
+def _known(number: int, what: str, name: str, known: Collection[str]) -> str:
     by_lower = {each.lower(): each for each in known}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
     nearest = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    why = f"unknown; did you mean {by_lower[nearest[0]]!r}?" if nearest else "unknown"
-    raise wrong(field, why, ", ".join(known))
+    why = f"unknown {what}" + (f"; did you mean {by_lower[nearest[0]]!r}?" if nearest else "")
+    raise wrong(f"line {number}", why, ", ".join(known))
 
 
 def _value(raw: str | None, number: int) -> str:

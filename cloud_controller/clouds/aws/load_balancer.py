@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
@@ -57,6 +58,7 @@ class AwsLoadBalancers:
     def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
         self._config = config
         self._surroundings = surroundings
+        self._group_tags = GroupTags(api)
         # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
         self._kinds = Together()
         self._groups = SecurityGroups(api, config, surroundings)
@@ -81,6 +83,14 @@ class AwsLoadBalancers:
         """Where targets are pods."""
         return building.follows_endpoints(service)
 
+    def drains(self, service: Object) -> bool:
+        """As attributes and annotations say; pure."""
+        return building.drains(service)
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """The VPC's subnets, as they were read last: the VPC CNI gives pods addresses there."""
+        return self._surroundings.facts().ranges if building.by_pod(service) else None
+
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
         return building.backend(node)
@@ -91,7 +101,13 @@ class AwsLoadBalancers:
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
-        return building.build(service, backends, config=self._config, facts=self._surroundings.facts())
+        return building.build(
+            service,
+            backends,
+            config=self._config,
+            facts=self._surroundings.facts(),
+            tags_of_group=self._group_tags.of,
+        )
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, whatever else is wrong with the Service; pure."""

@@ -22,6 +22,7 @@ from cloud_controller.load_balancer import LoadBalancerModel, Pool
 _RULE = "kubernetes.io/rule/nlb/"
 _MTU = f"{_RULE}mtu"
 _EVERYBODY = "0.0.0.0/0"
+_PREFIX_LIST = "pl-"
 
 Rules = dict[str, str]
 """Texts of rules, and the description of each."""
@@ -44,12 +45,20 @@ class NodeRules:
         """
         facts = self._surroundings.facts()
         clients = {_EVERYBODY} if self._disabled else _clients(load_balancer_id, facts.node_groups)
-        rules = _ingress_rules(model, clients or {_EVERYBODY})
-        wanted = self._wanted(load_balancer_id, model, clients)
+        known = self._needs.get(load_balancer_id) or {rule for group in facts.node_groups for rule in group.described}
+        too_big = (each.rpartition(" ")[2] for each in known if each.startswith("icmp"))
+        path_mtu = self._disabled or not clients or not clients.isdisjoint(too_big)
+        rules = _ingress_rules(model, clients or {_EVERYBODY}, path_mtu=path_mtu)
+        wanted = self._wanted(load_balancer_id, model, clients, path_mtu=path_mtu)
         self._needs[load_balancer_id] = frozenset(wanted)
-        complete = self._disabled or all(
-            wanted.keys() <= group.ingress and not self._extra(load_balancer_id, group, wanted, model.pools)
-            for group in facts.node_groups
+        # Without nodes there is no port to open yet.
+        opened = bool(clients) or not any(pool.members for pool in model.pools)
+        complete = self._disabled or (
+            opened
+            and all(
+                wanted.keys() <= group.ingress and not self._extra(load_balancer_id, group, wanted, model.pools)
+                for group in facts.node_groups
+            )
         )
         return {"ingress_rules": rules if complete else (), "security_groups": ()}
 
@@ -63,9 +72,11 @@ class NodeRules:
         allowed = "a Service without them; or delete the Service and make it again, which changes the address"
         if texts(model.attributes["security_groups"]):
             raise InvalidConfiguration(f"{where}: security groups", why, allowed)
-        clients = {rule.rpartition(" ")[2] for rule in texts(model.attributes["ingress_rules"])}
+        rules = texts(model.attributes["ingress_rules"])
+        clients = {rule.rpartition(" ")[2] for rule in rules}
         if not self._disabled:
-            wanted = self._wanted(load_balancer_id, model, clients)
+            path_mtu = any(rule.startswith("icmp") for rule in rules)
+            wanted = self._wanted(load_balancer_id, model, clients, path_mtu=path_mtu)
             with self._surroundings.changing_nodes:
                 for group in self._surroundings.facts().node_groups:
                     self._change(group, wanted, self._extra(load_balancer_id, group, wanted, model.pools))
@@ -82,7 +93,7 @@ class NodeRules:
         model = LoadBalancerModel("", {"subnets": subnets}, pools=(pool,))
         with self._surroundings.changing_nodes:
             groups = self._surroundings.facts().node_groups
-            wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups))
+            wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups), path_mtu=False)
             for group in groups:
                 self._change(group, wanted, set())
             self._needs[load_balancer_id] = self._needs.get(load_balancer_id, frozenset()) | wanted.keys()
@@ -95,7 +106,9 @@ class NodeRules:
                     self._change(group, {}, self._extra(load_balancer_id, group, {}, ()))
                 self._needs.pop(load_balancer_id, None)
 
-    def _wanted(self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str]) -> Rules:
+    def _wanted(
+        self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str], *, path_mtu: bool
+    ) -> Rules:
         subnets = {*texts(model.attributes.get("subnets"))}
         facts = self._surroundings.facts()
         # Health checks come from the load balancer's own addresses.
@@ -108,7 +121,8 @@ class NodeRules:
                 wanted |= {
                     f"{each} {port}-{port} {source}": _of(load_balancer_id) for each in protocols for port in ports
                 }
-                wanted[f"{TOO_BIG[ip_network(source).version]} {source}"] = _MTU
+                if path_mtu and not source.startswith(_PREFIX_LIST):
+                    wanted[f"{TOO_BIG[ip_network(source).version]} {source}"] = _MTU
             check = pool.health_check
             for port in {check.port} if check.port and ports else ports:
                 if f"tcp {port}-{port} {_EVERYBODY}" not in wanted:
@@ -157,5 +171,7 @@ def _clients(load_balancer_id: str, groups: Iterable[SecurityGroup]) -> set[str]
     return {rule.rpartition(" ")[2] for group in groups for rule, what in group.described.items() if what == of}
 
 
-def _ingress_rules(model: LoadBalancerModel, clients: Iterable[str]) -> tuple[str, ...]:
-    return client_rules([listener.key for listener in model.listeners], [ip_network(each) for each in sorted(clients)])
+def _ingress_rules(model: LoadBalancerModel, clients: Iterable[str], *, path_mtu: bool) -> tuple[str, ...]:
+    lists = {each for each in clients if each.startswith(_PREFIX_LIST)}
+    ranges = [ip_network(each) for each in sorted({*clients} - lists)]
+    return client_rules([listener.key for listener in model.listeners], ranges, lists, path_mtu=path_mtu)

@@ -32,6 +32,7 @@ class When(Enum):
     ALWAYS = "always"
     TAGGED = "to what carries the cluster's tag"
     TAGGING = "where it gets the cluster's tag in the same call"
+    FORWARDING = "to what carries the cluster's tag, and only so that it may forward what is not for its own address"
     BY_CREATION = "as a part of a creation that gives it the cluster's tag"
 
 
@@ -71,7 +72,7 @@ RIGHTS: tuple[Right, ...] = (
     Right("ec2", ("DescribeRouteTables",), (*_ROUTE, *_SERVICE)),
     Right("service-quotas", ("GetServiceQuota",), _ROUTE),
     Right("ec2", ("CreateRoute", "DeleteRoute"), _ROUTE, When.TAGGED, ("route-table/*",)),
-    Right("ec2", ("ModifyInstanceAttribute",), _ROUTE, When.TAGGED, ("instance/*",)),
+    Right("ec2", ("ModifyInstanceAttribute",), _ROUTE, When.FORWARDING, ("instance/*",)),
     # Security groups of load balancers, and the rule that lets their traffic into the nodes' groups.
     Right("ec2", ("DescribeSecurityGroups",), _SERVICE),
     Right(
@@ -217,6 +218,11 @@ def _condition(when: When, service: str, cluster_id: str) -> Mapping[str, Any]:
             return {}
         case When.TAGGED:
             return {"Null": {f"aws:ResourceTag/{tag}": "false"}}
+        case When.FORWARDING:
+            # Any other attribute, as user data or security groups, lacks this key: a role must be nobody's way into a
+            # machine. EC2's user guide, "ec2:Attribute condition key": the name of the attribute, of one with a value.
+            checked = {"ec2:Attribute/SourceDestCheck": "false"}
+            return {"Null": {f"aws:ResourceTag/{tag}": "false"}, "StringEqualsIgnoreCase": checked}
         case When.TAGGING:
             return {"Null": {f"aws:RequestTag/{tag}": "false"}}
         case When.BY_CREATION:

@@ -17,18 +17,27 @@ TOO_BIG = {4: "icmp 3-4", 6: "icmpv6 2-0"}
 """By IP version: the message (type and code) that a packet is too big for the path, without which connections hang."""
 
 
-def client_rules(listeners: Iterable[tuple[str, int]], sources: Sequence[Network]) -> tuple[str, ...]:
+def client_rules(
+    listeners: Iterable[tuple[str, int]],
+    sources: Sequence[Network],
+    prefix_lists: Iterable[str] = (),
+    *,
+    path_mtu: bool = True,
+) -> tuple[str, ...]:
     """The texts of the rules that let these sources in to the listeners, given as transport and port, and no others.
 
-    A listener `TCP_UDP` takes both. What tells of packets that are too big is let in too.
+    A listener `TCP_UDP` takes both. With `path_mtu` the ranges may tell of packets that are too big; prefix lists may
+    not, for each rule with a list counts as many as the list may have entries.
     """
     ports: defaultdict[str, set[int]] = defaultdict(set)
     for transport, port in listeners:
         for protocol in transport.lower().split("_"):
             ports[protocol].add(port)
     traffic = [f"{protocol} {low}-{high}" for protocol, numbers in ports.items() for low, high in _ranges(numbers)]
+    ranges = _collapsed(sources)
+    too_big = [f"{TOO_BIG[source.version]} {source}" for source in ranges] if path_mtu else []
     return tuple(
-        sorted(f"{what} {source}" for source in _collapsed(sources) for what in (*traffic, TOO_BIG[source.version]))
+        sorted([*(f"{what} {source}" for source in (*ranges, *{*prefix_lists}) for what in traffic), *too_big])
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import SOURCE_RANGES
 from cloud_controller.clouds.aws.security_rules import Network
+from cloud_controller.restrictions import SOURCE_RANGES
 
 FIELD = "spec.loadBalancerSourceRanges"
 _EVERYBODY: tuple[Network, Network] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
@@ -24,8 +24,10 @@ def field_and_texts(spec: Mapping[str, Any], settings: Settings) -> tuple[str, t
     return f"annotation {SOURCE_RANGES}", annotated if isinstance(annotated, tuple) else ()
 
 
-def source_ranges(spec: Mapping[str, Any], settings: Settings, *, dualstack: bool) -> tuple[Network, ...]:
-    """The ranges of the families that clients can come by; everybody where none are given.
+def source_ranges(
+    spec: Mapping[str, Any], settings: Settings, *, dualstack: bool, everybody: bool = True
+) -> tuple[Network, ...]:
+    """The ranges of the families that clients can come by; where none are given `everybody`, or else nobody.
 
     IPv6 ranges of a load balancer that has IPv4 addresses alone are left out, as no such client can come. Raises
     InvalidConfiguration for what is no CIDR, and where nothing would be left: that would let everybody in.
@@ -38,6 +40,8 @@ def source_ranges(spec: Mapping[str, Any], settings: Settings, *, dualstack: boo
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
             raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+    if not found and not everybody:
+        return ()
     versions = (4, 6) if dualstack else (4,)
     usable = [network for network in found or _EVERYBODY if network.version in versions]
     if not usable:

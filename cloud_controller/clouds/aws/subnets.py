@@ -17,7 +17,7 @@ from cloud_controller.clouds.aws.surroundings import Facts, Subnet
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 
 _ROLE = {"internet-facing": "kubernetes.io/role/elb", "internal": "kubernetes.io/role/internal-elb"}
-_CLUSTER_PREFIX = "kubernetes.io/cluster/"
+CLUSTER_PREFIX = "kubernetes.io/cluster/"
 _OLD_CLUSTER_TAG = "KubernetesCluster"
 
 
@@ -26,7 +26,7 @@ def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | Non
 
     Raises InvalidConfiguration where one that is named can't be had, or none is fit.
     """
-    found = [_named(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
+    found = [by_word(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
     if not found:
         kind = "public subnet (with a route to an internet gateway)" if scheme == "internet-facing" else "subnet"
         why = f"not given, and {facts.vpc_id} has no {kind} with the tag {config.cluster_tag} or no cluster's tag"
@@ -40,7 +40,8 @@ def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | Non
     return tuple(found)
 
 
-def _named(subnets: Iterable[Subnet], word: str) -> Subnet:
+def by_word(subnets: Iterable[Subnet], word: str) -> Subnet:
+    """The subnet of this id or tag `Name`. Raises InvalidConfiguration where it is not exactly one."""
     by_id = word.startswith("subnet-")
     found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
     if len(found) == 1:
@@ -66,4 +67,4 @@ def _tagged(subnet: Subnet, config: Config) -> bool:
 
 
 def _may_be_ours(subnet: Subnet, config: Config) -> bool:
-    return _tagged(subnet, config) or not any(key.startswith(_CLUSTER_PREFIX) for key in subnet.tags)
+    return _tagged(subnet, config) or not any(key.startswith(CLUSTER_PREFIX) for key in subnet.tags)

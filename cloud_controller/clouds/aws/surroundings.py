@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -96,6 +97,13 @@ class Facts:
     vpc_id: str
     subnets: tuple[Subnet, ...] = ()
     groups: tuple[SecurityGroup, ...] = ()
+
+    @cached_property
+    def ranges(self) -> tuple[str, ...]:
+        """The addresses of the VPC that are in a subnet, in as few ranges as they fit."""
+        v4 = collapse_addresses(IPv4Network(subnet.cidr) for subnet in self.subnets if subnet.cidr)
+        v6 = collapse_addresses(IPv6Network(subnet.ipv6_cidr) for subnet in self.subnets if subnet.ipv6_cidr)
+        return tuple(str(each) for each in (*v4, *v6))
 
     @cached_property
     def node_groups(self) -> tuple[SecurityGroup, ...]:

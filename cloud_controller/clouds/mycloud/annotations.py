@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.restrictions import SOURCE_RANGES
 
 PREFIX = "service.beta.kubernetes.io/dlb-"
 
@@ -84,8 +85,8 @@ CATALOGUE = Catalogue(
             type=str,
             allowed=("TCP", "HTTP", "NONE"),
             default_note="TCP; UDP: NONE; traffic policy Local: HTTP",
-            description="How backends are checked. UDP backends only if the check's port is given too, or with"
-            " `externalTrafficPolicy: Local`, whose check asks the node's proxy.",
+            description="How backends are checked. UDP backends are checked only if the Service has no TCP port or the"
+            " check's port is given too, or with `externalTrafficPolicy: Local`, whose check asks the node's proxy.",
             applies_to="every backend set",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
@@ -180,7 +181,7 @@ CATALOGUE = Catalogue(
             source=_API,
         ),
         Annotation(
-            name="service.beta.kubernetes.io/load-balancer-source-ranges",
+            name=SOURCE_RANGES,
             argument="load_balancer_source_ranges",
             sets="source_ranges",
             type=tuple,
@@ -215,9 +216,10 @@ CATALOGUE = Catalogue(
             form="the id of a load balancer that exists, as lb-0123456789ab",
             default_note="a load balancer of the Service's own",
             example="lb-0123456789ab",
-            description="Use this load balancer, which nobody made for a Service. The Service has its own listeners and"
-            " backend sets on it, marked by tags, and nothing else there is touched; it is never renamed or deleted."
-            " Several Services, also of several clusters, may share one; a port that another has is an error.",
+            description="Use this load balancer: one of a Service of the same namespace, or one with the tag"
+            " `cloud-controller/shared-with`. The Service has its own listeners and backend sets on it, marked by tags,"
+            " and nothing else there is touched. Several Services, also of several clusters, may share one; a port that"
+            " another has is an error.",
             applies_to="the load balancer",
             mutability=Mutability.REPLACE,
             since=_SINCE,
@@ -229,8 +231,8 @@ CATALOGUE = Catalogue(
             sets="force_override_listeners",
             type=bool,
             default=False,
-            description="With an `id`: take over listeners on its ports that belong to no Service, with their"
-            " connections. They are the Service's from then on, and go with it.",
+            description="With an `id`: take over listeners on its ports that belong to no Service. Their backend sets"
+            " stay as they are, and the listeners go back to them when the Service goes.",
             applies_to="a load balancer that is reused by its id",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
@@ -243,8 +245,8 @@ CATALOGUE = Catalogue(
             type=bool,
             default=False,
             description="When the Service is deleted or wants no load balancer any more, leave what it has as it is,"
-            " without an owner; the tag `cloud-controller/preserved-from` says whose it was. Another Service may use it"
-            " by its id.",
+            " without an owner; the tag `cloud-controller/preserved-from` says whose it was. A Service of the same name"
+            " may use it by its id.",
             applies_to="the load balancer, or the Service's parts of a reused one",
             mutability=Mutability.IN_PLACE,
             since=_SINCE,

@@ -63,6 +63,12 @@ def follows_endpoints(service: Object) -> bool:
         return False
 
 
+def pod_ranges(service: Object) -> tuple[str, ...] | None:
+    """None without pods as members. Pods have addresses of their nodes' pod ranges alone."""
+    by_pod = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
+    return () if by_pod else None
+
+
 def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     metadata, spec = service["metadata"], service["spec"]
@@ -215,7 +221,10 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     proxy = spec.get("healthCheckNodePort") if by_node and _is_local(spec) else None
     given = settings.number("health_check_port")
     # What answers at a UDP port is the pod's own protocol, which no check speaks. With traffic policy Local, the node's
-    # proxy tells whether it has ready pods; what the Service says itself wins.
+    # proxy tells whether it has ready pods; what the Service says itself wins. Beside TCP ports, the protocol of the
+    # check is theirs: at a UDP port's number nothing may speak it, and every backend would be out of service.
+    only_udp = all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
+    meant = proxy or given or (only_udp and "health_check_protocol" in settings.given)
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
     said = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
@@ -223,7 +232,7 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
         name = CATALOGUE.by_argument["health_check_timeout"].name
         raise InvalidConfiguration(f"annotation {name}", f"{timeout} s is longer than the interval", f"1 to {interval}")
     return HealthCheck(
-        protocol="NONE" if protocol == "UDP" and not (proxy or given) else said,
+        protocol="NONE" if protocol == "UDP" and not meant else said,
         port=given or proxy,
         path=str(settings.given.get("health_check_path", "/healthz" if proxy else settings.text("health_check_path"))),
         interval_seconds=interval,

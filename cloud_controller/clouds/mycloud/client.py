@@ -29,12 +29,14 @@ from cloud_controller.cloud import (
     CallObserver,
     CloudError,
     Conflict,
+    Fence,
     InvalidConfiguration,
     NotFound,
     QuotaExceeded,
     Throttled,
     Unavailable,
 )
+from cloud_controller.fence import unfenced
 from cloud_controller.retries import NeverReached, RetryPolicy
 
 Object = dict[str, Any]
@@ -44,6 +46,8 @@ PAGE = 100
 """The longest page and the largest batch of ids that the API takes."""
 
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
+_READING = frozenset({"access:check"})
+"""What changes nothing though it is no GET."""
 _DEFAULT_RETRY_AFTER = 1.0
 _LONGEST_RETRY_AFTER = 3600.0
 _COLLECTION = re.compile("[a-z_]+")
@@ -73,13 +77,14 @@ class Client:
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
         if not _is_url(self.endpoint):
-            raise InvalidConfiguration(
-                "endpoint", f"{endpoint!r} is not a URL", "http://HOST:PORT or https://HOST:PORT"
-            )
+            # Not quoted: in a config whose lines were joined, the token may stand in it.
+            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
         self._refresh_token = refresh_token
         self.observer: CallObserver | None = None
         """Told of every attempt; see `Cloud.observe_calls`."""
+        self.fence: Fence = unfenced
+        """Asked before every attempt that may change something; see `Cloud.fence_writes`."""
         self._page = page
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
@@ -243,18 +248,17 @@ class Client:
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
         what = f"{method} /v1/{path.partition('?')[0]}"
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        if body is not None:
+        data = None if body is None else orjson.dumps(body)
+        if data is not None:
             headers["Content-Type"] = "application/json"
+        if method != "GET" and path not in _READING:
+            self.fence()
         try:
             answer = self._http.request(
-                method,
-                f"{self.endpoint}/v1/{path}",
-                body=None if body is None else orjson.dumps(body),
-                headers=headers,
-                redirect=False,
+                method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
             )
         except LocationParseError:
-            raise InvalidConfiguration("endpoint", f"{self.endpoint!r} is not a URL", "http://HOST:PORT") from None
+            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT") from None
         except (NewConnectionError, ConnectTimeoutError) as error:
             raise NeverReached(
                 f"mycloud at {self.endpoint} cannot be reached ({_cause(error)}); is the endpoint right and its API up?"
@@ -343,7 +347,8 @@ def _is_url(endpoint: str) -> bool:
     try:
         parts = urlsplit(endpoint)
         # Asking for the port checks it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
+        return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
     except ValueError:
         return False
 

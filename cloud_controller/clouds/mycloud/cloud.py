@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from cloud_controller.cloud import CallObserver
+from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.annotations import CLASSES
 from cloud_controller.clouds.mycloud.client import Client
@@ -79,6 +79,10 @@ class MyCloud:
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""
         self._client.observer = observer
+
+    def fence_writes(self, fence: Fence) -> None:
+        """See `Cloud.fence_writes`."""
+        self._client.fence = fence
 
     def cluster_access(self) -> str:
         """A kubeconfig for the cluster, valid for an hour."""

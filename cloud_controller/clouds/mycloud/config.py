@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import configparser
 import difflib
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _KEYS = {
     "Global": ("endpoint", "token", "token-file", "cluster-id", "network-id"),
     "LoadBalancer": ("scheme",),
@@ -41,7 +43,10 @@ class Config:
 
 
 def parse(text: str) -> Config:
-    """Read a cloud config. Raises InvalidConfiguration that names section and key, never the token."""
+    """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and quotes nothing.
+
+    Whatever stands at a wrong place may be the token: where lines were lost, in any value or name.
+    """
     parser = configparser.ConfigParser(
         interpolation=None, default_section="", inline_comment_prefixes=("#",), delimiters=("=",)
     )
@@ -56,16 +61,18 @@ def parse(text: str) -> Config:
         lines = ", ".join(str(number) for number, _ in error.errors)
         raise InvalidConfiguration("cloud config", f"line {lines} is not of the form 'key = value'") from None
     for section in parser.sections():
-        _require_known(f"cloud config: section [{section}]", section, _KEYS)
+        if section not in _KEYS:
+            raise _unknown("section", section, _KEYS, _line(text, section))
         for key in parser[section]:
-            _require_known(f"cloud config: [{section}] {key}", key, _KEYS[section])
+            if key not in _KEYS[section]:
+                raise _unknown(f"key in [{section}]", key, _KEYS[section], _line(text, section, key))
     values = {(section, key): value for section in parser.sections() for key, value in parser[section].items()}
     scheme = CATALOGUE.by_argument["scheme"]
     return Config(
         endpoint=_required(values, "endpoint"),
         token=_token(values),
-        cluster_id=_required(values, "cluster-id"),
-        network_id=values.get(("Global", "network-id")) or None,
+        cluster_id=str(_id("cluster-id", _required(values, "cluster-id"))),
+        network_id=_id("network-id", values.get(("Global", "network-id")) or None),
         scheme=_allowed(values, "LoadBalancer", "scheme", scheme.allowed, str(scheme.default)),
         token_file=Path(path) if (path := values.get(("Global", "token-file"))) else None,
     )
@@ -101,11 +108,12 @@ def read_token(path: Path) -> str:
     """The token in this file. Raises InvalidConfiguration where there is none."""
     try:
         token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InvalidConfiguration("cloud config: [Global] token-file", f"{path} can't be read: {why}") from None
+    except (OSError, ValueError) as error:
+        # Without the path: a token may stand in its place.
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InvalidConfiguration("cloud config: [Global] token-file", f"the file can't be read: {why}") from None
     if not token:
-        raise InvalidConfiguration("cloud config: [Global] token-file", f"{path} is empty")
+        raise InvalidConfiguration("cloud config: [Global] token-file", "the file is empty")
     return token
 
 
@@ -120,12 +128,32 @@ def _allowed(values: dict[tuple[str, str], str], section: str, key: str, allowed
     value = values.get((section, key), default)
     if value not in allowed:
         field_ = f"cloud config: [{section}] {key}"
-        raise InvalidConfiguration(field_, f"{value!r} is not a value of it", ", ".join(allowed))
+        raise InvalidConfiguration(field_, "not one of its values", ", ".join(allowed))
     return value
 
 
-def _require_known(field_: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        nearest = difflib.get_close_matches(name, known, n=1)
-        why = f"unknown; did you mean {nearest[0]!r}?" if nearest else "unknown"
-        raise InvalidConfiguration(field_, why, ", ".join(known))
+def _id(key: str, value: str | None) -> str | None:
+    if value is not None and not _ID.fullmatch(value):
+        allowed = "at most 100 letters, digits, '.', '_' and '-'"
+        raise InvalidConfiguration(f"cloud config: [Global] {key}", "not a valid id", allowed)
+    return value
+
+
+def _unknown(what: str, name: str, known: Collection[str], line: int | None) -> InvalidConfiguration:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    why = f"unknown {what}" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
+    return InvalidConfiguration("cloud config" + (f": line {line}" if line else ""), why, ", ".join(known))
+
+
+def _line(text: str, section: str, key: str | None = None) -> int | None:
+    """The number of the line with this section or key, which the parser does not tell."""
+    current = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            current = stripped[1:].rpartition("]")[0]
+            if key is None and current == section:
+                return number
+        elif current == section and stripped.partition("=")[0].strip().lower() == key:
+            return number
+    return None

@@ -123,6 +123,7 @@ def _instance(machine: Object) -> Instance:
             *(NodeAddress("InternalIP", address) for address in machine["ipv6_addresses"]),
             NodeAddress("Hostname", machine["name"]),
         ),
-        additional_annotations={INGRESS_NODE: tags[INGRESS_NODE]} if INGRESS_NODE in tags else {},
+        # Where the machine has no such tag, its kubelet must not draw the load balancers' traffic by itself.
+        additional_annotations={INGRESS_NODE: tags.get(INGRESS_NODE)},
         tags=tags,
     )

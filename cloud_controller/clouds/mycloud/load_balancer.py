@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members
+from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancer import (
@@ -82,6 +83,14 @@ class MyCloudLoadBalancers:
         """Whether the Service's members depend on where its pods are; pure."""
         return follows_endpoints(service)
 
+    def drains(self, _: Object) -> bool:
+        """Always: a change of members leaves established connections alone."""
+        return True
+
+    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+        """None without pods as members; pure."""
+        return pod_ranges(service)
+
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
         return backend(node)
@@ -90,8 +99,11 @@ class MyCloudLoadBalancers:
         """None: no other controller makes mycloud's load balancers."""
 
     def build(self, service: Object, backends: Backends) -> Built:
-        """The load balancer that the Service shall have; pure."""
-        return build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+        """The load balancer that the Service shall have; pure, once the cluster's network is known."""
+        built = build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
+        if built.reuse is None:
+            return built
+        return replace(built, reuse=replace(built.reuse, network=self._scope.network_id))
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, whatever else is wrong with the Service; pure."""
@@ -302,4 +314,5 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
         ingress=(Ingress(ip=lb["address"], ip_mode="Proxy"),),
         created_at=lb["created_at"],
         settled=lb["state"] not in _UNSETTLED,
+        network=lb["network_id"],
     )

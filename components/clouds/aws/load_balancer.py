@@ -36,6 +36,10 @@ class AwsLoadBalancerArgs(TypedDict):
     """Security groups besides the Service's own."""
     load_balancer_source_ranges: NotRequired[pulumi.Input[Sequence[str]]]
     """Who may connect, as CIDRs."""
+    security_group_prefix_lists: NotRequired[pulumi.Input[Sequence[str]]]
+    """Who may connect, as ids of managed prefix lists."""
+    enable_icmp_for_path_mtu_discovery: NotRequired[pulumi.Input[Literal["on", "off"]]]
+    """Whether the source ranges may tell by ICMP that packets are too big."""
     cross_zone_load_balancing_enabled: NotRequired[pulumi.Input[bool]]
     """Whether each zone's part sends to the targets of all zones."""
     access_log_enabled: NotRequired[pulumi.Input[bool]]

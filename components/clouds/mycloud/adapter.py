@@ -132,7 +132,8 @@ class MycloudAdapter:
         if config.mycloud is None or config.mycloud_token is None:
             raise pulumi.RunError("the stack's config lacks mycloud or mycloudToken")
         endpoint = config.mycloud.endpoint
-        token = pulumi.Output.secret(config.mycloud_token.get_secret_value())
+        controllers = config.mycloud_controller_token or config.mycloud_token
+        token = pulumi.Output.secret(controllers.get_secret_value())
         return pulumi.Output.all(token, cluster_id, network_id).apply(
             lambda values: render(
                 CloudConfig(endpoint=endpoint, token=values[0], cluster_id=values[1], network_id=values[2])

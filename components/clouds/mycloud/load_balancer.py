@@ -41,8 +41,8 @@ class MycloudLoadBalancerArgs(TypedDict):
     backend_type: NotRequired[pulumi.Input[Literal["node-port", "pod-ip"]]]
     """Who gets the traffic: a port on nodes, or the ready pods at their own addresses."""
     id: NotRequired[pulumi.Input[str]]
-    """Use this load balancer, which nobody made for a Service; several may share it. A change changes the address."""
+    """Use this load balancer, of the same namespace or shared with it. A change changes the address."""
     force_override_listeners: NotRequired[pulumi.Input[bool]]
-    """With `id`: take over listeners on its ports that belong to no Service."""
+    """With `id`: take over listeners on its ports that belong to no Service, until the Service goes."""
     preserve_on_delete: NotRequired[pulumi.Input[bool]]
     """Leave the load balancer, without an owner, when the Service goes."""

@@ -102,21 +102,20 @@ def deregister_backends(context: Ctx, id: str, name: SetName, request: Deregiste
 @router.get("/{id}/health")
 def get_health(context: Ctx, id: str) -> Items[BackendHealth]:
     with context.store.read() as session:
-        balancer = session.get(LoadBalancerRecord, id)
+        balancer = balancing.public(session.get(LoadBalancerRecord, id))
     report = context.board.report(id)
     seen = {(each.backend_set, each.address, each.port): each.healthy for each in report.health} if report else {}
-    return Items(
-        items=[
-            BackendHealth(
-                backend_set=backend_set.name,
-                address=backend.address,
-                port=backend.port,
-                healthy=seen.get((backend_set.name, backend.address, backend.port)),
+    items = []
+    for backend_set in balancer.backend_sets:
+        checked = backend_set.health_check is not None and backend_set.health_check.protocol != "NONE"
+        for backend in backend_set.backends:
+            # The data plane calls what it does not check healthy, for it sends traffic there.
+            key = (backend_set.name, backend.address, backend.port)
+            healthy = seen.get(key) if checked else None
+            items.append(
+                BackendHealth(backend_set=key[0], address=key[1], port=key[2], healthy=healthy, checked=checked)
             )
-            for backend_set in balancer.backend_sets
-            for backend in backend_set.backends
-        ]
-    )
+    return Items(items=items)
 
 
 @router.get("/{id}/counters")

@@ -39,7 +39,7 @@ class Listener(ListenerSettings):
 
 
 class HealthCheck(Strict):
-    """How backends are examined; `port` None: the backend's own. NONE: a backend counts as healthy unseen."""
+    """How backends are examined; `port` None: the backend's own. NONE: not at all, and each of them gets traffic."""
 
     protocol: Literal["TCP", "HTTP", "NONE"] = "TCP"
     port: Port | None = None
@@ -97,12 +97,13 @@ class LoadBalancer(CloudObject):
 
 
 class BackendHealth(BaseModel):
-    """What the health checks say of a backend; None: not known yet."""
+    """What the health checks say of a backend; None: not known yet, or not `checked`."""
 
     backend_set: str
     address: str
     port: int
     healthy: bool | None
+    checked: bool = True
 
 
 class ListenerCounters(BaseModel):

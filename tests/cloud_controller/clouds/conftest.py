@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
+from cloud_controller.clouds.mycloud.permissions import globs
 from cloud_controller.load_balancer import CLUSTER_TAG
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
@@ -51,11 +52,16 @@ class MyCloudSite:
     cluster: Json
     calls_before: dict[str, int]
     token: str = field(default=TOKEN, repr=False)
+    controllers_token: str = field(default="", repr=False)
+    """What a daemon gets: it allows what the table of permissions says, so that every test holds the code to that."""
+
+    def __post_init__(self) -> None:
+        self.controllers_token = self.issue_token(operations=globs())
 
     @property
     def cloud(self) -> MyCloud:
         """The cluster as its controllers see it, from a fresh start."""
-        return MyCloud(Config(endpoint=self.endpoint, token=TOKEN, cluster_id=self.cluster["id"]))
+        return MyCloud(Config(self.endpoint, self.controllers_token, self.cluster["id"]))
 
     def machine(self, name: str, *, tags: Json | None = None, state: State = State.RUNNING, **more: Any) -> Json:
         """A machine with the cluster's tag, in this state."""

@@ -33,11 +33,13 @@ class Cluster:
     clock: Clock = field(default_factory=Clock)
     stored: dict[str, Object] = field(default_factory=dict)
     handlers: list[Any] = field(default_factory=list)
+    deletion_handlers: list[Any] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
     deleted: list[Object] = field(default_factory=list)
     version: int = 0
+    lease: Object | None = None
 
     def __post_init__(self) -> None:
         self.machines = InstanceSnapshot(self.cloud, 5.0, clock=self.clock)
@@ -51,6 +53,9 @@ class Cluster:
 
     def add_handler(self, handler: Any) -> None:
         self.handlers.append(handler)
+
+    def add_deletion_handler(self, handler: Any) -> None:
+        self.deletion_handlers.append(handler)
 
     def items(self) -> list[Object]:
         return [*self.stored.values()]
@@ -67,7 +72,9 @@ class Cluster:
 
     def get(self, resource: Resource, key: str, namespace: str | None = None) -> Object:
         if resource == LEASES:
-            raise NotFoundError(404, "NotFound", f"{namespace}/{key}")
+            if self.lease is None:
+                raise NotFoundError(404, "NotFound", f"{namespace}/{key}")
+            return self.lease
         assert resource == NODES
         if key not in self.stored:
             raise NotFoundError(404, "NotFound", key)
@@ -89,6 +96,10 @@ class Cluster:
         self.deleted.append(self.stored[key])
         self.remove(key)
 
+    def replace(self, _: Resource, lease: Object) -> Object:
+        self.lease = lease
+        return lease
+
     def create(self, _: Resource, event: Object) -> Object:
         self.events.append((event["involvedObject"]["name"], event["reason"], event["message"]))
         return event
@@ -98,6 +109,8 @@ class Cluster:
     def remove(self, key: str) -> None:
         """Somebody deletes the node."""
         if old := self.stored.pop(key, None):
+            for handler in self.deletion_handlers:
+                handler(old)
             for handler in self.handlers:
                 handler(EventType.DELETED, old, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,6 +97,39 @@ def test_a_node_that_can_not_be_initialised_says_so_once_however_often_it_is_tri
         assert [*controller.reconcile(frozenset({"a"}))] == ["a"]
 
     assert [(who, reason) for who, reason, _ in cluster.told(controller)] == [("a", "NodeNotSynced")]
+
+
+def test_a_node_that_claims_the_machine_of_an_older_one_stays_uninitialized_and_says_why(cluster: Cluster) -> None:
+    cluster.cloud.machine("a")
+    cluster.register("a")
+    controller = NodeController(cluster.context)
+    assert [*controller.reconcile(None)] == []
+    cluster.register("b")
+    cluster.stored["b"]["spec"]["providerID"] = "fake://zone-a/i-a"
+
+    assert [*controller.reconcile(frozenset({"b"}))] == ["b"]
+
+    assert has_taint(cluster.stored["b"], UNINITIALIZED_TAINT)
+    assert "status" not in cluster.stored["b"] or "addresses" not in cluster.stored["b"]["status"]
+    assert cluster.told(controller)[-1] == (
+        "b",
+        "NodeNotSynced",
+        "stays uninitialized: machine i-a is that of node a, which is older",
+    )
+
+
+def test_a_node_does_not_lose_its_machine_to_a_younger_one_that_was_registered_with_its_provider_id(
+    cluster: Cluster,
+) -> None:
+    cluster.cloud.machine("b")
+    cluster.register("b")
+    cluster.register("c")
+    cluster.stored["c"]["spec"]["providerID"] = "fake://zone-a/i-b"
+
+    assert [*NodeController(cluster.context).reconcile(None)] == ["c"]
+
+    assert cluster.stored["b"]["spec"]["providerID"] == "fake://zone-a/i-b"
+    assert not has_taint(cluster.stored["b"], UNINITIALIZED_TAINT)
 
 
 def test_both_delays_of_a_node_are_measured(cluster: Cluster) -> None:
@@ -204,6 +238,17 @@ def test_a_node_that_can_not_be_deleted_says_so_and_is_come_back_to(
     ]
 
 
+def test_the_state_of_an_older_nodes_machine_is_nothing_to_a_younger_one_that_claims_it(cluster: Cluster) -> None:
+    cluster.cloud.machine("a", state=InstanceState.STOPPED)
+    for key in ("a", "b"):
+        cluster.register(key, ready="Unknown")
+        cluster.stored[key]["spec"]["providerID"] = "fake://zone-a/i-a"
+
+    assert [*NodeLifecycleController(cluster.context).reconcile(None)] == []
+
+    assert [has_taint(cluster.stored[key], SHUTDOWN_TAINT) for key in ("a", "b")] == [True, False]
+
+
 def test_a_stopped_machine_is_one_taint_however_often_it_is_seen(cluster: Cluster) -> None:
     cluster.cloud.machine("a", state=InstanceState.STOPPED)
     cluster.register("a", ready="False")
@@ -246,14 +291,63 @@ def test_a_change_is_written_from_the_table_that_is_known(cluster: Cluster) -> N
     assert network(cluster, "n9") == "False"
 
 
+def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_network(cluster: Cluster) -> None:
+    controller = routed(cluster, 1)
+    assert [*controller.reconcile(None)] == []
+    cluster.cloud.machine("young")
+    cluster.register("young", "10.1.0.0/24")
+    cluster.stored["young"]["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+
+    assert [*controller.reconcile(frozenset({"young"}))] == []
+
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
+    assert (network(cluster, "n0"), network(cluster, "young")) == ("False", "True")
+    why = "Could not create route 10.1.0.0/24: it overlaps 10.1.0.0/24 of node n0, which is older"
+    assert cluster.told(controller) == [("young", "FailedToCreateRoute", why)]
+
+
 def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:
     controller = routed(cluster, 2)
     assert [*controller.reconcile(None)] == []
-    del cluster.stored["n1"]
+    cluster.remove("n1")
 
     assert [*controller.reconcile(frozenset({"n1"}))] == []
 
     assert cluster.cloud.route_lists == 1
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
+
+
+def test_the_route_of_the_last_node_that_goes_is_removed(cluster: Cluster) -> None:
+    controller = routed(cluster, 1)
+    assert [*controller.reconcile(None)] == []
+    cluster.remove("n0")
+
+    assert [*controller.reconcile(frozenset({"n0"}))] == []
+
+    assert cluster.cloud.table == []
+
+
+def test_the_route_of_a_node_that_vanishes_without_a_deletion_is_held(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+
+    assert [*controller.reconcile(None)] == []
+
+    [held] = controller.context.safeguard.held()
+    assert held.target == "route/10.1.1.0/24"
+    assert held.reason == "its machine i-n1 exists, and the deletion of its Node was not seen"
+    assert [route.target_instance for route in cluster.cloud.table] == ["i-n0", "i-n1"]
+
+
+def test_the_route_of_a_node_that_vanished_goes_with_its_machine(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+    cluster.cloud.table = [replace(route, blackhole=route.target_instance == "i-n1") for route in cluster.cloud.table]
+
+    assert [*controller.reconcile(None)] == []
+
     assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
 
 

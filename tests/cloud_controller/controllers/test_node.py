@@ -136,6 +136,17 @@ def test_additional_labels_are_added_but_never_written_over_and_kubernetes_own_d
     }
 
 
+def test_an_annotation_that_the_machine_does_not_have_is_taken_off_a_node_that_gave_it_itself() -> None:
+    machine = replace(MACHINE, additional_annotations={"mycloud.io/ingress-node": None})
+    node = initialised_node()
+    assert len(planned(node, machine)) == 0
+    node["metadata"]["annotations"] = {"mycloud.io/ingress-node": "true"}
+
+    found = operation(planned(node, machine))
+
+    assert patch_of(found, node) == {"metadata": {"annotations": {"mycloud.io/ingress-node": None}}}
+
+
 def test_additional_annotations_follow_the_machine() -> None:
     machine = replace(MACHINE, additional_annotations={"mycloud.io/ingress-node": "true"})
 
@@ -201,6 +212,28 @@ def test_a_provided_ip_that_the_machine_lacks_leaves_the_node_tainted_and_says_w
     assert action.summary == "stays uninitialized"
     assert action.reason is not None
     assert "'10.0.0.9' is no address of machine i-1 (allowed: 10.0.0.1, a)" in action.reason
+
+
+@pytest.mark.parametrize("given", ["", "10.0.0.1,", "10.0.0.1,10.0.0.2", "10.0.0.1,fd00::1,10.0.0.2", "a", "fd00::1,a"])
+def test_provided_ips_are_one_or_one_of_each_family_else_the_node_stays_tainted_and_says_why(given: str) -> None:
+    machine = replace(MACHINE, addresses=(INTERNAL, SECOND, NodeAddress("InternalIP", "fd00::1"), HOSTNAME))
+
+    action = only(planned(new_node(annotations={PROVIDED_IP: given}), machine))
+
+    assert (action.kind, action.summary) == (ActionKind.IGNORE, "stays uninitialized")
+    assert action.reason == (
+        f"node a: annotation {PROVIDED_IP}: {given!r} is given"
+        " (allowed: one IP address, or one IPv4 and one IPv6 address)"
+    )
+
+
+def test_a_host_name_that_the_kubelet_gave_itself_is_no_address_of_the_machine() -> None:
+    node = new_node(annotations={PROVIDED_IP: "8.8.8.8"})
+    node["status"]["addresses"] = [{"type": "Hostname", "address": "8.8.8.8"}]
+
+    action = only(planned(node, replace(MACHINE, addresses=(INTERNAL,))))
+
+    assert action.kind is ActionKind.IGNORE
 
 
 def test_a_new_node_without_a_machine_stays_tainted_and_says_what_was_asked_for() -> None:

@@ -20,6 +20,7 @@ from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.nodes import PROVIDED_IP, SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
+from tests.cloud_controller.guard import lease_that_confirms
 
 NAMES = st.sampled_from("abcd")
 FOREIGN = Route("10.1.200.0/24", "i-theirs", owned=None)
@@ -34,6 +35,7 @@ class Life(RuleBasedStateMachine):
         self.cloud = FakeCloud(quota=quota, table=[FOREIGN], marks_routes=False)
         self.cluster = Cluster(self.cloud)
         context = self.cluster.context
+        self.safeguard = context.safeguard
         self.controllers: list[LoopController] = [
             NodeController(context),
             NodeLifecycleController(context),
@@ -148,6 +150,8 @@ class Life(RuleBasedStateMachine):
                     controller._missing_since = dict.fromkeys(controller._missing_since, 0.0)
                 for _ in controller.reconcile(None):
                     pass
+                # Where not one Node is left that shows whose cluster this is, an administrator must say so.
+                self.cluster.lease = lease_that_confirms(self.safeguard) if self.safeguard.held() else None
                 self.cluster.clock.now += 1000
         nodes = self.cluster.stored
         for name, node in nodes.items():

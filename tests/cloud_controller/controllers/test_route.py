@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,6 +142,82 @@ def test_a_declared_machine_that_is_no_node_yet_is_planned_as_assumed() -> None:
     (action,) = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")]), options)
 
     assert (action.target, action.assumed) == ("route/pods-of-b", True)
+
+
+def born(day: int, node: Object) -> Object:
+    node["metadata"]["creationTimestamp"] = f"2026-01-{day:02}T00:00:00Z"
+    return node
+
+
+def test_of_two_nodes_with_one_range_the_older_keeps_its_route_and_the_younger_has_no_network() -> None:
+    old, young = born(1, node("b", "10.1.0.0/24")), born(2, node("a", "10.1.0.0/24"))
+
+    found = plan(observed([young, old], [Route("10.1.0.0/24", "i-b")]), CLUSTER)
+
+    assert lines(found) == [("ignore", "route/10.1.0.0/24"), ("update", "node/a/network-unavailable")]
+    ignored, condition = found.actions
+    assert ignored.operation == Unreachable(young)
+    assert ignored.reason == "it overlaps 10.1.0.0/24 of node b, which is older"
+    assert condition.changes[0].after == "True"
+
+
+def test_the_older_node_gets_the_route_back_that_a_younger_one_has_taken() -> None:
+    old, young = (
+        born(1, node("a", "10.1.0.0/24")),
+        born(2, node("b", "10.1.0.0/24", network=("True", "NoRouteCreated"))),
+    )
+
+    found = plan(observed([old, young], [Route("10.1.0.0/24", "i-b")]), CLUSTER)
+
+    assert lines(found) == [("ignore", "route/10.1.0.0/24"), ("replace", "route/10.1.0.0/24")]
+    assert found.actions[1].changes[0].after == "i-a"
+
+
+@pytest.mark.parametrize("younger", ["10.1.0.0/25", "10.1.0.128/25", "10.1.0.0/20"])
+def test_a_younger_nodes_range_that_overlaps_an_older_ones_gets_no_route_and_loses_the_one_it_has(younger: str) -> None:
+    old = born(1, node("b", "10.1.0.0/24"))
+    young = born(2, node("a", younger, network=("True", "NoRouteCreated")))
+
+    found = plan(observed([young, old], [Route("10.1.0.0/24", "i-b"), Route(younger, "i-a")]), CLUSTER)
+
+    assert lines(found) == [("delete", f"route/{younger}"), ("ignore", f"route/{younger}")]
+    assert {action.reason for action in found} == {"it overlaps 10.1.0.0/24 of node b, which is older"}
+
+
+def test_the_older_node_keeps_its_range_though_its_machine_is_not_known() -> None:
+    old = born(1, node("x", "10.1.0.0/24", network=("True", "NoRouteCreated")))
+    young = born(2, node("a", "10.1.0.0/24", network=("True", "NoRouteCreated")))
+
+    found = plan(observed([young, old], [Route("10.1.0.0/24", "i-x")]), CLUSTER)
+
+    assert lines(found) == [("ignore", "route/10.1.0.0/24")]
+
+
+def test_a_range_outside_the_clusters_gets_no_route_and_takes_none_from_others() -> None:
+    wide = born(1, node("a", "10.0.0.0/8", network=("True", "NoRouteCreated")))
+
+    found = plan(observed([wide, born(2, node("b", "10.1.0.0/24"))], []), CLUSTER)
+
+    assert lines(found) == [("ignore", "route/10.0.0.0/8"), ("create", "route/10.1.0.0/24")]
+
+
+def test_of_two_nodes_that_claim_one_machine_the_older_alone_is_a_routes_target() -> None:
+    instances: Any = OneMachine()
+    old, young = born(1, node("a", "10.1.0.0/24")), born(2, node("b", "10.1.1.0/24"))
+    for each, provider_id in ((old, "fake://z/i-1"), (young, "fake://other-way-to-write/i-1")):
+        each["spec"]["providerID"] = provider_id
+    cloud: Any = SimpleNamespace(routes=SimpleNamespace(list=list))
+
+    found = plan(observe_nodes([young, old], cloud, InstanceSnapshot(instances)), CLUSTER)
+
+    assert lines(found) == [("create", "route/10.1.0.0/24")]
+
+
+class OneMachine:
+    """A cloud in which every provider ID means the same machine."""
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        return {ref: machine("1") for ref in refs}
 
 
 def test_removal_of_the_cluster_takes_every_owned_route_and_no_other() -> None:

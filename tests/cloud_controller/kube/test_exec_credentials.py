@@ -90,6 +90,15 @@ def test_what_gives_no_token_is_an_error_that_quotes_no_secret(tmp_path: Path, s
     assert "secret-token" not in str(raised.value)
 
 
+def test_what_a_command_says_of_its_settings_is_told_without_their_values(tmp_path: Path) -> None:
+    given = [{"name": "PASSWORD", "value": "secret-token"}]
+
+    with pytest.raises(UnauthorizedError, match=r"wrong: \[redacted\] \[redacted\]") as raised:
+        command(tmp_path, 'echo "wrong: $PASSWORD $1" >&2; exit 1', args=["--key=secret-key"], env=given)()
+
+    assert not [secret for secret in ("secret-token", "secret-key") if secret in str(raised.value)]
+
+
 def test_a_command_that_is_not_there_is_named_with_how_to_get_it() -> None:
     token = ExecToken({"apiVersion": V1, "command": "no-such-plugin", "installHint": "Install it."})
 

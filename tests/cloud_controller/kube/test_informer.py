@@ -153,6 +153,28 @@ def test_what_was_deleted_while_nobody_looked_is_told_after_the_next_list(
     assert watches(server.calls)[:2] == ["5", "50"]
 
 
+def test_only_a_deletion_that_the_watch_reports_counts_as_seen(server: ScriptedServer, hang: threading.Event) -> None:
+    server.script(
+        listed("5", node("a", "1"), node("b", "2")),
+        Answer(lines=[event("DELETED", node("a", "6")), GONE]),
+        listed("50"),
+        Answer(lines=[], hang=hang),
+    )
+    informer, told = Informer(server.kube, NODES), Told()
+    seen: list[str] = []
+    informer.add_handler(told)
+    informer.add_deletion_handler(lambda each: seen.append(each["metadata"]["name"]))
+
+    informer.start()
+    try:
+        assert informer.wait_until(lambda: len(told.events) >= 4, PATIENCE)
+    finally:
+        informer.stop()
+
+    assert told.events[2:] == [("DELETED", "a"), ("DELETED", "b")]
+    assert seen == ["a"]
+
+
 def test_an_object_that_was_made_anew_under_its_name_is_told_as_deleted_and_added(
     server: ScriptedServer, hang: threading.Event
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.fence import WriteRefused, read_only
 from cloud_controller.kube import (
     EVENTS,
     NODES,
@@ -283,3 +284,59 @@ def test_an_unused_rate_limit_gathers_no_more_than_its_burst() -> None:
 
     assert limit.wait() == 0
     assert limit.wait() == pytest.approx(0.1)
+
+
+# ---------------------------------------------------------------------------------------------------------- the fence
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda kube: kube.create(NODES, {"metadata": {"name": "a"}}),
+        lambda kube: kube.replace(NODES, {"metadata": {"name": "a"}}),
+        lambda kube: kube.patch(NODES, "a", {}, type=PatchType.MERGE),
+        lambda kube: kube.delete(NODES, "a"),
+        lambda kube: kube.raw("POST", "/api/v1/nodes", body={}),
+    ],
+    ids=["create", "replace", "patch", "delete", "raw"],
+)
+def test_a_write_that_the_fence_refuses_is_not_sent(server: ScriptedServer, write: Any) -> None:
+    with pytest.raises(WriteRefused):
+        write(server.kube.fenced(read_only))
+
+    assert server.calls == []
+
+
+def test_the_fence_is_asked_before_each_attempt_at_a_write(server: ScriptedServer) -> None:
+    answers = iter([None, WriteRefused("the lease is lost")])
+
+    def fence() -> None:
+        if (error := next(answers)) is not None:
+            raise error
+
+    throttled = status(429, "TooManyRequests")
+    throttled.headers["Retry-After"] = "0"
+    server.script(throttled, Answer({}))
+
+    with pytest.raises(WriteRefused):
+        server.kube.fenced(fence).patch(NODES, "a", {}, type=PatchType.MERGE)
+
+    assert len(server.calls) == 1
+
+
+def test_neither_reads_nor_the_calls_with_a_timeout_of_their_own_are_fenced(server: ScriptedServer) -> None:
+    kube = server.kube.fenced(read_only)
+
+    kube.get(NODES, "a")
+    kube.with_timeout(60).create(NODES, {"metadata": {"name": "a"}})
+
+    assert [call.method for call in server.calls] == ["GET", "POST"]
+
+
+def test_a_client_with_a_fence_leaves_the_one_that_it_was_made_from_without(server: ScriptedServer) -> None:
+    kube = server.kube
+    kube.fenced(read_only)
+
+    kube.delete(NODES, "a")
+
+    assert [call.method for call in server.calls] == ["DELETE"]

@@ -72,7 +72,9 @@ def test_server_and_token_come_from_the_current_context() -> None:
 def test_another_context_can_be_named() -> None:
     contexts = [*DOCUMENT["contexts"], {"name": "y", "context": {"cluster": "c", "user": "nobody"}}]
 
-    with pytest.raises(KubeconfigError, match="users of the kubeconfig holds no entry named 'nobody'"):
+    with pytest.raises(
+        KubeconfigError, match="users of the kubeconfig holds no entry of the name in the context's user"
+    ):
         from_kubeconfig(yaml.safe_dump({**DOCUMENT, "contexts": contexts}), context="y")
 
 
@@ -107,7 +109,12 @@ def test_a_connection_shows_no_secret() -> None:
         ("a: [", r"not valid YAML \(line 1\)"),
         ("users: [{name: u, user: {token: 'secret-token}}]", "not valid YAML"),
         ("{}", "no current-context"),
-        ("current-context: z", "contexts of the kubeconfig holds no entry named 'z'"),
+        ("current-context: z\ncontexts: secret-token", "contexts of the kubeconfig is not a list"),
+        ("current-context: z\ncontexts: [secret-token]", r"contexts\[0\] of the kubeconfig is not a mapping"),
+        ("current-context: z\ncontexts: [{name: z, context: secret-token}]", r"contexts\[0\].context .*not a mapping"),
+        ("current-context: 2024-99-99", "not valid YAML"),
+        ("current-context: !!bool secret-token", "not valid YAML"),
+        ("current-context: z", "contexts of the kubeconfig holds no entry of the name in current-context"),
     ],
 )
 def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) -> None:
@@ -124,9 +131,24 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
         ({"insecure-skip-tls-verify": True}, None, "insecure-skip-tls-verify is not supported"),
         ({"certificate-authority-data": "*"}, None, "certificate-authority-data is not valid base64"),
         ({"certificate-authority-data": "eA=="}, None, "holds no valid PEM"),
-        ({"certificate-authority": "/nowhere"}, None, "certificate-authority can't be read"),
-        (None, {"exec": {"command": "aws"}}, "user.exec.apiVersion is None; allowed: client.authentication"),
-        (None, {"exec": {**EXEC, "env": ["A=b"]}}, "user.exec.env is no list of names and values"),
+        (
+            {"certificate-authority": "/nowhere"},
+            None,
+            "the file of certificate-authority can't be read: No such file or directory$",
+        ),
+        (
+            None,
+            {"exec": {"command": "aws"}},
+            "user.exec.apiVersion is not one of its values; allowed: client.authentication",
+        ),
+        (None, {"exec": {**EXEC, "env": ["A=b"]}}, "user.exec.env is not a list of names and values"),
+        (None, {"exec": {**EXEC, "args": "get-token"}}, "user.exec.args is not a list"),
+        (None, {"exec": "secret-token"}, r"users\[\].user.exec of the kubeconfig is not a mapping"),
+        (None, {"token": ["secret-token"]}, r"users\[\].user.token of the kubeconfig is not text"),
+        (None, {"tokenFile": 5}, r"users\[\].user.tokenFile of the kubeconfig is not text"),
+        ({"server": "https://127.16.0.1:99999"}, None, "server is not a URL"),
+        ({"server": "https://[::1"}, None, "server is not a URL"),
+        ({"tls-server-name": 5}, None, "tls-server-name of the kubeconfig is not text"),
         (None, {"client-certificate-data": "eA=="}, "client-key go together"),
         (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "no valid PEM pair"),
     ],
@@ -183,5 +205,5 @@ def test_outside_a_pod_one_is_told_to_give_a_kubeconfig(account: Path) -> None:
 def test_a_missing_token_is_told_at_once(account: Path) -> None:
     (account / "token").unlink()
 
-    with pytest.raises(KubeconfigError, match="the token can't be read"):
+    with pytest.raises(KubeconfigError, match="the file of the token can't be read"):
         in_cluster(account, ENVIRONMENT)

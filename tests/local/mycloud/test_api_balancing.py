@@ -387,13 +387,22 @@ def test_health_and_counters_are_what_the_data_plane_reported(api: Api) -> None:
     key = {"backend_set": "web", "address": api.backend()["address"], "port": 30080}
     nothing = dict.fromkeys(("connections", "bytes_in", "bytes_out", "rejected_qps", "rejected_source"), 0)
     zero: Json = {"protocol": "TCP", "port": 8080, **nothing}
-    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": None}]
+    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": None, "checked": True}]
     assert api.get(f"load_balancers/{lb}/counters")["items"] == [zero]
 
     api.carry_out(health=[{**key, "healthy": True}], counters=[{**zero, "connections": 3}])
 
-    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": True}]
+    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": True, "checked": True}]
     assert api.get(f"load_balancers/{lb}/counters")["items"] == [{**zero, "connections": 3}]
+
+
+def test_what_is_not_checked_is_said_to_be_neither_healthy_nor_unhealthy(api: Api) -> None:
+    lb = api.balancer(listeners=[{"protocol": "UDP", "port": 5353, "backend_set": "web"}])["id"]
+    key = {"backend_set": "web", "address": api.backend()["address"], "port": 30080}
+
+    api.carry_out(health=[{**key, "healthy": True}])
+
+    assert api.get(f"load_balancers/{lb}/health")["items"] == [{**key, "healthy": None, "checked": False}]
 
 
 def test_a_deleted_load_balancer_is_gone_when_the_data_plane_has_closed_it(api: Api) -> None:

@@ -185,6 +185,21 @@ def test_its_clients_reach_the_nodes_through_rules_of_its_own_which_follow_the_s
     assert rules(account) == {"icmp 3-4 203.0.113.0/24", "tcp 31999-31999 203.0.113.0/24", *health}
 
 
+def test_rules_of_its_own_that_somebody_takes_away_are_back_after_the_next_look(
+    account: AwsAccount, cluster: Cluster, upstream: Upstream
+) -> None:
+    serve(upstream, cluster, "nlb-plain")
+    running = Running(account, cluster)
+    running.settle()
+    before = rules(account)
+
+    permissions: Any = opened(account)
+    account.ec2.revoke_security_group_ingress(GroupId=account.node_group_id, IpPermissions=permissions)
+    Running(account, cluster).settle()
+
+    assert rules(account) == before
+
+
 def test_a_rule_for_health_checks_that_several_need_goes_with_the_last_of_them(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:

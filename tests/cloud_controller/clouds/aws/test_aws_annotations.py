@@ -163,6 +163,8 @@ def test_the_values_that_users_have_are_taken(name: str, text: str, value: objec
         ("healthcheck-path", "ready", "begins with /"),
         ("healthcheck-port", "http", "traffic-port"),
         ("ssl-negotiation-policy", "a policy", "security policy"),
+        ("manage-backend-security-group-rules", "false", "DisableSecurityGroupIngress"),
+        ("manage-backend-security-group-rules", "False", "DisableSecurityGroupIngress"),
         ("conection-idle-timeout", "60", "did you mean .*connection-idle-timeout"),
     ],
 )

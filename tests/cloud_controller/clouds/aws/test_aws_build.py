@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.catalogue import Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
-from cloud_controller.clouds.aws.build import backend, claims, follows_endpoints
+from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancer_diff import diff
@@ -68,6 +68,22 @@ def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> N
 )
 def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ours: bool) -> None:
     assert claims(service) is ours
+
+
+@pytest.mark.parametrize(
+    ("service", "drained"),
+    [
+        (nlb(), True),
+        (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=60",))), True),
+        (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=0",))), False),
+        (nlb(loadBalancerClass="cloud-controller/classic"), False),
+        (classic(), False),
+        (classic(named(connection_draining_enabled=True)), True),
+        (classic({f"{PREFIX}connection-draining-enabled": "perhaps"}), False),
+    ],
+)
+def test_connections_outlive_a_member_where_the_load_balancer_drains(service: Object, drained: bool) -> None:
+    assert drains(service) is drained
 
 
 def test_pods_are_followed_only_where_they_are_targets() -> None:

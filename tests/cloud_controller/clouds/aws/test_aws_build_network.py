@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import SOURCE_RANGES
 from cloud_controller.clouds.aws.attributes import DEFAULT_SSL_POLICY, target_group_defaults
 from cloud_controller.clouds.aws.build import members
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.load_balancer import HealthCheck
 from cloud_controller.load_balancer_backends import Member
+from cloud_controller.restrictions import SOURCE_RANGES
 from tests.cloud_controller.clouds.aws.asked_services import (
     CERTIFICATE,
     CONFIG,
@@ -495,15 +495,51 @@ def test_ranges_that_would_let_in_everybody_or_nobody_are_refused(ranges: list[s
     refused(nlb(loadBalancerSourceRanges=ranges), f"spec.loadBalancerSourceRanges: .*{hint}")
 
 
+def test_prefix_lists_are_let_in_instead_of_everybody_and_besides_source_ranges() -> None:
+    lists = named(security_group_prefix_lists=("pl-0b", "pl-0a"))
+
+    assert model(nlb(lists)).attributes["ingress_rules"] == ("tcp 80-80 pl-0a", "tcp 80-80 pl-0b")
+    assert model(nlb(lists, loadBalancerSourceRanges=["10.0.0.0/8"])).attributes["ingress_rules"] == (
+        "icmp 3-4 10.0.0.0/8",
+        "tcp 80-80 10.0.0.0/8",
+        "tcp 80-80 pl-0a",
+        "tcp 80-80 pl-0b",
+    )
+    refused(nlb(named(security_group_prefix_lists=("com.amazonaws.global.cloudfront.origin-facing",))), "pl-…")
+
+
+def test_path_mtu_discovery_by_icmp_can_be_shut_off() -> None:
+    silent = nlb(named(enable_icmp_for_path_mtu_discovery="off"))
+
+    assert model(silent).attributes["ingress_rules"] == ("tcp 80-80 0.0.0.0/0",)
+
+
 def test_groups_of_people_stand_for_the_services_own_and_extra_ones_beside_it() -> None:
-    own = nlb(named(security_groups=("sg-0b", "sg-0a")), loadBalancerSourceRanges=["10.0.0.0/8"])
+    own = nlb(named(security_groups=("sg-0b", "sg-0a")), loadBalancerSourceRanges=["0.0.0.0/0"])
     more = model(nlb(named(extra_security_groups=("sg-0c",)))).attributes
 
     found = model(own).attributes
     assert (found["security_groups"], found["ingress_rules"]) == (("sg-0a", "sg-0b"), None)
-    assert "decide who may connect" in ignored(own)["spec.loadBalancerSourceRanges"]
     assert more["security_groups"] == ("sg-0c",)
     assert more["ingress_rules"] is not None
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "field"),
+    [
+        ({}, {"loadBalancerSourceRanges": ["10.0.0.0/8"]}, "spec.loadBalancerSourceRanges"),
+        ({SOURCE_RANGES: "10.0.0.0/8"}, {}, "load-balancer-source-ranges"),
+        (named(security_group_prefix_lists=("pl-0a",)), {}, "security-group-prefix-lists"),
+    ],
+)
+def test_restrictions_are_refused_where_groups_of_others_decide_who_may_connect(
+    annotations: dict[str, str], spec: dict[str, Any], field: str
+) -> None:
+    by_service = nlb(annotations | named(security_groups=("sg-0a",)), **spec)
+    by_config = nlb(annotations, **spec)
+
+    refused(by_service, f"{field}: .*security-groups decide who may connect")
+    refused(by_config, f"{field}: .*ElbSecurityGroup sg-0e", config=Config("prod-1", elb_security_group="sg-0e"))
 
 
 def test_a_group_of_the_cloud_config_stands_for_it_too() -> None:

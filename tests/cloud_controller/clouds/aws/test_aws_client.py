@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from cloud_controller.cloud_errors import (
     AccessDenied,
@@ -21,6 +22,7 @@ from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
 from cloud_controller.clouds.aws.pace import Pace
+from cloud_controller.fence import WriteRefused, read_only
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import (
     REGION,
@@ -453,3 +455,50 @@ def test_a_client_does_not_show_its_credentials(account: AwsAccount) -> None:
     api.call("sts", "GetCallerIdentity")
 
     assert "secret" not in repr(api)
+
+
+# ---------------------------------------------------------------------------------------------------------- the fence
+
+
+def test_the_fence_is_asked_before_each_attempt_at_a_write(aws: ScriptedAws) -> None:
+    answers = iter([None, WriteRefused("the lease is lost")])
+    aws.answers = [ec2_error("RequestLimitExceeded", 503)]
+    api = aws.api()
+
+    def fence() -> None:
+        if (error := next(answers)) is not None:
+            raise error
+
+    api.fence = fence
+
+    with pytest.raises(WriteRefused):
+        api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DestinationCidrBlock="10.0.0.0/24")
+
+    assert len(aws.requests) == 1
+
+
+def test_the_fence_is_asked_once_the_credentials_are_there(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    fetch = Credentials.get_frozen_credentials
+
+    def fetching(self: Credentials) -> ReadOnlyCredentials:
+        order.append("credentials")
+        return fetch(self)
+
+    monkeypatch.setattr(Credentials, "get_frozen_credentials", fetching)
+    aws.answers = [ec2_answer()]
+    api = aws.api()
+    api.fence = lambda: order.append("fence")
+
+    api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DestinationCidrBlock="10.0.0.0/24")
+
+    assert order[-1] == "fence"
+    assert order.count("fence") == 1
+
+
+def test_reads_are_not_fenced(aws: ScriptedAws) -> None:
+    aws.answers = [NO_INSTANCES]
+    api = aws.api()
+    api.fence = read_only
+
+    assert api.call("ec2", "DescribeInstances")["Reservations"] == []

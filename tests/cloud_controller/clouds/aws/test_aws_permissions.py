@@ -149,6 +149,18 @@ def test_a_route_is_written_in_the_clusters_table_alone() -> None:
     }
 
 
+def test_of_a_machine_nothing_is_changed_but_its_check_of_sources_which_is_switched_off() -> None:
+    assert statement_of("ec2:ModifyInstanceAttribute", "instance/*") == {
+        "Effect": "Allow",
+        "Action": ["ec2:ModifyInstanceAttribute"],
+        "Resource": ["arn:aws:ec2:*:*:instance/*"],
+        "Condition": {
+            "Null": {f"aws:ResourceTag/{TAG}": "false"},
+            "StringEqualsIgnoreCase": {"ec2:Attribute/SourceDestCheck": "false"},
+        },
+    }
+
+
 def test_a_load_balancer_is_made_with_the_clusters_tag() -> None:
     assert statement_of("elasticloadbalancing:CreateLoadBalancer", "loadbalancer/*")["Condition"] == {
         "Null": {f"aws:RequestTag/{TAG}": "false"}

@@ -213,6 +213,25 @@ def test_source_ranges_change_the_rules_and_nothing_else(account: AwsAccount, cl
     assert {*running.calls.writes} == {"ec2 AuthorizeSecurityGroupIngress", "ec2 RevokeSecurityGroupIngress"}
 
 
+def test_prefix_lists_take_the_place_of_everybody_and_are_kept(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080)))
+
+    changed(cluster, annotations={annotation("security_group_prefix_lists"): "pl-0123456789abcdef0"})
+    running.settle()
+
+    name = load_balancers(account)[0]["LoadBalancerName"]
+    (group,) = account.ec2.describe_security_groups(Filters=[{"Name": "group-name", "Values": [name]}])[
+        "SecurityGroups"
+    ]
+    (rule,) = group["IpPermissions"]
+    assert (rule["FromPort"], rule["ToPort"], rule["IpRanges"], rule["Ipv6Ranges"]) == (80, 80, [], [])
+    assert [each["PrefixListId"] for each in rule["PrefixListIds"]] == ["pl-0123456789abcdef0"]
+    running.calls.clear()
+    running.resync()
+    running.settle()
+    assert not running.calls.writes
+
+
 def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster: Cluster) -> None:
     theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
         "GroupId"

@@ -221,11 +221,15 @@ class InMemoryInformer:
         self._api = api
         self._copies: dict[str, Object] = {}
         self._handlers: list[Handler] = []
+        self._deletion_handlers: list[Callable[[Object], None]] = []
         self._late: list[tuple[EventType, Object]] = []
         api.informers.append(self)
 
     def add_handler(self, handler: Handler) -> None:
         self._handlers.append(handler)
+
+    def add_deletion_handler(self, handler: Callable[[Object], None]) -> None:
+        self._deletion_handlers.append(handler)
 
     def get(self, key: str) -> Object | None:
         return self._copies.get(key)
@@ -240,8 +244,9 @@ class InMemoryInformer:
             return
         old = self._copies.get(key(obj))
         if type is EventType.DELETED:
-            self._copies.pop(key(obj), None)
-            self._call(EventType.DELETED, obj, None)
+            for handler in self._deletion_handlers:
+                handler(obj)
+            self._forget(obj)
         elif old is not None and old["metadata"]["uid"] != obj["metadata"]["uid"]:
             self._call(EventType.DELETED, old, None)
             self._copies[key(obj)] = obj
@@ -249,6 +254,10 @@ class InMemoryInformer:
         else:
             self._copies[key(obj)] = obj
             self._call(EventType.MODIFIED if old else EventType.ADDED, old, obj)
+
+    def _forget(self, obj: Object) -> None:
+        self._copies.pop(key(obj), None)
+        self._call(EventType.DELETED, obj, None)
 
     def resume(self) -> None:
         """The watch goes on, with everything that happened meanwhile."""
@@ -263,7 +272,7 @@ class InMemoryInformer:
         self._late.clear()
         present = copy.deepcopy(self._api.all(self.plural))
         for gone in [*(self._copies.keys() - present.keys())]:
-            self.take(EventType.DELETED, self._copies[gone])
+            self._forget(self._copies[gone])
         for obj in present.values():
             self.take(EventType.MODIFIED, obj)
 

@@ -84,9 +84,11 @@ def check(service: Object, port: Object) -> tuple[str, int | None]:
     """How a backend is checked: the protocol, and the port if it is not the backend's own."""
     local = is_local(service) and annotation(service, "backend-type") != "pod-ip"
     given = annotation(service, "health-check-port")
-    if port["protocol"] == "UDP" and not local and given is None:
+    said = annotation(service, "health-check-protocol")
+    only_udp = all(each["protocol"] == "UDP" for each in service["spec"]["ports"])
+    if port["protocol"] == "UDP" and not local and given is None and not (only_udp and said):
         return ("NONE", None)
-    protocol = annotation(service, "health-check-protocol") or ("HTTP" if local else "TCP")
+    protocol = said or ("HTTP" if local else "TCP")
     number = int(given) if given else service["spec"]["healthCheckNodePort"] if local else None
     return (protocol, number)
 

@@ -149,9 +149,10 @@ def port(number: int, node_port: int, protocol: str = "TCP") -> dict[str, Any]:
 
 
 def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceController:
-    """A controller that was just started; of another cluster with `cluster_id`."""
+    """A controller that was just started; of another cluster with `cluster_id` and, besides its own, `network_id`."""
     cluster_id, resync = replaced.pop("cluster_id", site.cluster["id"]), replaced.pop("resync", 300.0)
-    cloud = MyCloud(Config(endpoint=site.endpoint, token=site.token, cluster_id=cluster_id))
+    network_id = replaced.pop("network_id", None)
+    cloud = MyCloud(Config(site.endpoint, site.controllers_token, cluster_id, network_id=network_id))
     cloud._client._sleep = lambda _: None  # Pauses before a call is made again are the client's tests' business.
     for name, part in replaced.items():
         setattr(cloud, f"_{name}", part(cloud))

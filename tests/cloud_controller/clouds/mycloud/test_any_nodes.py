@@ -192,13 +192,15 @@ class World(RuleBasedStateMachine):
             self.api.remove("nodes", name)
 
     @precondition(lambda self: bool(self.nodes))
-    @rule(name=names, what=st.sampled_from(["label", "taint", "address"]))
+    @rule(name=names, what=st.sampled_from(["label", "taint", "address", "ingress"]))
     def somebody_edits_a_node(self, name: str, what: str) -> None:
         def edit(node: Object) -> None:
             if what == "label":
                 node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "elsewhere"
             elif what == "taint":
                 node["spec"]["taints"] = [*node["spec"].get("taints", []), {"key": "more", "effect": "NoExecute"}]
+            elif what == "ingress":
+                node["metadata"]["annotations"] = {INGRESS_NODE: "true"}
             else:
                 node["status"]["addresses"] = [{"type": "InternalIP", "address": "192.0.2.1"}]
 
@@ -315,8 +317,7 @@ class World(RuleBasedStateMachine):
                 *(("InternalIP", address) for address in machine["private_ips"] + machine["ipv6_addresses"]),
                 ("Hostname", name),
             ]
-            if INGRESS_NODE in machine["tags"]:
-                assert node["metadata"]["annotations"][INGRESS_NODE] == "true"
+            assert node["metadata"].get("annotations", {}).get(INGRESS_NODE) == machine["tags"].get(INGRESS_NODE)
             network = [each for each in node["status"]["conditions"] if each["type"] == "NetworkUnavailable"]
             assert [each["status"] for each in network] == ["False"]
             routes[node["spec"]["podCIDR"]] = machine["id"]

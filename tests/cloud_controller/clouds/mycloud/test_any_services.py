@@ -24,6 +24,7 @@ from cloud_controller.controllers import service as service_controller
 from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_timing import NodeStorm, Polling
 from cloud_controller.kube import key
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud import service_model as model
@@ -49,6 +50,7 @@ LONG_ENOUGH = 1000.0
 
 NAMES = ("web", "dns", "api")
 PRESERVE = "preserve-on-delete"
+SHARED = {SHARED_WITH_TAG: "any"}
 
 which = st.integers(0, len(NAMES) - 1)
 """Which of the Services that there are."""
@@ -171,7 +173,7 @@ class World(RuleBasedStateMachine):
         others = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "a/b"}
         half = {"kubernetes.io/cluster": self.cluster}
         foreign = [self._made_by_hand(f"foreign-{n}", tags) for n, tags in enumerate([{}, others, half])]
-        edges = [self._made_by_hand(f"edge-{n}", {"team": "edge"}) for n in range(2)]
+        edges = [self._made_by_hand(f"edge-{n}", {"team": "edge", **SHARED}) for n in range(2)]
         for lb, port, tags in [(edges[0], 9000, {"by": "hand"}), (edges[0], 9001, others), (foreign[1], 8080, {})]:
             path = f"load_balancers/{lb}"
             self.site.client.put(f"{path}/backend_sets/s-{port}", {"tags": tags})
@@ -299,7 +301,7 @@ class World(RuleBasedStateMachine):
         self._route(machine["name"], "batch_create")
         node: Object = {
             "metadata": {"name": machine["name"], "annotations": {model.INGRESS: "true"} if ingress else {}},
-            "spec": {"providerID": provider_id(machine)},
+            "spec": {"providerID": provider_id(machine), "podCIDRs": [str(self.ranges_of[machine["name"]][0])]},
             "status": {"addresses": [{"type": "InternalIP", "address": machine["private_ips"][0]}]},
         }
         self.api.put("nodes", node)
@@ -525,6 +527,9 @@ class World(RuleBasedStateMachine):
     def _seen(self) -> dict[str, Json]:
         return {lb["id"]: model.seen(lb) for lb in self.site.load_balancers()}
 
+    def _tags(self, lb: str) -> Json:
+        return dict(self.site.client.get("load_balancers", lb)["tags"])
+
     def _made_by_hand(self, name: str, tags: Json) -> str:
         body = {"name": name, "network_id": self.site.network["id"], "tags": tags}
         return str(self.site.client.create("load_balancers", body)["id"])
@@ -600,6 +605,7 @@ class World(RuleBasedStateMachine):
             {
                 "addresses": [str(self.ranges_of[node][0][number + 2])],
                 "nodeName": node,
+                "targetRef": {"kind": "Pod", "namespace": "default", "name": f"{name}-{number}"},
                 "conditions": {"ready": ready},
             }
             for number, (node, ready) in enumerate(pods)
@@ -662,7 +668,9 @@ class World(RuleBasedStateMachine):
                 for each in self.site.load_balancers()
                 if each["tags"].get("kubernetes.io/service-uid") == metadata["uid"]
             )
-            self.shared[lb] = {**self._own(service), "tags": mark}
+            # A person lets others use it.
+            self.site.client.update("load_balancers", lb, {"tags": self._tags(lb) | SHARED})
+            self.shared[lb] = {**self._own(service), "tags": mark | SHARED}
         else:
             parts = self._parts(service)
             self.shared[lb]["listeners"] |= {

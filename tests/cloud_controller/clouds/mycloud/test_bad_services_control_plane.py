@@ -10,6 +10,7 @@ import pytest
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.kube import EVENTS, NAMESPACES, NODES, SERVICES, Kube, Object, PatchType
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.bad_services import Wrong, some_mistakes
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
 
@@ -59,7 +60,8 @@ def test_two_hundred_wrong_services_are_told_and_the_good_ones_serve(kube: Kube,
     kube.patch(
         NODES, machine["name"], {"status": {"addresses": addresses}}, type=PatchType.STRATEGIC, subresource="status"
     )
-    edge = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"]})["id"]
+    body = {"name": "edge", "network_id": site.network["id"], "tags": {SHARED_WITH_TAG: "any"}}
+    edge = site.client.create("load_balancers", body)["id"]
     site.settle()
     share = {CATALOGUE.by_argument["id"].name: edge}
     wrong = {f"wrong-{number:03}": mistake for number, mistake in enumerate(some_mistakes(MISTAKES))}

@@ -117,10 +117,10 @@ def reading(tmp_path: Path, site: MyCloudSite, reader: str) -> Commands:
 
 @pytest.fixture
 def working(tmp_path: Path, site: MyCloudSite, control_plane: ControlPlane) -> Commands:
-    """All rights."""
+    """All rights in the cluster, and in the cloud those of the table."""
     (tmp_path / "working").mkdir()
     kubeconfig = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
-    return Commands(tmp_path / "working", site, kubeconfig, site.token)
+    return Commands(tmp_path / "working", site, kubeconfig, site.controllers_token)
 
 
 @pytest.fixture

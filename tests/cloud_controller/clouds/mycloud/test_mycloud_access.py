@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration
-from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.controllers import NAMES
@@ -59,7 +58,3 @@ def test_a_token_that_may_not_even_see_the_cluster_is_told_so(site: MyCloudSite)
 def test_a_cluster_that_does_not_exist_is_told_by_the_configs_field(site: MyCloudSite) -> None:
     with pytest.raises(InvalidConfiguration, match="no cluster c-000000000000"):
         MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])
-
-
-def test_every_controller_has_its_rights_in_the_table() -> None:
-    assert all(access.operations(name, read_only=True) for name in NAMES)

@@ -129,6 +129,18 @@ def test_the_cloud_configs_scheme_is_for_services_that_do_not_say() -> None:
     [
         ({}, {}, HealthCheck("TCP", None, "/")),
         ({}, {"ports": [port(53, "UDP")]}, HealthCheck("NONE", None, "/")),
+        ({"health_check_protocol": "TCP"}, {"ports": [port(53, "UDP")]}, HealthCheck("TCP", None, "/")),
+        (
+            {"health_check_protocol": "HTTP", "health_check_path": "/ready"},
+            {"ports": [port(53, "UDP"), port(54, "UDP")]},
+            HealthCheck("HTTP", None, "/ready"),
+        ),
+        # It is meant for the TCP port: no HTTP is spoken at the number of the other.
+        (
+            {"health_check_protocol": "HTTP"},
+            {"ports": [port(53, "UDP"), port(80)]},
+            HealthCheck("NONE", None, "/"),
+        ),
         (
             {"health_check_port": 80, "health_check_protocol": "HTTP"},
             {"ports": [port(53, "UDP")]},

@@ -17,6 +17,7 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.mycloud.client import Client, operation_of, typed_error
+from cloud_controller.fence import WriteRefused, read_only
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -247,3 +248,29 @@ def test_waiting_ends_with_the_state_the_reason_of_a_failure_or_the_time(site: M
     site.client.delete("load_balancers", made)
     site.settle()
     site.client.wait_until_gone("load_balancers", made, deadline=5)
+
+
+def test_the_fence_is_asked_before_each_attempt_at_a_write(site: MyCloudSite) -> None:
+    answers = iter([None, WriteRefused("the lease is lost")])
+    client = Client(site.endpoint, site.token, sleep=lambda _: None)
+
+    def fence() -> None:
+        if (error := next(answers)) is not None:
+            raise error
+
+    client.fence = fence
+    site.fault("POST /v1/load_balancers", "throttle", count=None, retry_after=0.01)
+    before = site.calls("POST /v1/load_balancers")
+
+    with pytest.raises(WriteRefused):
+        client.create("load_balancers", load_balancer(site))
+
+    assert site.calls("POST /v1/load_balancers") - before == 1
+
+
+def test_reads_are_not_fenced(site: MyCloudSite) -> None:
+    client = Client(site.endpoint, site.token)
+    client.fence = read_only
+
+    assert client.list("load_balancers") == []
+    assert client.post("access:check", {"operations": ["GET /v1/machines"]})

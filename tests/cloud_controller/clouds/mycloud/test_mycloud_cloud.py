@@ -279,4 +279,6 @@ def test_cluster_access_is_a_short_lived_kubeconfig(site: MyCloudSite) -> None:
         cluster.state = State.AVAILABLE
         session.save(cluster)
 
-    assert site.cloud.cluster_access() == f"kubeconfig of {site.cluster['id']} for 3600 s"
+    people = MyCloud(Config(site.endpoint, site.token, site.cluster["id"]))
+
+    assert people.cluster_access() == f"kubeconfig of {site.cluster['id']} for 3600 s"

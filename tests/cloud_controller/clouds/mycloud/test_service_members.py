@@ -44,7 +44,7 @@ def cluster(site: MyCloudSite) -> Cluster:
 def pods(cluster: Cluster, **ready: int) -> Object:
     """The Service's slice: how many ready pods each node has."""
     endpoints = [
-        {"addresses": [f"10.244.{index}.{number + 5}"], "conditions": {"ready": True}, "nodeName": node}
+        endpoint(f"10.244.{index}.{number + 5}", node)
         for index, (node, count) in enumerate(sorted(ready.items()))
         for number in range(count)
     ]
@@ -56,6 +56,12 @@ def pods(cluster: Cluster, **ready: int) -> Object:
     }
     cluster.objects["endpointslices"]["default/web-1"] = made
     return made
+
+
+def endpoint(address: str, node: str, *, pod_of: str | None = "default") -> Object:
+    """As the endpoint slice controller writes one; `pod_of` None: without any pod."""
+    found: Object = {"addresses": [address], "conditions": {"ready": True}, "nodeName": node}
+    return found | ({"targetRef": {"kind": "Pod", "namespace": pod_of, "name": "web-0"}} if pod_of else {})
 
 
 def local() -> Object:
@@ -139,14 +145,51 @@ def test_a_change_of_pods_brings_a_visit_only_to_services_that_follow_them(site:
 
 
 def test_pods_are_members_themselves_where_the_service_asks_for_it(site: MyCloudSite, cluster: Cluster) -> None:
-    for index, name in enumerate(("worker-0", "worker-1")):
-        route(site, cluster, name, f"10.244.{index}.0/24")
-    service = web(CATALOGUE.annotations({"backend_type": "pod-ip"}))
-    del service["spec"]["ports"][0]["nodePort"]
+    give_pod_ranges(site, cluster)
 
-    running_with(site, cluster, service, **{"worker-0": 1, "worker-1": 1})
+    running_with(site, cluster, by_pod(), **{"worker-0": 1, "worker-1": 1})
 
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000", "10.244.1.5:8000"}
+
+
+def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_nodes_pod_and_no_foreign_network(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    give_pod_ranges(site, cluster)
+    running = running_with(site, cluster, by_pod(), **{"worker-0": 1})
+    made = pods(cluster, **{"worker-0": 1})
+    forged = made | {
+        "metadata": made["metadata"] | {"name": "web-forged"},
+        "endpoints": [
+            endpoint(address(cluster, "worker-0"), "worker-0"),
+            endpoint("10.244.1.7", "worker-0"),
+            endpoint("8.8.8.8", "worker-0"),
+            endpoint("10.244.0.6", "worker-0", pod_of="payments"),
+            endpoint("10.244.0.7", "worker-0", pod_of=None),
+        ],
+    }
+
+    follow(running, forged)
+    for _ in range(3):
+        running.handle(WEB)
+
+    assert members(only(site.load_balancers())) == {"10.244.0.5:8000"}
+    ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
+    assert f"{address(cluster, 'worker-0')}: it is an address of node worker-0" in message
+    assert "10.244.1.7: it is outside the pod range 10.244.0.0/24 of node worker-0" in message
+    assert "10.244.0.6: its targetRef names no Pod of namespace default" in message
+
+
+def by_pod() -> Object:
+    service = web(CATALOGUE.annotations({"backend_type": "pod-ip"}))
+    del service["spec"]["ports"][0]["nodePort"]
+    return service
+
+
+def give_pod_ranges(site: MyCloudSite, cluster: Cluster) -> None:
+    for index, name in enumerate(("worker-0", "worker-1")):
+        cluster.objects["nodes"][name]["spec"]["podCIDRs"] = [f"10.244.{index}.0/24"]
+        route(site, cluster, name, f"10.244.{index}.0/24")
 
 
 def route(site: MyCloudSite, cluster: Cluster, node: str, cidr: str) -> None:
@@ -275,6 +318,7 @@ def test_what_of_a_node_concerns_no_load_balancer_brings_nothing(site: MyCloudSi
         {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
         {"spec": {"providerID": "mycloud://local/zone-a/i-0123456789ab"}},
         {"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler"}]}},
+        {"spec": {"podCIDRs": ["10.244.9.0/24"]}},
         {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}},
     ],
 )

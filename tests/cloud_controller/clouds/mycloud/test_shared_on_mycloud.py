@@ -9,6 +9,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.controllers.service import POLL, RESYNC
+from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.service_world import (
     WEB,
     Cluster,
@@ -35,8 +36,9 @@ def cluster(site: MyCloudSite) -> Cluster:
 
 @pytest.fixture
 def shared(site: MyCloudSite) -> Json:
-    """A load balancer that somebody made for no Service."""
-    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
+    """A load balancer that somebody made for no Service, and shares with everybody."""
+    tags = {SHARED_WITH_TAG: "any"}
+    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": tags})
     site.settle()
     return site.client.get("load_balancers", made["id"])
 
@@ -68,7 +70,7 @@ def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, c
     lb = only(site.load_balancers())
     assert listeners(lb) == {8080: "uid-web", 5353: "uid-dns"}
     assert len(lb["listeners"]) == 3
-    assert (lb["name"], lb["tags"]) == ("edge", {"a": "b"})
+    assert (lb["name"], lb["tags"]) == ("edge", {SHARED_WITH_TAG: "any"})
     for name in ("web", "dns"):
         assert cluster.service(f"default/{name}")["status"]["loadBalancer"]["ingress"][0]["ip"] == lb["address"]
     assert cluster.reasons == 2 * ["EnsuringLoadBalancer", "EnsuredLoadBalancer"], "once its ports are open"
@@ -83,7 +85,7 @@ def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster,
     theirs.service()["metadata"]["uid"] = "uid-theirs"
 
     sync(site, cluster, "web")
-    settle(site, controller(site, theirs, cluster_id=other["id"]))
+    settle(site, controller(site, theirs, cluster_id=other["id"], network_id=site.network["id"]))
     assert listeners(only(site.load_balancers())) == {8080: "uid-web", 8443: "uid-theirs"}
     cluster.delete_service()
     sync(site, cluster, "web")
@@ -147,7 +149,9 @@ def test_who_waits_for_the_cloud_goes_on_when_another_services_visit_sees_that_i
 
 
 def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, cluster: Cluster) -> None:
-    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"]})
+    tags = {SHARED_WITH_TAG: f"{site.cluster['id']}/default"}
+    body = {"name": "edge", "network_id": site.network["id"], "tags": tags}
+    made = site.client.create("load_balancers", body)
     cluster.put(asking("web", port(8080, 30080), id=made["id"]))
     running = controller(site, cluster)
     assert running._queue.get(timeout=10) == WEB
@@ -171,7 +175,7 @@ def test_what_makes_a_load_balancer_unfit_is_looked_at_again_at_each_visit(
     with pytest.raises(InvalidConfiguration, match="belongs to Service a/b"):
         running.handle(WEB)
 
-    site.client.update("load_balancers", shared["id"], {"tags": {}})
+    site.client.update("load_balancers", shared["id"], {"tags": {SHARED_WITH_TAG: "any"}})
     settle(site, running)
 
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
@@ -193,16 +197,85 @@ def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_
     assert listeners(only(site.load_balancers())) == {8080: "u"}
 
 
-def test_a_load_balancer_of_another_service_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
+def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(asking("mine", port(8080, 30080)))
     sync(site, cluster, "mine")
     before = only(site.load_balancers())
-    cluster.put(asking("thief", port(9090, 30090), id=before["id"]))
+    thief = asking("thief", port(9090, 30090), id=before["id"])
+    thief["metadata"]["namespace"] = "elsewhere"
+    cluster.put(thief)
 
-    with pytest.raises(InvalidConfiguration, match="belongs to Service default/mine"):
-        controller(site, cluster).handle("default/thief")
+    with pytest.raises(InvalidConfiguration, match="belongs to Service default/mine") as refused:
+        controller(site, cluster).handle("elsewhere/thief")
 
+    assert f"{SHARED_WITH_TAG}={site.cluster['id']}/elsewhere" in str(refused.value)
     assert only(site.load_balancers()) == before
+
+
+def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
+    made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
+    site.settle()
+    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
+
+    with pytest.raises(InvalidConfiguration, match="belongs to no Service and is not shared"):
+        controller(site, cluster).handle(WEB)
+
+    assert only(site.load_balancers())["listeners"] == []
+
+
+def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: MyCloudSite, cluster: Cluster) -> None:
+    network = site.client.create("networks", {"name": "n2"})
+    body = {"name": "edge", "network_id": network["id"], "tags": {SHARED_WITH_TAG: "any"}}
+    made = site.client.create("load_balancers", body)
+    site.settle()
+    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        controller(site, cluster).handle(WEB)
+
+    assert network["id"] in refused.value.why and site.network["id"] in str(refused.value.allowed)
+    assert only(site.load_balancers())["backend_sets"] == []
+
+
+def test_two_services_of_one_namespace_use_one_load_balancer_and_the_last_one_takes_it_along(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(asking("api", port(8443, 30443)))
+    running = controller(site, cluster)
+    settle(site, running, "default/api")
+    lb = only(site.load_balancers())
+    cluster.put(asking("redirect", port(8080, 30080), id=lb["id"]))
+    settle(site, running, "default/redirect")
+    assert listeners(only(site.load_balancers())) == {8443: None, 8080: "uid-redirect"}
+
+    cluster.delete_service("default/api")
+    settle(site, running, "default/api")
+    assert (listeners(only(site.load_balancers())), [*cluster.objects["services"]]) == (
+        {8080: "uid-redirect"},
+        ["default/redirect"],
+    )
+    cluster.delete_service("default/redirect")
+    settle(site, running, "default/redirect")
+
+    assert "default/api" in {*running._queue._due, *running._queue._queued}, "the load balancer was its Service's"
+    settle(site, running, "default/api")
+    assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
+
+
+def test_a_controller_that_was_just_started_deletes_what_the_last_service_has_left(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(asking("api", port(8443, 30443)))
+    sync(site, cluster, "api")
+    cluster.put(asking("redirect", port(8080, 30080), id=only(site.load_balancers())["id"]))
+    sync(site, cluster, "redirect")
+    for name in ("api", "redirect"):
+        cluster.delete_service(f"default/{name}")
+        sync(site, cluster, name)
+
+    sync(site, cluster, "api")
+
+    assert site.load_balancers() == []
 
 
 def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
@@ -218,8 +291,50 @@ def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, 
 
     lb = only(site.load_balancers())
     assert (listeners(lb), len(members(lb))) == ({8080: "uid-web"}, 1)
-    assert lb["listeners"][0]["backend_set"] == "by-hand"
     assert lb["listeners"][0]["tags"]["team"] == "edge"
+
+
+def test_a_listener_changes_hands_once_a_member_of_its_new_owner_is_healthy(
+    site: MyCloudSite, cluster: Cluster, shared: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"load_balancers/{shared['id']}"
+    site.client.put(f"{path}/backend_sets/by-hand", {})
+    site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand"})
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
+    running = controller(site, cluster)
+    health = {("by-hand", "10.0.0.9", 80): True}
+    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
+
+    settle(site, running)
+    assert listeners(only(site.load_balancers())) == {8080: None}
+    assert cluster.reasons.count("HandingOver") == 1
+    health[("tcp-8080-uid-web", "10.0.0.1", 30080)] = True
+    settle(site, running)
+
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+    assert cluster.ingress[0]["ip"] == shared["address"]
+
+
+def test_a_service_that_leaves_gives_back_what_it_took_over(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    machine = site.machine("legacy")
+    site.settle()
+    backend = {"machine_id": machine["id"], "address": machine["private_ips"][0], "port": 9999, "weight": 3}
+    path = f"load_balancers/{shared['id']}"
+    site.client.put(f"{path}/backend_sets/by-hand", {"backends": [backend], "scheduler": "least_connections"})
+    listener = {"backend_set": "by-hand", "max_qps": 7, "tags": {"team": "edge"}}
+    site.client.put(f"{path}/listeners/TCP/8080", listener)
+    site.settle()
+    before = only(site.load_balancers())
+    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
+    sync(site, cluster, "web")
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+
+    cluster.delete_service()
+    sync(site, cluster, "web")
+
+    after = only(site.load_balancers())
+    assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
+    assert cluster.objects["services"] == {}
 
 
 def test_after_a_restart_with_nothing_changed_nothing_is_written(
@@ -346,25 +461,34 @@ def test_who_waits_for_what_is_preserved_is_told_at_once(site: MyCloudSite, clus
     assert "default/heir" in running._queue._due
 
 
-def test_what_was_preserved_serves_on_under_another_service_without_a_change_of_pools(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
+def test_what_was_preserved_serves_a_service_of_its_name_again(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
     sync(site, cluster, "web")
     cluster.delete_service()
     sync(site, cluster, "web")
     before = only(site.load_balancers())
 
-    cluster.put(asking("heir", port(8080, 30080), id=before["id"], force_override_listeners=True))
-    sync(site, cluster, "heir")
+    heir = asking("web", port(8080, 30081), id=before["id"], force_override_listeners=True)
+    heir["metadata"]["uid"] = "uid-heir"
+    cluster.put(heir)
+    sync(site, cluster, "web")
 
+    assert listeners(only(site.load_balancers())) == {8080: "uid-heir"}
+    cluster.delete_service()
+    sync(site, cluster, "web")
     after = only(site.load_balancers())
-    assert after["listeners"] == [before["listeners"][0] | {"tags": after["listeners"][0]["tags"]}]
-    assert after["backend_sets"][0]["backends"] == before["backend_sets"][0]["backends"]
-    assert listeners(after) == {8080: "uid-heir"}
-    cluster.delete_service("default/heir")
-    sync(site, cluster, "heir")
-    assert only(site.load_balancers())["listeners"] == []
+    assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
+
+
+def test_what_was_preserved_serves_no_service_of_another_name(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
+    sync(site, cluster, "web")
+    cluster.delete_service()
+    sync(site, cluster, "web")
+    cluster.put(asking("heir", port(9090, 30090), id=only(site.load_balancers())["id"]))
+
+    with pytest.raises(InvalidConfiguration, match="is not shared"):
+        controller(site, cluster).handle("default/heir")
 
 
 def test_a_type_changed_away_and_back_makes_a_new_one_beside_the_preserved(site: MyCloudSite, cluster: Cluster) -> None:

@@ -439,7 +439,7 @@ def test_the_command_line_shows_and_does_what_the_daemon_would(
     admin = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
     kube = Kube.from_kubeconfig(admin)
     (tmp_path / "kubeconfig").write_text(admin)
-    (tmp_path / "cloud.conf").write_text(render(Config(site.endpoint, site.token, site.cluster["id"])))
+    (tmp_path / "cloud.conf").write_text(render(Config(site.endpoint, site.controllers_token, site.cluster["id"])))
     where = [f"--cloud-config={tmp_path / 'cloud.conf'}", f"--kubeconfig={tmp_path / 'kubeconfig'}"]
     options = ["--cloud=mycloud", "--controllers=volume", *where]
     make_claim(kube, "data")

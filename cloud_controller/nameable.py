@@ -1,0 +1,81 @@
+"""Which resources of other people the annotations of Services may name: the administrator's list. Pure.
+
+Without an entry for a kind, an annotation may name whatever the cloud does not show to be somebody else's; with entries
+it may name what matches one of them, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+
+KINDS = ("certificate", "elastic-ip", "log-bucket", "log-prefix", "security-group", "subnet")
+WITH_TAGS = ("security-group", "subnet")
+"""Those whose tags a cloud can be asked for."""
+
+OPTION = "--annotations-may-name"
+_ANYTHING = "any"
+_BY_TAG = "tag:"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A resource that was not made for the Service, and that one of its annotations names.
+
+    `names`: its id and whatever else it is known by. `whose`: what shows that it is somebody else's. `tags` is called
+    only where the list goes by tags.
+    """
+
+    kind: str
+    field: str
+    names: tuple[str, ...]
+    whose: str | None = None
+    tags: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(frozen=True, slots=True)
+class Nameable:
+    """The list: pairs of kind and pattern. `anything`: no annotation is held to anything."""
+
+    listed: tuple[tuple[str, str], ...] = ()
+    anything: bool = False
+
+    @classmethod
+    def parse(cls, entries: Iterable[str]) -> Nameable:
+        """The list of KIND=PATTERN and KIND=tag:KEY=VALUE, or of the word `any`. Raises ValueError."""
+        given = [entry.strip() for entry in entries if entry.strip()]
+        if given == [_ANYTHING]:
+            return cls(anything=True)
+        listed = []
+        for entry in given:
+            kind, equals, pattern = entry.partition("=")
+            if kind not in KINDS or not equals:
+                kinds = ", ".join(KINDS)
+                raise ValueError(f"{entry!r} is not KIND=PATTERN, KIND=tag:KEY=VALUE or {_ANYTHING}; kinds: {kinds}")
+            if pattern.startswith(_BY_TAG) and kind not in WITH_TAGS:
+                raise ValueError(f"{entry!r}: only {' and '.join(WITH_TAGS)} are known by their tags")
+            listed.append((kind, pattern))
+        return cls(tuple(listed))
+
+    def require(self, named: Iterable[Named]) -> None:
+        """Raise InvalidConfiguration for the first resource that may not be named."""
+        for each in () if self.anything else named:
+            patterns = [pattern for kind, pattern in self.listed if kind == each.kind]
+            if patterns and not any(_matches(pattern, each) for pattern in patterns):
+                listed = ", ".join(f"{each.kind}={pattern}" for pattern in patterns)
+                why = f"{each.names[0]!r} is not in the administrator's list"
+                raise InvalidConfiguration(each.field, why, f"by {OPTION}: {listed}")
+            if not patterns and each.whose:
+                allowed = f"one that is not somebody else's, or {each.kind}={each.names[0]} in {OPTION}"
+                raise InvalidConfiguration(each.field, f"{each.names[0]!r} {each.whose}", allowed)
+
+
+def _matches(pattern: str, named: Named) -> bool:
+    if not pattern.startswith(_BY_TAG):
+        return any(fnmatchcase(name, pattern) for name in named.names)
+    key, equals, value = pattern.removeprefix(_BY_TAG).partition("=")
+    present = named.tags().get(key)
+    return present is not None and (not equals or fnmatchcase(present, value))

@@ -1,0 +1,48 @@
+"""Annotations that restrict access to a Service, by their names: what a cloud does not know of these it refuses.
+
+Annotations of other clouds are passed over, but not these. Their author believes the load balancer to be closed, and
+it would be open. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+
+SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+"""Kubernetes' own annotation for `spec.loadBalancerSourceRanges`; every cloud honours both."""
+
+_NOT_IN_WORDS = re.compile("[^a-z0-9]")
+_CLIENTS = re.compile(
+    # Kubernetes' own under another domain or spelling; nginx's whitelist-source-range.
+    r"sources?(ip)?(ranges?|cidrs?)"
+    # Azure's allowed-ip-ranges and allowed-service-tags, the AWS controller's inbound-cidrs, DigitalOcean's rules.
+    r"|(allow|allowed|deny|denied|inbound)(all)?(client|service|source)?(ip|ips|cidrs?|ipranges?|ranges?|rules?|tags?)$"
+    r"|(allow|block|deny|black|white)list"
+    # AWS, Alibaba, Huawei, Linode.
+    r"|prefixlists?$|securitygroups?(ids?)?$|acl(arn|id|status|type)?s?$|firewall(ids?|rules?)?$"
+    r"|loadbalancer.*(mutual(auth|tls)|mtls|cacert)"
+)
+_INTERNAL = re.compile("loadbalancer.*internal|internal.*loadbalancer|loadbalancer.*disablepublic")
+_INTERNAL_VALUES = ("internal", "intranet", "private")
+_SWITCHED_OFF = ("", "0", "disabled", "false", "no", "none", "off")
+
+
+def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
+    """Raise InvalidConfiguration for the first of these annotations, which the cloud does not know, that restricts.
+
+    `internal`: the load balancer is for the network alone, so that other clouds' names of that ask for nothing more.
+    """
+    for name, text in sorted(annotations.items()):
+        value = text.strip().lower()
+        if value in _SWITCHED_OFF:
+            continue
+        words = _NOT_IN_WORDS.sub("", name.lower())
+        if _CLIENTS.search(words):
+            why = "it restricts who may connect, and this cloud does not know it: everybody could"
+            raise InvalidConfiguration(f"annotation {name}", why, f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}")
+        if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in _INTERNAL_VALUES)):
+            why = "it asks for an internal load balancer, and this cloud does not know it: it would be public"
+            raise InvalidConfiguration(f"annotation {name}", why, "this cloud's own annotation for the scheme")

@@ -1,0 +1,121 @@
+"""What must be gone before a cluster goes, though its program does not declare it: named, or deleted and waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from cloud_controller import unmanaged
+from cloud_controller.cloud import Cloud, Conflict, NotFound, Throttled, Unavailable
+from cloud_controller.kube import ApiError, Kube, TooManyRequestsError, UnreachableError
+from cloud_controller.unmanaged import Declared
+
+from .cluster_plan import NotConverged, Tell, Wait
+
+DELETE_UNMANAGED = "CLOUD_CONTROLLER_DELETE_UNMANAGED"
+"""The environment variable that says `true` where what is not declared is to be deleted.
+
+No key of the stack's config: it would go on deleting at every later destroy.
+"""
+
+ANSWER_SECONDS = 30.0
+"""How long an API server may take to answer: a control plane that was killed is started again meanwhile."""
+_PROBE_SECONDS = 5.0
+_PAUSE = 0.5
+_PASSING = (Conflict, Throttled, Unavailable, TooManyRequestsError, UnreachableError)
+
+
+def clear(
+    cloud: Cloud, open_kube: Callable[[], Kube], declared: Declared, deadline: float, tell: Tell, *, delete: bool
+) -> None:
+    """Return once nothing that the program does not declare holds a load balancer or a volume.
+
+    Raises NotConverged, which names what does: at once, or, after `delete` has deleted it, when the deadline passes.
+    An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
+    """
+    end = time.monotonic() + deadline
+    wait = Wait(tell)
+    try:
+        kube = _answering(open_kube, min(end, time.monotonic() + ANSWER_SECONDS), wait)
+    except (*_PASSING, NotFound) as error:
+        _require_none_in_cloud(cloud, error)
+        tell(f"the cluster can't be asked for its Services ({error}); it has no load balancer in the cloud")
+        return
+    with closing(kube):
+        while True:
+            try:
+                missing = _look(kube, cloud, declared, delete=delete)
+            except _PASSING as error:
+                missing = str(error)
+            if not missing:
+                return
+            if time.monotonic() > end:
+                raise NotConverged(
+                    f"after {deadline:g} s its controller still has to delete {missing}; their events say why. "
+                    "Nothing of the stack was deleted"
+                )
+            wait.for_(f"the controller to delete {missing}")
+            time.sleep(_PAUSE)
+
+
+def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
+    """What is still to be waited for. Raises NotConverged where a person has to decide."""
+    found = unmanaged.find(kube, declared)
+    if found.present and not delete:
+        raise NotConverged(
+            "the program does not declare what holds load balancers and volumes, and would be left in the cloud: "
+            f"{', '.join(found.present)}. Nothing was deleted. Delete them, or let "
+            f"`python -m local down --delete-unmanaged` ({DELETE_UNMANAGED}=true with Pulumi's CLI) do it; "
+            "what a failed `up` has made is declared once an `up` has ended well"
+        )
+    if found.in_use:
+        raise NotConverged(
+            f"pods use the volumes of claims that are to be deleted: {', '.join(found.in_use)}. "
+            "Nothing of the stack was deleted. Delete what runs these pods first"
+        )
+    unmanaged.delete(kube, found)
+    if missing := ", ".join((*found.present, *found.leaving)):
+        return missing
+    if ownerless := unmanaged.ownerless(kube, cloud):
+        raise NotConverged(
+            f"the Services of load balancers are gone, which would be left in the cloud: {', '.join(ownerless)}. "
+            "Nothing of the stack was deleted. `cloud-controller plan` tells why they are held, and "
+            "`cloud-controller confirm` lets the controller delete them"
+        )
+    return ""
+
+
+def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:
+    """A client whose API server answers; raises what it, or the cloud, said last."""
+    while True:
+        try:
+            kube = open_kube()
+            try:
+                kube.with_timeout(_PROBE_SECONDS).version()
+            except ApiError:
+                kube.close()
+                raise
+            return kube
+        except _PASSING as error:
+            if time.monotonic() > end:
+                raise
+            wait.for_(f"the API server: {error}")
+            time.sleep(_PAUSE)
+
+
+def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
+    """Raise NotConverged if the cloud has load balancers of the cluster, declared or not: none of them can be deleted
+    by way of their Services. Volumes are `await_volumes`' concern, which stops at them too.
+    """
+    try:
+        found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    except NotFound:
+        return  # The network is gone, and whatever was in it.
+    owners = {owner for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
+    if left := sorted(f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners):
+        raise NotConverged(
+            f"the cluster can't be asked ({why}), and its controller has not deleted the load balancers of Services "
+            f"{', '.join(left)}. Nothing was deleted. Let its API server run again, or, if it is gone for good, delete "
+            f"them with `cloud-controller cleanup --cluster-id {cloud.cluster_id}`"
+        )

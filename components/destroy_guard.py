@@ -1,0 +1,119 @@
+"""The dynamic resource DestroyGuard: it is deleted before everything else, and stops what would leak load balancers.
+
+With a cluster goes its controller, and what that made for Services and claims that the program does not declare would
+stay in the cloud for ever. So the guard depends on everything else of the stack: a destroy begins with its `delete`,
+which names them and fails, or deletes them and waits where that is asked for (`cluster_end`).
+
+As with `CloudController`, the provider is unpickled by reference: keep it importable here, without attributes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import (
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+
+Properties = dict[str, Any]
+
+DEFAULT_DEADLINE = 300.0
+"""Seconds for the controllers to delete what is not declared."""
+
+_REPLACING = ("cloud", "cluster_id", "network_id")
+_COMPARED = (*_REPLACING, "services", "claims", "deadline")
+
+
+class DestroyGuardProvider(ResourceProvider):
+    """See the module. Nothing but `delete` changes anything."""
+
+    # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
+    serialize_as_secret_always = False
+
+    _config: Any
+
+    def configure(self, req: ConfigureRequest) -> None:
+        self._config = req.config
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
+        return DiffResult(bool(changed), [name for name in changed if name in _REPLACING])
+
+    def create(self, props: Properties) -> CreateResult:
+        return CreateResult(str(props["cluster_id"]), props)
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        return UpdateResult(_news)
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        from cloud_controller.cloud import CloudError, NotFound
+
+        from . import cluster_access
+
+        try:
+            cluster_access.open_kube(self._config, props, cluster_access.open_cloud(self._config, props)).close()
+        except NotFound:
+            return ReadResult(None, {})  # The cluster is gone: there is nothing left to guard.
+        except CloudError:
+            pass  # It may be there: who deletes the guard looks again.
+        return ReadResult(id_, props)
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        from cloud_controller.unmanaged import Declared
+
+        from . import cluster_access, cluster_end
+
+        cloud = cluster_access.open_cloud(self._config, _props)
+        cluster_end.clear(
+            cloud,
+            lambda: cluster_access.open_kube(self._config, _props, cloud),
+            Declared(frozenset(_props["services"]), frozenset(_props["claims"])),
+            float(_props["deadline"]),
+            _tell,
+            delete=os.environ.get(cluster_end.DELETE_UNMANAGED) == "true",
+        )
+
+
+def _tell(text: str) -> None:
+    # What the provider's process prints reaches people while the step goes on; it has no other way to say something.
+    print(f"DestroyGuard: {text}", flush=True)
+
+
+class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
+    """Stops a destroy that would leak load balancers and volumes; type `…dynamic/cloudcontroller:DestroyGuard`.
+
+    `opts.depends_on` must lead to every other resource of the cluster, so that this one is deleted first. `services`
+    and `claims` are those that the program declares, as NAMESPACE/NAME (which is a resource's id): they are deleted in
+    their turn.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cloud: pulumi.Input[str],
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        services: Sequence[pulumi.Input[str]] = (),
+        claims: Sequence[pulumi.Input[str]] = (),
+        deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props = {
+            "cloud": cloud,
+            "cluster_id": cluster_id,
+            "network_id": network_id,
+            "services": list(services),
+            "claims": list(claims),
+            "deadline": deadline,
+        }
+        super().__init__(DestroyGuardProvider(), resource_name, props, opts)

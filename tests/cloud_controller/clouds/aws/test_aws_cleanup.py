@@ -1,0 +1,83 @@
+"""`cloud-controller cleanup` on AWS: load balancers of both kinds, target groups and security groups go."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from cloud_controller import cleanup, converge
+from cloud_controller.converge import Converge, Report
+from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
+from tests.cloud_controller.clouds.aws.conftest import AwsAccount
+from tests.cloud_controller.clouds.aws.nlb_world import (
+    TYPE,
+    Refusing,
+    Running,
+    assert_nothing_left,
+    load_balancers,
+    nlb,
+    put_nodes,
+)
+from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.guard import guard
+
+
+@pytest.fixture
+def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """One Service with a network load balancer, and one with a classic one, before the cluster is gone."""
+    as_aws.mend(monkeypatch)
+    classic_as_aws.mend(monkeypatch)
+    monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.01)
+    made = Cluster()
+    put_nodes(made, account.launch(1))
+    made.put(nlb())
+    old = nlb("old")
+    del old["metadata"]["annotations"][TYPE]
+    made.put(old)
+    Running(account, made).settle()
+    return made
+
+
+def clean(running: Running, deadline: float = 60.0) -> Report:
+    return Converge(
+        cleanup.GoneCluster(),
+        running.cloud,
+        cleanup.finders(running.cloud, None),
+        show=lambda *_: None,
+        approve=lambda _: True,
+        done=lambda _: None,
+        safeguard=guard(),
+    ).run(None, deadline, threading.Event)
+
+
+def classic_load_balancers(account: AwsAccount) -> list[str]:
+    return [each["LoadBalancerName"] for each in account.elb.describe_load_balancers()["LoadBalancerDescriptions"]]
+
+
+def test_nothing_of_a_gone_cluster_is_left(account: AwsAccount, cluster: Cluster) -> None:
+    assert load_balancers(account) and classic_load_balancers(account)
+
+    report = clean(Running(account, cluster, resync=False))
+
+    assert (report.complete, classic_load_balancers(account)) == (True, [])
+    assert_nothing_left(account)
+
+
+def test_what_is_in_use_for_a_while_is_tried_again(account: AwsAccount, cluster: Cluster) -> None:
+    refusals = [("DependencyViolation", "resource has a dependent object")] * 3
+    in_use = Refusing(lambda call, _: refusals.pop() if refusals and call == "DeleteSecurityGroup" else None)
+
+    clean(Running(account, cluster, resync=False, wrap=in_use))
+
+    assert refusals == []
+    assert_nothing_left(account)
+
+
+def test_another_clusters_load_balancers_stay(account: AwsAccount, cluster: Cluster) -> None:
+    before = [each["LoadBalancerArn"] for each in load_balancers(account)]
+
+    assert clean(Running(account, cluster, resync=False, cluster_id="prod-2", vpc_id=account.vpc_id)).complete
+
+    assert [each["LoadBalancerArn"] for each in load_balancers(account)] == before

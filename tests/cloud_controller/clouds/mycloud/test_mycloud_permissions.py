@@ -1,0 +1,128 @@
+"""The rights at mycloud: exactly the operations that each controller's part of the cloud calls, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloud_controller.cloud import InstanceRef, InvalidConfiguration, NotFound, Route
+from cloud_controller.clouds.mycloud.cloud import MyCloud
+from cloud_controller.clouds.mycloud.config import Config
+from cloud_controller.clouds.mycloud.permissions import globs, operations
+from cloud_controller.controllers import NAMES
+from cloud_controller.load_balancer import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
+from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancer_operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from cloud_controller.volumes import VolumeRequest
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+Calls = Mapping[str, Callable[[], object]]
+"""Each method of a part that asks mycloud something, called once; what it is called for need not exist."""
+
+MACHINE = "mycloud://local/zone-b/i-000000000000"
+LB, VOLUME = "lb-000000000000", "vol-000000000000"
+MEMBER = Member("10.0.0.1", 30080, "i-000000000000")
+POOL = Pool("tcp-80", HealthCheck("TCP", 30080, "/", 2, 1, 2, 2), (MEMBER,), {"scheduler": "round_robin"})
+MODEL = LoadBalancerModel(
+    "web", {"scheme": "internal", "source_ranges": ()}, (), (), Owner("c-1", "uid-1", "default", "web").tags
+)
+PURE = {"drains", "pod_ranges", "backend", "build", "catalogue", "claims", "follows_endpoints", "members"}
+PURE |= {"driver", "largest_gib", "parameters", "provisioner"}
+
+
+def of_instances(cloud: MyCloud) -> tuple[object, Calls]:
+    part = cloud.instances
+    refs = [InstanceRef("n1", MACHINE), InstanceRef("n2")]
+    return part, {"list": part.list, "describe": lambda: part.describe(refs)}
+
+
+def of_routes(cloud: MyCloud) -> tuple[object, Calls]:
+    part = cloud.routes
+    routes = [Route("10.0.0.0/24", MACHINE)]
+    return part, {
+        "list": part.list,
+        "quota": part.quota,
+        "create": lambda: part.create(routes),
+        "delete": lambda: part.delete(routes),
+    }
+
+
+def of_load_balancers(cloud: MyCloud) -> tuple[object, Calls]:
+    part = cloud.load_balancers
+    return part, {
+        "read": lambda: part.read(["uid-1"], [LB]),
+        "health": lambda: part.health(LB),
+        "create": lambda: part.create(CreateLoadBalancer(MODEL, "token-1")),
+        "update": lambda: part.update(UpdateLoadBalancer(LB, MODEL)),
+        "put_pool": lambda: part.put_pool(PutPool(LB, POOL, new=True)),
+        "add_members": lambda: part.add_members(AddMembers(LB, "tcp-80", (MEMBER,))),
+        "remove_members": lambda: part.remove_members(RemoveMembers(LB, "tcp-80", (MEMBER,))),
+        "put_listener": lambda: part.put_listener(PutListener(LB, Listener("TCP", 80, "tcp-80", {}))),
+        "delete_listener": lambda: part.delete_listener(DeleteListener(LB, "TCP", 80)),
+        "delete_pool": lambda: part.delete_pool(DeletePool(LB, "tcp-80")),
+        "delete": lambda: part.delete(DeleteLoadBalancer(LB)),
+    }
+
+
+def of_volumes(cloud: MyCloud) -> tuple[object, Calls]:
+    part = cloud.volumes
+    request = VolumeRequest("v", "zone-b", 1, {"type": "standard"}, {}, "token-1")
+    return part, {
+        "list": lambda: part.list([VOLUME]),
+        "create": lambda: part.create(request),
+        "attach": lambda: part.attach(VOLUME, MACHINE),
+        "detach": lambda: part.detach(VOLUME, MACHINE),
+        "resize": lambda: part.resize(VOLUME, 2),
+        "tag": lambda: part.tag(VOLUME, {}),
+        "delete": lambda: part.delete(VOLUME),
+    }
+
+
+PARTS: Mapping[str, tuple[Callable[[MyCloud], tuple[object, Calls]], ...]] = {
+    "node": (of_instances,),
+    "node-lifecycle": (of_instances,),
+    "route": (of_instances, of_routes),
+    "service": (of_load_balancers,),
+    "volume": (of_volumes,),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_controllers_rights_are_what_its_part_of_the_cloud_calls(site: MyCloudSite, name: str) -> None:
+    limited = site.issue_token(operations=globs([name]))
+    cloud = MyCloud(Config(site.endpoint, limited, site.cluster["id"]))
+    before = site.context.calls.all()
+
+    cloud.check_access([name])
+    for calls_of in PARTS[name]:
+        for call in calls_of(cloud)[1].values():
+            with suppress(NotFound, InvalidConfiguration):
+                call()
+
+    after = site.context.calls.all()
+    made = {operation for operation, count in after.items() if count > before.get(operation, 0)}
+    called = {re.sub(r"\{\w+\}", "ID", each) for each in made} - {"POST /v1/access:check"}
+    assert called == {each.format(network="ID", table="ID") for each in operations(name)}
+
+
+@pytest.mark.parametrize("calls_of", [of_instances, of_routes, of_load_balancers, of_volumes])
+def test_no_method_is_left_out(site: MyCloudSite, calls_of: Callable[[MyCloud], tuple[Any, Calls]]) -> None:
+    part, calls = calls_of(site.cloud)
+
+    assert {name for name in vars(type(part)) if not name.startswith("_")} - PURE == calls.keys()

@@ -1,0 +1,228 @@
+"""What the program does not declare stops a destroy before anything is deleted, or goes first if that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import Cloud, NotFound, Unavailable
+from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.kube import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SERVICES,
+    Kube,
+    Object,
+    ObjectList,
+    Resource,
+    UnreachableError,
+)
+from cloud_controller.load_balancer import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.unmanaged import Declared
+from components import cluster_end
+from components.cluster_plan import NotConverged
+
+SHOP = {
+    "metadata": {"name": "shop", "namespace": "default", "uid": "uid-shop", "finalizers": [FINALIZER]},
+    "spec": {"type": "LoadBalancer"},
+}
+DATA: Object = {"metadata": {"name": "data", "namespace": "default", "uid": "uid-data"}, "spec": {}}
+PV: Object = {
+    "metadata": {"name": "pv", "annotations": {"pv.kubernetes.io/provisioned-by": "p"}},
+    "spec": {
+        "persistentVolumeReclaimPolicy": "Delete",
+        "claimRef": {"uid": "uid-data"},
+        "csi": {"driver": "d", "volumeHandle": "vol-1"},
+    },
+}
+USER: Object = {
+    "metadata": {"name": "user", "namespace": "default"},
+    "spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
+}
+OF_SHOP = ObservedLoadBalancer(
+    "lb-1", LoadBalancerState.READY, LoadBalancerModel("n", tags=Owner("c-1", "uid-shop", "default", "shop").tags)
+)
+
+
+@dataclass
+class Cluster:
+    """Objects by plural; what is deleted stays for as many looks as `slow` says, as if a finalizer held it."""
+
+    objects: dict[str, list[Object]] = field(default_factory=dict)
+    slow: int = 2
+    deleted: list[str] = field(default_factory=list)
+    broken: int = 0
+
+    def open(self) -> Kube:
+        this: Any = self
+        typed: Kube = this
+        return typed
+
+    def with_timeout(self, _seconds: float) -> Cluster:
+        return self
+
+    def version(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+    def list(self, resource: Resource) -> ObjectList:
+        if self.broken:
+            self.broken -= 1
+            raise UnreachableError("connection refused")
+        if self.deleted and resource is SERVICES:
+            self.slow -= 1
+            if self.slow == 0:
+                self.objects = {}
+        return ObjectList(self.objects.get(resource.plural, []), "1")
+
+    def delete(self, resource: Resource, name: str, namespace: str | None, *, uid: str) -> None:
+        self.deleted.append(f"{resource.plural}/{namespace}/{name}/{uid}")
+        for each in self.objects[resource.plural]:
+            if each["metadata"]["name"] == name:
+                each["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+
+def with_objects(**more: list[Object]) -> Cluster:
+    return Cluster({SERVICES.plural: [_copy(SHOP)], **{key: [*map(_copy, value)] for key, value in more.items()}})
+
+
+def with_claim(*pods: Object) -> Cluster:
+    claim = {PERSISTENT_VOLUME_CLAIMS.plural: [DATA], PERSISTENT_VOLUMES.plural: [PV], PODS.plural: [*pods]}
+    return with_objects(**claim)
+
+
+def _copy(obj: Object) -> Object:
+    return {**obj, "metadata": {**obj["metadata"]}}
+
+
+def cloud(*load_balancers: ObservedLoadBalancer) -> Cloud:
+    made: Any = SimpleNamespace(cluster_id="c-1", load_balancers=SimpleNamespace(read=lambda: load_balancers))
+    typed: Cloud = made
+    return typed
+
+
+def failing(error: Exception) -> Callable[[], Kube]:
+    def open_kube() -> Kube:
+        raise error
+
+    return open_kube
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_end, "_PAUSE", 0.001)
+    monkeypatch.setattr(cluster_end, "ANSWER_SECONDS", 0.01)
+
+
+def clear(
+    open_kube: Callable[[], Kube],
+    *load_balancers: ObservedLoadBalancer,
+    declared: Declared = Declared(),  # noqa: B008 - frozen
+    delete: bool = False,
+    deadline: float = 60.0,
+) -> list[str]:
+    told: list[str] = []
+    cluster_end.clear(cloud(*load_balancers), open_kube, declared, deadline, told.append, delete=delete)
+    return told
+
+
+def test_a_cluster_in_which_nothing_else_is_may_go() -> None:
+    clear(Cluster().open)
+
+
+def test_a_service_and_a_claim_that_are_not_declared_are_named_and_nothing_is_deleted() -> None:
+    cluster = with_claim()
+
+    with pytest.raises(NotConverged) as stopped:
+        clear(cluster.open)
+
+    assert "Service default/shop, PersistentVolumeClaim default/data. Nothing was deleted" in str(stopped.value)
+    assert "down --delete-unmanaged" in str(stopped.value)
+    assert cluster.deleted == []
+
+
+def test_what_is_declared_does_not_stop_it() -> None:
+    declared = Declared(frozenset({"default/shop"}), frozenset({"default/data"}))
+
+    clear(with_claim().open, declared=declared)
+
+
+def test_where_it_is_asked_for_they_are_deleted_and_waited_for() -> None:
+    cluster = with_claim()
+
+    clear(cluster.open, delete=True)
+
+    assert cluster.deleted == ["services/default/shop/uid-shop", "persistentvolumeclaims/default/data/uid-data"]
+    assert cluster.objects == {}
+
+
+def test_a_claim_that_a_pod_uses_stops_even_that_before_anything_is_deleted() -> None:
+    cluster = with_claim(USER)
+
+    with pytest.raises(NotConverged, match=r"default/data by pod user\. Nothing of the stack was deleted"):
+        clear(cluster.open, delete=True)
+
+    assert cluster.deleted == []
+
+
+def test_a_controller_that_does_not_delete_them_is_not_waited_for_for_ever() -> None:
+    cluster = with_objects()
+    cluster.slow = -1
+
+    with pytest.raises(NotConverged, match="its controller still has to delete Service default/shop"):
+        clear(cluster.open, delete=True, deadline=0.05)
+
+
+def test_a_service_that_somebody_else_has_deleted_is_waited_for() -> None:
+    cluster = with_objects()
+    cluster.delete(SERVICES, "shop", "default", uid="uid-shop")
+
+    clear(cluster.open)
+
+    assert cluster.objects == {}
+
+
+def test_an_api_server_that_is_away_for_a_moment_is_asked_again() -> None:
+    cluster = with_objects()
+    cluster.broken = 3
+
+    clear(cluster.open, delete=True)
+
+    assert cluster.objects == {}
+
+
+@pytest.mark.parametrize("error", [UnreachableError("refused"), NotFound("no such cluster"), Unavailable("it heals")])
+def test_a_cluster_that_cannot_be_asked_may_go_where_the_cloud_has_nothing_of_it(error: Exception) -> None:
+    told = clear(failing(error))
+
+    assert told == [f"the cluster can't be asked for its Services ({error}); it has no load balancer in the cloud"]
+
+
+@pytest.mark.parametrize("declared", [Declared(), Declared(frozenset({"default/shop"}))])
+def test_a_cluster_that_cannot_be_asked_stops_it_where_the_cloud_has_load_balancers(declared: Declared) -> None:
+    with pytest.raises(NotConverged, match=r"refused.* default/shop\..*cloud-controller cleanup --cluster-id c-1"):
+        clear(failing(UnreachableError("refused")), OF_SHOP, declared=declared, delete=True)
+
+
+@pytest.mark.parametrize("open_kube", [Cluster().open, failing(NotFound("gone"))], ids=["alive", "gone"])
+def test_a_load_balancer_that_was_preserved_is_nobodys(open_kube: Callable[[], Kube]) -> None:
+    owner = Owner("c-1", "uid-shop", "default", "shop")
+    free = LoadBalancerModel("n", tags=owner.released(owner.tags))
+
+    clear(open_kube, ObservedLoadBalancer("lb-1", LoadBalancerState.READY, free))
+
+
+def test_a_load_balancer_whose_service_is_gone_stops_it() -> None:
+    with pytest.raises(NotConverged, match=r"lb-1 of Service default/shop of cluster c-1\. .*cloud-controller confirm"):
+        clear(Cluster().open, OF_SHOP, delete=True)
+
+
+def test_a_load_balancer_whose_service_is_declared_goes_in_its_turn() -> None:
+    clear(with_objects().open, OF_SHOP, declared=Declared(frozenset({"default/shop"})))

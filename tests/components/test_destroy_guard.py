@@ -1,0 +1,128 @@
+"""The dynamic resource DestroyGuard: what its provider tells the engine, and that nothing is deleted before it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.dynamic.config import Config
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.output import UNKNOWN
+
+from cloud_controller import clouds
+from cloud_controller.cloud import NotFound, Unavailable
+from cloud_controller.unmanaged import Declared
+from components import cluster_end
+from components.destroy_guard import DestroyGuard, DestroyGuardProvider
+
+TOKEN = "a-token-that-nobody-may-see"
+
+
+def inputs(**more: Any) -> dict[str, Any]:
+    return {
+        "cloud": "mycloud",
+        "cluster_id": "c-1",
+        "network_id": "net-1",
+        "services": ["default/web"],
+        "claims": ["default/data"],
+        "deadline": 60.0,
+        **more,
+    }
+
+
+def provider() -> DestroyGuardProvider:
+    config = {"p:mycloud": '{"endpoint": "http://127.16.0.1:7070"}', "p:mycloudToken": TOKEN}
+    made = DestroyGuardProvider()
+    request: Any = SimpleNamespace(config=Config(config, "p"))
+    made.configure(request)
+    return made
+
+
+@pytest.fixture
+def cleared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What would be cleared away."""
+    calls: list[tuple[Any, ...]] = []
+
+    def clear(
+        cloud: object, _open: object, declared: Declared, deadline: float, _tell: object, *, delete: bool
+    ) -> None:
+        calls.append((cloud, declared, deadline, delete))
+
+    monkeypatch.setattr(clouds, "load", lambda name, config: f"{name} {'with' if TOKEN in config else 'without'} token")
+    monkeypatch.setattr(cluster_end, "clear", clear)
+    monkeypatch.delenv(cluster_end.DELETE_UNMANAGED, raising=False)
+    return calls
+
+
+def test_its_deletion_clears_what_the_program_does_not_declare(cleared: list[tuple[Any, ...]]) -> None:
+    provider().delete("c-1", inputs())
+
+    declared = Declared(frozenset({"default/web"}), frozenset({"default/data"}))
+    assert cleared == [("mycloud with token", declared, 60.0, False)]
+
+
+@pytest.mark.parametrize(("value", "deletes"), [("true", True), ("false", False), ("", False)])
+def test_only_true_in_the_environment_lets_it_delete(
+    cleared: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, value: str, deletes: bool
+) -> None:
+    monkeypatch.setenv(cluster_end.DELETE_UNMANAGED, value)
+
+    provider().delete("c-1", inputs())
+
+    assert [call[-1] for call in cleared] == [deletes]
+
+
+def test_it_follows_the_program_and_is_replaced_with_the_cluster() -> None:
+    same = provider().diff("c-1", inputs(), inputs())
+    more = provider().diff("c-1", inputs(), inputs(services=["default/web", "default/echo"]))
+    other = provider().diff("c-1", inputs(), inputs(cluster_id=UNKNOWN))
+
+    assert (same.changes, more.changes, more.replaces, other.replaces) == (False, True, [], ["cluster_id"])
+
+
+@pytest.fixture
+def access(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """Errors of the cloud when it is asked for access to the cluster."""
+    errors: list[Exception] = []
+
+    def cluster_access() -> str:
+        raise errors[0]
+
+    monkeypatch.setattr(clouds, "load", lambda *_: SimpleNamespace(cluster_access=cluster_access))
+    return errors
+
+
+def test_a_refresh_forgets_it_with_a_cluster_that_is_gone(access: list[Exception]) -> None:
+    access.append(NotFound("no such cluster"))
+
+    gone = provider().read("c-1", inputs())
+
+    assert (gone.id, gone.outs) == (None, {})
+
+
+def test_a_refresh_keeps_it_while_nobody_knows(access: list[Exception]) -> None:
+    access.append(Unavailable("no answer"))
+
+    assert provider().read("c-1", inputs()).outs == inputs()
+
+
+def test_no_result_holds_a_credential(access: list[Exception]) -> None:
+    access.append(Unavailable("no answer"))
+    made = provider()
+
+    results = [made.create(inputs()).outs, made.update("c-1", inputs(), inputs()).outs, made.read("c-1", inputs()).outs]
+
+    assert results == [inputs()] * 3
+
+
+def test_the_provider_is_pickled_by_reference() -> None:
+    assert len(serialize_provider(DestroyGuardProvider())) < 120
+
+
+def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> None:
+    program = lambda: DestroyGuard("x", cloud="mycloud", cluster_id="c", network_id="n")  # noqa: E731
+
+    [*_, registration] = run_program(program).registrations
+
+    assert registration.request.type == "pulumi-python:dynamic/cloudcontroller:DestroyGuard"

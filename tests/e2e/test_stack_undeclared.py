@@ -1,0 +1,87 @@
+"""What people made in the cluster of stack `local` beside its program: `down` leaks none of it, whatever was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import PERSISTENT_VOLUME_CLAIMS, SERVICES, STORAGE_CLASSES
+from tests.e2e.local_stack import LocalStack, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+AT_ONCE = {
+    "metadata": {"name": "at-once"},
+    "provisioner": "mycloud.io/volume",
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "Immediate",
+}
+SHOP = {
+    "metadata": {"name": "shop", "namespace": "default"},
+    "spec": {"type": "LoadBalancer", "selector": {"app.kubernetes.io/name": "web"}, "ports": [{"port": 8081}]},
+}
+DATA = {
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "at-once",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack with two workers, an undeclared Service with its load balancer and a claim with its volume."""
+    empty_stack.scale_workers(2)
+    empty_stack.run("up")
+    kube = empty_stack.kube
+    kube.create(SERVICES, SHOP)
+    kube.create(STORAGE_CLASSES, AT_ONCE)
+    kube.create(PERSISTENT_VOLUME_CLAIMS, DATA)
+    eventually(lambda: len(load_balancers(empty_stack)) == 3, "the Service has a load balancer")
+    eventually(lambda: phase(empty_stack) == "Bound", "the claim has a volume")
+    yield empty_stack
+
+
+def load_balancers(stack: LocalStack) -> list[dict[str, Any]]:
+    return [each for each in stack.cloud.list("load_balancers") if each["state"] == "available"]
+
+
+def phase(stack: LocalStack) -> str:
+    found = stack.kube.get(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+    return str(found.get("status", {}).get("phase"))
+
+
+def ids(stack: LocalStack) -> dict[str, set[str]]:
+    """All that the cloud has."""
+    kinds = ("networks", "subnets", "clusters", "machines", "load_balancers", "volumes")
+    return {kind: {each["id"] for each in stack.cloud.list(kind)} for kind in kinds}
+
+
+def test_down_names_what_nobody_declares_and_stops_before_anything_is_deleted(stack: LocalStack) -> None:
+    before = ids(stack)
+
+    told = stack.run("down", expect=1)
+
+    assert "Service default/shop (127." in told
+    assert "PersistentVolumeClaim default/data" in told
+    assert "--delete-unmanaged" in told
+    assert "default/web" not in told
+    assert ids(stack) == before
+
+
+def test_where_it_is_told_to_it_deletes_that_too_though_api_and_control_plane_machine_were_killed(
+    stack: LocalStack,
+) -> None:
+    [machine] = [each for each in stack.cloud.list("machines") if each["role"] == "control-plane"]
+    processes = stack.processes()
+    stack.kill_machine(str(machine["id"]))
+    stack.kill("mycloud's API")
+
+    stack.run("down", "--delete-unmanaged")
+
+    assert not (stack.state / "mycloud").exists()
+    assert stack.running(processes) == []
