@@ -26,8 +26,8 @@ class Informer:
     """Objects of one resource by key (`NAMESPACE/NAME` or `NAME`).
 
     A daemon thread lists, watches from there, resumes where a watch ended, lists again when the server has forgotten
-    that point (deletions missed meanwhile are told as DELETED), and backs off with jitter while the server does not
-    answer. Handlers run in that thread, in order: they must be quick. Objects are shared: treat them as read-only.
+    that point or did not answer (deletions missed meanwhile are told as DELETED), and backs off with jitter until it
+    does. Handlers run in that thread, in order: they must be quick. Objects are shared: treat them as read-only.
     They carry no `metadata.managedFields`.
     """
 
@@ -148,6 +148,9 @@ class Informer:
             except ApiError as error:
                 _log.warning("watch failed resource=%s error=%r", self.resource.plural, str(error))
                 self._fail(error)
+                # The server may come back with a restored etcd, whose versions are older: a watch from here on would
+                # report nothing for a long time.
+                self._resource_version = ""
             # Also after a watch that ended at once, so that a server which does so is not called in a loop.
             if self._stop.wait(backoff * random.uniform(0.5, 1.0)):
                 return

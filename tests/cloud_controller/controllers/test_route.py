@@ -81,6 +81,63 @@ def test_an_owned_route_that_no_node_needs_is_removed(route: Route, why: str) ->
     assert (action.kind, action.target, action.reason) == (ActionKind.DELETE, "route/10.1.7.0/24", why)
 
 
+STRAY = Route("10.1.7.0/24", "i-x")
+"""The route of a machine without a Node."""
+
+
+def stray(route: Route = STRAY, **more: Any) -> RouteObservation:
+    return replace(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a"), route]), **more)
+
+
+@pytest.mark.parametrize(
+    ("observation", "why"),
+    [
+        (
+            stray(machines=frozenset({"i-a", "i-x"})),
+            "its machine i-x exists, and the deletion of its Node was not seen",
+        ),
+        (stray(anchored=False), "no Node's provider ID is one of the cluster's machines"),
+    ],
+    ids=["its machine exists", "no Node is the cluster's"],
+)
+def test_a_route_that_may_be_needed_though_its_node_is_unknown_is_held(observation: RouteObservation, why: str) -> None:
+    (action,) = plan(observation, CLUSTER)
+
+    assert (action.kind, action.target, bool(action.held)) == (ActionKind.DELETE, "route/10.1.7.0/24", True)
+    assert why in str(action.reason)
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        stray(machines=frozenset({"i-a", "i-x"}), left=frozenset({"i-x"})),
+        stray(anchored=False, left=frozenset({"i-x"})),
+        stray(replace(STRAY, blackhole=True), machines=frozenset({"i-a", "i-x"})),
+        stray(replace(STRAY, target_instance="i-a"), machines=frozenset({"i-a"})),
+        stray(machines=frozenset({"i-a"})),
+    ],
+    ids=[
+        "its Node was deleted",
+        "the last Node was deleted",
+        "its machine is gone",
+        "its machine has a Node with another range",
+        "its machine is none of the cluster's",
+    ],
+)
+def test_a_route_that_nobody_can_need_is_removed_unasked(observation: RouteObservation) -> None:
+    (action,) = plan(observation, CLUSTER)
+
+    assert (action.kind, action.target, action.held) == (ActionKind.DELETE, "route/10.1.7.0/24", None)
+
+
+def test_without_a_node_of_the_cluster_no_route_is_replaced_unasked() -> None:
+    wrong = observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-x")])
+
+    actions = plan(replace(wrong, anchored=False), CLUSTER)
+
+    assert [(action.kind, bool(action.held)) for action in actions][0] == (ActionKind.REPLACE, True)
+
+
 @pytest.mark.parametrize("blackhole", [False, True])
 def test_a_route_that_leads_a_nodes_pods_elsewhere_is_replaced(blackhole: bool) -> None:
     (action,) = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-x", blackhole)]), CLUSTER)

@@ -198,12 +198,27 @@ def test_it_comes_through_errors_of_list_and_watch(server: ScriptedServer, hang:
         broken,
         listed("5", node("a", "4")),
         broken,
-        Answer(lines=[event("ADDED", node("b", "6"))], hang=hang),
+        listed("6", node("a", "4")),
+        Answer(lines=[event("ADDED", node("b", "7"))], hang=hang),
         until=2,
     )
 
     assert told.events == [("ADDED", "a"), ("ADDED", "b")]
-    assert watches(server.calls) == ["5", "5"]
+    assert watches(server.calls) == ["5", "6"]
+
+
+def test_a_server_that_comes_back_with_older_data_is_believed(server: ScriptedServer, hang: threading.Event) -> None:
+    informer, told = run(
+        server,
+        listed("50", node("a", "4"), node("b", "40")),
+        Answer({"message": "etcd is being restored"}, 500),
+        listed("9", node("a", "4")),
+        Answer(lines=[], hang=hang),
+        until=3,
+    )
+
+    assert told.events[2:] == [("DELETED", "b")]
+    assert [each["metadata"]["name"] for each in informer.items()] == ["a"]
 
 
 def test_a_list_that_never_works_is_told_with_its_reason(server: ScriptedServer) -> None:

@@ -15,8 +15,7 @@ from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import urllib3
+from urllib.request import urlopen
 
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.config import Config, render
@@ -44,7 +43,7 @@ from cloud_controller.kube import (
 from cloud_controller.load_balancer import CLUSTER_TAG, CLUSTER_UID_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.safeguard import cluster_uid
-from cloud_controller.volumes import PV_TAG
+from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.addresses import socket_address
 from local.control_plane.control_plane import ControlPlane
 from local.mycloud.models.common import State
@@ -120,8 +119,10 @@ class Daemon:
 
     def get(self, path: str) -> str:
         """What it serves there (its certificate is its own)."""
-        with urllib3.PoolManager(cert_reqs=ssl.CERT_NONE, assert_hostname=False, retries=False) as pool:
-            return pool.request("GET", f"{self._url}{path}").data.decode()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with urlopen(f"{self._url}{path}", timeout=PATIENCE, context=context) as answer:
+            return str(answer.read().decode())
 
 
 @dataclass
@@ -250,10 +251,19 @@ class Cluster:
         return (
             all(each["status"]["loadBalancer"].get("ingress") for each in services)
             and all(each["status"].get("phase") == "Bound" for each in claims)
-            and all(PV_TAG in volume["tags"] for volume in self.volumes)
+            and all(PV_TAG in volume["tags"] for volume in self.volumes if self._is_claimed(volume))
             and not any(has_taint(node, UNINITIALIZED_TAINT) for node in nodes)
             and len(self.routes) >= len(self.nodes)
         )
+
+    @property
+    def reached(self) -> bool:
+        """Whether each load balancer sends to every node."""
+        pools = [pool for lb in self.load_balancers for pool in lb["backend_sets"]]
+        return bool(pools) and all(len(pool["backends"]) == len(self.nodes) for pool in pools)
+
+    def _is_claimed(self, volume: Json) -> bool:
+        return volume["tags"][CLAIM_TAG] in {f"{SPACE}/{claim}" for claim in self.claims}
 
     # --------------------------------------------------------------------------------------------- etcd and its loss
 

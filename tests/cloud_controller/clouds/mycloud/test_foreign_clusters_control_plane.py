@@ -118,7 +118,7 @@ def test_a_daemon_that_starts_beside_an_emptied_etcd_ends_and_deletes_nothing(
 def test_a_daemon_whose_etcd_is_emptied_ends_and_deletes_nothing(cluster: Cluster, site: MyCloudSite) -> None:
     cluster.populate()
     with cluster.daemon("--leader-elect=false") as daemon:
-        until(lambda: cluster.served, "all is served")
+        until(lambda: cluster.served and cluster.reached, "all is served", daemon)
         before, uid = inventory(site), cluster.uid
 
         cluster.empty()
