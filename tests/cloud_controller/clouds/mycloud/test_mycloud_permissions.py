@@ -42,7 +42,18 @@ POOL = Pool("tcp-80", HealthCheck("TCP", 30080, "/", 2, 1, 2, 2), (MEMBER,), {"s
 MODEL = LoadBalancerModel(
     "web", {"scheme": "internal", "source_ranges": ()}, (), (), Owner("c-1", "uid-1", "default", "web").tags
 )
-PURE = {"drains", "pod_ranges", "backend", "build", "catalogue", "claims", "follows_endpoints", "members"}
+PURE = {
+    "adopt",
+    "drains",
+    "foreign_name",
+    "pod_ranges",
+    "backend",
+    "build",
+    "catalogue",
+    "claims",
+    "follows_endpoints",
+    "members",
+}
 PURE |= {"driver", "largest_gib", "parameters", "provisioner"}
 
 
