@@ -157,6 +157,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         "whose a thing is stands in its tags: a Service made again under the same name is another one",
     ),
     Difference(
+        "*",
+        "load_balancers/0/tags/cloud-controller/cluster-uid",
+        "no tag",
+        "tags the Kubernetes cluster's own UID",
+        "another cluster's cloud config, or an etcd that lost its data, must not lead to deletions",
+    ),
+    Difference(
         "nlb-*",
         "load_balancers/0/listeners/*/target_group/tags/cloud-controller/*",
         "no tag",
