@@ -52,6 +52,7 @@ class InstanceSnapshot:
         # By the UID of the node: another node of that name may have another machine.
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
+        self._living: frozenset[str] = frozenset()
         self._listed_provider_ids: frozenset[str] = frozenset()
         self._listed_at = -math.inf
         self._new_since_list = 0
@@ -144,6 +145,12 @@ class InstanceSnapshot:
                 self._list()  # All machines may have been replaced since the list was made.
             return bool(ids & self._listed_provider_ids)
 
+    def living(self, ids: frozenset[str]) -> frozenset[str]:
+        """Those of these machines of the cluster that are not terminated, by a list that is at most `lifetime` old."""
+        with self._listing:
+            self._ensure_list(None, frozenset())
+            return ids & self._living
+
     def _ensure_list(self, max_age: float | None, wanted: frozenset[str]) -> None:
         if self._listed_at < self._since(max_age) or wanted - self._listed - self._strangers:
             self._list()
@@ -204,6 +211,7 @@ class InstanceSnapshot:
         machines = self._instances.list()
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
+        self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)
         self._listed_provider_ids = frozenset(machine.provider_id for machine in machines)
         # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
         answers = {

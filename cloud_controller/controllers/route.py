@@ -94,10 +94,11 @@ def observe_nodes(
     *,
     routes: Sequence[Route] | None = None,
     max_age: float | None = None,
+    left: frozenset[str] = frozenset(),
 ) -> RouteObservation:
     """The route table, and the machines of these nodes (all nodes: a route of none of them is obsolete).
 
-    `routes`: the table where it is known. `max_age`: see `InstanceSnapshot`.
+    `routes`: the table where it is known. `max_age`: see `InstanceSnapshot`. `left`: see `RouteObservation`.
     """
     nodes = tuple(nodes)
     table = tuple(_table(cloud).list() if routes is None else routes)
@@ -106,10 +107,20 @@ def observe_nodes(
     known = frozenset(instance.id for instance in instances.values() if instance is not None)
     targets = {route.target_instance for route in table if route.owned is not False} - known
     if not targets:
-        return RouteObservation(table, nodes, instances, errors, known)
+        return RouteObservation(table, nodes, instances, errors, known, left=left)
     # Whose these are can only be told by all machines, those too that are terminated.
     ours = known | machines.cluster_machines(max_age, targets - {""})
-    return RouteObservation(table, nodes, instances, errors, ours, anchored=machines.anchored(nodes))
+    doubtful = (targets & ours) - left
+    return RouteObservation(
+        table,
+        nodes,
+        instances,
+        errors,
+        ours,
+        anchored=machines.anchored(nodes),
+        left=left,
+        nodeless=machines.living(doubtful) if doubtful else frozenset(),
+    )
 
 
 def observe_table(cloud: Cloud) -> RouteObservation:
@@ -209,15 +220,19 @@ class RouteController(LoopController):
         known = self._preloaded if keys is None or self._routes is None else [*self._routes.values()]
         self._routes = self._preloaded = None
         observation = observe_nodes(
-            self.context.nodes.items(), cloud, self.context.machines, routes=known, max_age=_MACHINES_AGE
+            self.context.nodes.items(),
+            cloud,
+            self.context.machines,
+            routes=known,
+            max_age=_MACHINES_AGE,
+            left=self._left.uids(),
         )
         present = {uid(node) for node in observation.nodes}
         self._machines = {of: its for of, its in self._machines.items() if of in present} | _machines_of(observation)
         waiting = {
             target.removeprefix("route/"): why for target, why in self._refused.items() if self._backoff.waits(target)
         }
-        quota = self._known_quota(cloud, everything=keys is None)
-        observation = replace(observation, refused=waiting, quota=quota, left=self._left.uids())
+        observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
         planned = plan(observation, self._options)
         if any(isinstance(action.operation, DeleteRoute) for action in planned.changes):
             self.context.safeguard.verify()

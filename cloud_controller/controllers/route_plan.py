@@ -52,7 +52,8 @@ class RouteObservation:
     `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
     a route (by its destination), as long as it shall not be asked again. `anchored`: at least one Node is a machine of
     the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed. `left`: the ids of machines whose
-    Node was deleted before our eyes.
+    Node was deleted while this process watched. `nodeless`: those of the cluster's living machines that have none, and
+    are not among `left`.
     """
 
     routes: tuple[Route, ...]
@@ -64,6 +65,7 @@ class RouteObservation:
     refused: Mapping[str, str] = field(default_factory=dict)
     anchored: bool = True
     left: frozenset[str] = frozenset()
+    nodeless: frozenset[str] = frozenset()
 
     def doubt(self, route: Route) -> str | None:
         """Why this route may be needed though no Node is known to have its range; None where nobody needs it.
@@ -74,8 +76,7 @@ class RouteObservation:
             return None
         if not self.anchored:
             return NOT_ANCHORED
-        nodeless = self.machines - {instance.id for instance in self.instances.values() if instance is not None}
-        if route.target_instance in nodeless and not route.blackhole:
+        if route.target_instance in self.nodeless:
             return f"its machine {_machine(route)} exists, and the deletion of its Node was not seen"
         return None
 

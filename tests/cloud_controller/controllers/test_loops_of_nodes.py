@@ -344,7 +344,7 @@ def test_the_route_of_a_node_that_vanished_goes_with_its_machine(cluster: Cluste
     controller = routed(cluster, 2)
     assert [*controller.reconcile(None)] == []
     del cluster.stored["n1"]
-    cluster.cloud.table = [replace(route, blackhole=route.target_instance == "i-n1") for route in cluster.cloud.table]
+    cluster.cloud.machines["n1"] = replace(cluster.cloud.machines["n1"], state=InstanceState.TERMINATED)
 
     assert [*controller.reconcile(None)] == []
 
