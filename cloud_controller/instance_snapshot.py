@@ -145,11 +145,11 @@ class InstanceSnapshot:
                 self._list()  # All machines may have been replaced since the list was made.
             return bool(ids & self._listed_provider_ids)
 
-    def living(self, ids: frozenset[str]) -> frozenset[str]:
+    def living(self, ids: Iterable[str]) -> frozenset[str]:
         """Those of these machines of the cluster that are not terminated, by a list that is at most `lifetime` old."""
         with self._listing:
             self._ensure_list(None, frozenset())
-            return ids & self._living
+            return self._living.intersection(ids)
 
     def _ensure_list(self, max_age: float | None, wanted: frozenset[str]) -> None:
         if self._listed_at < self._since(max_age) or wanted - self._listed - self._strangers:
