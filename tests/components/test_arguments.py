@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 import pulumi
@@ -10,6 +11,15 @@ import pytest
 
 from components.arguments import checked
 from components.inputs import WrongInput
+
+
+@pytest.fixture(autouse=True)
+def event_loop() -> Iterator[None]:
+    """An Output needs one, and a test before may have left none."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
 
 
 class Part(TypedDict):
