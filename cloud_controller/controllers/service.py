@@ -327,8 +327,6 @@ class ServiceController:
 
     def _resync(self) -> None:
         first = self._preloaded or not self._cache.loaded
-        if self._backends is None:
-            self._backends = self._read_nodes()
         try:
             if not self._preloaded:
                 self._load()
@@ -350,6 +348,9 @@ class ServiceController:
         self._keep_later()
 
     def _load(self) -> None:
+        if self._backends is None:
+            # First: from here on Services are visited, and without nodes they would lose all members.
+            self._backends = self._read_nodes()
         services = self._services.items()
         if not self._cache.loaded and self._checkpoint and self._trouble is None:
             self._checkpoint.take_up()

@@ -149,7 +149,11 @@ def port(number: int, node_port: int, protocol: str = "TCP") -> dict[str, Any]:
 
 
 def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceController:
-    """A controller that was just started; of another cluster with `cluster_id` and, besides its own, `network_id`."""
+    """A controller that was just started; of another cluster with `cluster_id` and, besides its own, `network_id`.
+
+    With `started=False` it has only proven whose cluster this is.
+    """
+    started = replaced.pop("started", True)
     cluster_id, resync = replaced.pop("cluster_id", site.cluster["id"]), replaced.pop("resync", 300.0)
     network_id = replaced.pop("network_id", None)
     cloud = MyCloud(Config(site.endpoint, site.controllers_token, cluster_id, network_id=network_id))
@@ -161,7 +165,9 @@ def controller(site: MyCloudSite, cluster: Cluster, **replaced: Any) -> ServiceC
     as_any: Any = cluster
     options = ServiceOptions(resync=resync)
     made = ServiceController(as_any, cloud, services, nodes, slices, cluster, Metrics(), options, guard(cluster))
-    made.handle(RESYNC)
+    made.evidence()
+    if started:
+        made.handle(RESYNC)
     return made
 
 

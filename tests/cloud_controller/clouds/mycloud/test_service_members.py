@@ -467,3 +467,15 @@ def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_
     settle(site, running)
 
     assert site.load_balancers() == []
+
+
+def test_a_service_that_is_visited_before_the_first_full_pass_keeps_its_members(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    before = members(only(site.load_balancers()))
+
+    controller(site, cluster, started=False).handle(WEB)
+
+    assert members(only(site.load_balancers())) == before != set()
