@@ -24,7 +24,7 @@ class ForeignCluster(CloudError):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The identity of the Kubernetes cluster. `uid` is empty where nothing shall be compared nor tagged.
+    """The identity of the Kubernetes cluster. With an empty `uid`, nothing is compared or tagged.
 
     `moved_from` (`--moved-from-cluster`): the UID of the cluster whose objects this one takes over on purpose, or
     `none`: it begins without the objects that the cloud still has of this cluster id.
@@ -35,7 +35,7 @@ class Binding:
 
     @property
     def tags(self) -> dict[str, str]:
-        """What is made carries these tags beside its owner's."""
+        """The tags of everything that the controllers make, beside its owner's."""
         return {CLUSTER_UID_TAG: self.uid} if self.uid else {}
 
     def foreign_uid(self, tags: Mapping[str, str]) -> str | None:
@@ -103,9 +103,9 @@ def judge(evidence: Sequence[Evidence], binding: Binding, cluster_id: str) -> No
     if present and not any(each.alive for each in present) and binding.moved_from is None:
         what = ", ".join(f"{each.found} {each.kind}" for each in present)
         raise ForeignCluster(
-            f"cluster {cluster_id}: the cloud has {what} of it, and none belongs to a Service, claim or Node of this "
-            f"Kubernetes cluster ({binding.uid}): the cloud config or the kubeconfig is another cluster's, or etcd "
-            f"lost its data; to begin without them on purpose, give --moved-from-cluster={NOTHING}"
+            f"cluster {cluster_id}: the cloud has {what} of this cluster, but none belongs to a Service, claim or "
+            f"Node of this Kubernetes cluster ({binding.uid}): the cloud config or the kubeconfig is another "
+            f"cluster's, or etcd lost its data; to start without them on purpose, give --moved-from-cluster={NOTHING}"
         )
 
 

@@ -25,8 +25,8 @@ _LONGEST_NUMBER = 20
 _SHOWN = 100
 """Characters of a wrong value that an error quotes: an annotation may be as long as 256 KiB, an event 1 KiB."""
 _COMPARED = 64
-"""Names of others, of one Service, that are compared with every name of ours. There may be thousands, and one Service's
-author must not keep everybody else's waiting; a chart for several clouds has fewer."""
+"""How many unknown names of one Service are compared with every name of ours. There may be thousands, and one Service's
+author must not slow down all others; a chart for several clouds has fewer."""
 _REMEMBERED = 4096
 """Comparisons whose result is kept: a Service is parsed several times a reconcile, and many have the same names."""
 

@@ -54,7 +54,7 @@ def require_gone(cloud: Cloud) -> None:
 
 
 def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Callable[[], Found]]:
-    """What plans for each kind of thing that the cloud offers; without `routes`, the pods' ranges, for no routes."""
+    """By controller, what plans the deletion of its objects; none for routes without `routes` (the pods' ranges)."""
     found: dict[str, Callable[[], Found]] = {}
     if cloud.load_balancers is not None:
         found[service.NAME] = partial(_load_balancers, cloud.load_balancers, cloud.cluster_id)
@@ -107,5 +107,5 @@ def _load_balancers(load_balancers: LoadBalancers, cluster_id: str) -> Found:
 
 
 def _named(owner: Owner) -> Owner:
-    """With what a target needs, where the tag that names the Service is missing."""
+    """The owner with what a target needs, where the tag that names the Service is missing."""
     return owner if owner.name else replace(owner, namespace="unknown", name=owner.uid)

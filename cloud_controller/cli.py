@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs rights to read alone."""
+    """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs read rights only."""
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
@@ -113,18 +113,18 @@ def apply(options: argparse.Namespace) -> int:
 
 
 def cleanup(options: argparse.Namespace) -> int:
-    """`cloud-controller cleanup`: delete what a cluster that is gone has left in its cloud: load balancers, volumes
-    with their data, and, with --cluster-cidr, pod routes."""
+    """`cloud-controller cleanup`: delete what a cluster that no longer exists left in its cloud: load balancers,
+    volumes with their data and, with --cluster-cidr, pod routes."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cli_options.refuse_json_without_yes(options)
     cloud = _cloud(options)
     if cloud.cluster_id != options.cluster_id:
-        why = f"{options.cluster_id!r} is given, but the cloud config is of cluster {cloud.cluster_id!r}"
+        why = f"{options.cluster_id!r} is given, but the cloud config is for cluster {cloud.cluster_id!r}"
         raise InvalidConfiguration("cluster-id", why, "the cloud config's")
     gone.require_gone(cloud)
     ranges = cli_options.cluster_ranges(options)
     if cloud.routes is not None and not ranges:
-        _log.info("routes are left: which are the cluster's is not known without --cluster-cidr")
+        _log.info("pod routes are kept: without --cluster-cidr they cannot be told from other routes")
     finders = gone.finders(cloud, RouteOptions(ranges) if ranges else None)
     cluster = gone.GoneCluster()
     return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None)
@@ -158,7 +158,7 @@ def _converged(
 
 
 def confirm(options: argparse.Namespace) -> int:
-    """`cloud-controller confirm`: release held actions, once; the controllers carry them out within seconds."""
+    """`cloud-controller confirm`: release held actions once; the controllers carry them out within seconds."""
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     safeguard.confirm(kubernetes(options), space, lease, options.digest)
     print(f"confirmed: {' '.join(options.digest)}")
@@ -206,7 +206,7 @@ def _print_json(document: object) -> None:
 def _ask(changes: int) -> bool:
     """Raises Refused where nobody can answer."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Refused("nobody can be asked (no terminal): give --yes, or see what it would do with `plan`")
+        raise Refused("stdin is not a terminal: give --yes to go on without a question")
     which = "this change" if changes == 1 else f"these {changes} changes"
     print(f"Apply {which}, and what follows? Only 'yes' does: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() == "yes"
@@ -260,7 +260,7 @@ def _cloud(options: argparse.Namespace) -> Cloud:
     try:
         text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is no text") from None
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
     return clouds.load(options.cloud, text)
 
 
@@ -285,7 +285,9 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     plans.add_argument(
         "--detailed-exitcode", action="store_true", help=f"end with {CHANGES} where there is something to do"
     )
-    cli_options.add_lease_name(plans.add_argument_group("lease", "which carries the confirmations of held actions"))
+    cli_options.add_lease_name(
+        plans.add_argument_group("lease", "the object that carries the confirmations of held actions")
+    )
     plans.set_defaults(command=plan)
     applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
     cli_options.add_common(applies)
@@ -295,12 +297,12 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     confirms = commands.add_parser(
         "confirm", help="release held actions, by the digests that `plan` shows", description=confirm.__doc__
     )
-    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="of a held action")
+    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="the digest of a held action")
     cli_options.add_cluster(confirms.add_argument_group("cluster"))
     cli_options.add_lease_name(confirms.add_argument_group("lease"))
     confirms.set_defaults(command=confirm)
     cleans = commands.add_parser(
-        "cleanup", help="delete what a cluster that is gone has left in its cloud", description=cleanup.__doc__
+        "cleanup", help="delete what a cluster that no longer exists left in its cloud", description=cleanup.__doc__
     )
     cli_options.add_cleanup(cleans)
     cli_options.add_outcome(cleans)

@@ -25,7 +25,7 @@ def read(path: Path, parsers: Mapping[str, argparse.ArgumentParser], command: st
     try:
         text = path.read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration(str(path), "it is no text") from None
+        raise InvalidConfiguration(str(path), "it is not text") from None
     return values_of(str(path), text, parsers, command)
 
 

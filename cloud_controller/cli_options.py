@@ -85,8 +85,8 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     reach.add_argument(
         "--moved-from-cluster",
         metavar="UID",
-        help="take over what the cloud has for the Kubernetes cluster of this UID (of its namespace kube-system); "
-        f"{NOTHING}: begin although none of what it has belongs to anything here",
+        help="take over what was made in the cloud for the Kubernetes cluster with this UID (of its namespace "
+        f"kube-system); {NOTHING}: start although nothing in the cloud belongs to an object of this cluster",
     )
     reach.add_argument(
         "--kube-api-qps", type=values.rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
@@ -127,23 +127,23 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--shared-load-balancers",
         choices=[each.value for each in Sharing],
         default=Sharing.TAGGED.value,
-        help="which load balancers annotations may name: none; those of Services of the same namespace and those with "
-        f"the tag {SHARED_WITH_TAG}; every one. default: tagged",
+        help="which load balancers annotations may name: off: none; tagged: those of Services in the same namespace, "
+        f"and those with the tag {SHARED_WITH_TAG}; any: every one; default: tagged",
     )
     what.add_argument(
         OPTION,
         type=values.nameable,
         default=[],
         metavar="LIST",
-        help="what of other people's resources annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE with commas "
-        f"between them, or any; a kind without an entry is not limited. kinds: {', '.join(KINDS)}",
+        help="which resources of other people annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE, separated by "
+        f"commas, or any; a kind without an entry is not limited; kinds: {', '.join(KINDS)}",
     )
     add_logs(parser)
     cli_upstream.add(parser)
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
-    """What is logged, and how."""
+    """The options of logging."""
     logging = parser.add_argument_group("logs")
     logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
     logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
@@ -158,13 +158,13 @@ def add_cleanup(parser: argparse.ArgumentParser) -> None:
         "--cluster-id", required=True, metavar="ID", help="of the cluster that is gone; the cloud config must agree"
     )
     parser.add_argument(
-        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; without them routes are left"
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; without them pod routes are kept"
     )
     add_logs(parser)
 
 
 def add_outcome(parser: argparse.ArgumentParser) -> None:
-    """How what is done is agreed to, bounded and told."""
+    """How the plan is approved, how long applying it may take, and how the outcome is shown."""
     parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
@@ -352,7 +352,7 @@ def cluster_ranges(options: argparse.Namespace) -> tuple[str, ...]:
             why = f"{given!r} is not a network: {error}"
             raise InvalidConfiguration("cluster-cidr", why, "for example 10.20.0.0/16") from None
         if network != str(ip_interface(given)):
-            _log.warning("--cluster-cidr=%s is read as %s: an address inside it was given", given, network)
+            _log.warning("--cluster-cidr=%s has host bits and is read as %s", given, network)
         found.append(network)
     return tuple(found)
 
@@ -389,9 +389,9 @@ def _serving(options: argparse.Namespace) -> Serving:
 
 
 def refuse_json_without_yes(options: argparse.Namespace) -> None:
-    """Raise `InvalidConfiguration` where somebody would have to agree to a plan that is not shown."""
+    """Raise `InvalidConfiguration` if the command would ask for consent to a plan that it does not show."""
     if vars(options).get("yes") is False and options.output == "json":
-        raise InvalidConfiguration("output", "json, which shows no plan to agree to", "json with --yes")
+        raise InvalidConfiguration("output", "json shows no plan to agree to", "json with --yes")
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:

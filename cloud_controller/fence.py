@@ -1,6 +1,6 @@
-"""Whether this process may write: asked right before each request that changes something, each attempt for itself.
+"""Whether this process may write now: asked right before each attempt at a request that changes something.
 
-A look now and then is not enough. A process that was paused (SIGSTOP, a suspended machine) wakes in the middle of its
+A periodic check is not enough. A process that was paused (SIGSTOP, a suspended machine) wakes in the middle of its
 work, and its next request may be a write while another process leads.
 """
 
@@ -13,9 +13,9 @@ Fence = Callable[[], None]
 
 
 class WriteRefused(Exception):
-    """The write was not sent, for this process may not write (any more).
+    """The write was not sent, because this process may not write (any more).
 
-    Neither a CloudError nor an ApiError: nothing retries it or reports it at an object, it ends the process.
+    It is neither a CloudError nor an ApiError: nothing retries it or reports it at an object; it ends the process.
     """
 
 

@@ -112,7 +112,7 @@ class InstanceSnapshot:
             for node in rivals:
                 if node is not oldest and found.get(name(node)) is not None:
                     conflicts[name(node)] = Conflict(
-                        f"machine {machine} is that of node {name(oldest)}, which is older"
+                        f"machine {machine} belongs to node {name(oldest)}, which is older"
                     )
         return {of: machine for of, machine in found.items() if of not in conflicts}, errors | conflicts
 

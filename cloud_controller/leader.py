@@ -127,7 +127,7 @@ class LeaderElector:
     def fence(self) -> None:
         """See `Fence`: raises unless the lease is ours, by the clock of this process."""
         if self.overdue():
-            raise WriteRefused(f"the lease {self._lease} may be another's: nothing more is written")
+            raise WriteRefused(f"the lease {self._lease} may belong to another process: nothing more is written")
 
     def release(self) -> None:
         """Give the lease back, if it is ours, so that another need not wait for it to run out."""

@@ -249,7 +249,7 @@ class Built:
     """What a Service comes to on a cloud. `warnings` are for the Service's owner: the event's reason and its message.
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
-    attributes and tags mean nothing. `named`: what of other people's resources its annotations name.
+    attributes and tags mean nothing. `named`: the resources of other people that its annotations name.
     """
 
     model: LoadBalancerModel

@@ -28,7 +28,7 @@ class CreateLoadBalancer:
 class AdoptLoadBalancer:
     """Give these tags of its new owner to it and to all its parts, which another controller made. Nothing else changes.
 
-    It comes last of them: as long as it lacks the tags, the adoption is not through.
+    The load balancer itself gets them last: as long as it lacks them, the adoption is incomplete.
     """
 
     id: str

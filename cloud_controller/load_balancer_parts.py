@@ -127,7 +127,7 @@ def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
     return replace(
         action,
         kind=ActionKind.UPDATE,
-        summary=f"take listener over from pool {before.pool}, to which it goes again when the Service leaves",
+        summary=f"take over listener from pool {before.pool}; it returns there when the Service leaves",
         changes=changes,
         operation=replace(put, listener=listener, instead_of=before.pool),
     )

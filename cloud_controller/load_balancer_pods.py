@@ -65,7 +65,7 @@ class PodNetwork:
 def admitted(
     slices: Sequence[Object], namespace: str, network: PodNetwork, of_cloud: Iterable[str]
 ) -> tuple[tuple[Object, ...], str | None]:
-    """The slices with those endpoints alone that may be members, and which were left out and why (None: none).
+    """The slices with only those endpoints that may be members, and a text on which were left out and why (None: none).
 
     `of_cloud`: see `PodNetwork.refusal`.
     """

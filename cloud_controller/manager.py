@@ -189,7 +189,7 @@ class Manager:
             return controller.evidence()
         except (AccessDenied, InvalidConfiguration) as error:
             # Its own passes will say so again and again; no other controller has to wait for it.
-            _log.warning("no evidence controller=%s error=%r", controller.name, str(error))
+            _log.warning("could not read evidence controller=%s error=%r", controller.name, str(error))
             return None
 
     def _watch_confirmations(self, stop: threading.Event) -> None:

@@ -67,7 +67,7 @@ class Nameable:
             if patterns and not any(_matches(pattern, each) for pattern in patterns):
                 listed = ", ".join(f"{each.kind}={pattern}" for pattern in patterns)
                 why = f"{each.names[0]!r} is not in the administrator's list"
-                raise InvalidConfiguration(each.field, why, f"by {OPTION}: {listed}")
+                raise InvalidConfiguration(each.field, why, f"what {OPTION} lists: {listed}")
             if not patterns and each.whose:
                 allowed = f"one that is not somebody else's, or {each.kind}={each.names[0]} in {OPTION}"
                 raise InvalidConfiguration(each.field, f"{each.names[0]!r} {each.whose}", allowed)

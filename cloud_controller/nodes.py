@@ -96,7 +96,7 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
             has = ", ".join(address.address for address in instance.addresses)
             raise InvalidConfiguration(
                 f"node {name(node)}: annotation {PROVIDED_IP}",
-                f"{str(wanted)!r} is no address of machine {instance.id}",
+                f"{str(wanted)!r} is not an address of machine {instance.id}",
                 has or "none: the cloud tells no address",
             )
         first += matches
@@ -196,7 +196,7 @@ def _provided_ips(node: Object) -> list[IPv4Address | IPv6Address]:
     found = [part for part in parts if part is not None]
     if len(found) != len(parts) or len({part.version for part in found}) != len(found):
         field = f"node {name(node)}: annotation {PROVIDED_IP}"
-        raise InvalidConfiguration(field, f"{given!r} is given", "one IP address, or one IPv4 and one IPv6 address")
+        raise InvalidConfiguration(field, f"{given!r} is not valid", "one IP address, or one IPv4 and one IPv6 address")
     return found
 
 

@@ -1,6 +1,6 @@
-"""Annotations that restrict access to a Service, by their names: what a cloud does not know of these it refuses.
+"""Which annotations restrict access to a Service, by their names: those that a cloud does not know are refused.
 
-Annotations of other clouds are passed over, but not these. Their author believes the load balancer to be closed, and
+Other unknown annotations are ignored. But the author of such a one believes the load balancer to be closed, and
 it would be open. Pure.
 """
 
@@ -41,8 +41,8 @@ def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
             continue
         words = _NOT_IN_WORDS.sub("", name.lower())
         if _CLIENTS.search(words):
-            why = "it restricts who may connect, and this cloud does not know it: everybody could"
+            why = "it restricts who may connect, but this cloud does not know it, so everybody could connect"
             raise InvalidConfiguration(f"annotation {name}", why, f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}")
         if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in _INTERNAL_VALUES)):
-            why = "it asks for an internal load balancer, and this cloud does not know it: it would be public"
+            why = "it asks for an internal load balancer, but this cloud does not know it, so it would be public"
             raise InvalidConfiguration(f"annotation {name}", why, "this cloud's own annotation for the scheme")

@@ -1,4 +1,4 @@
-"""What keeps a process from deleting what nobody alive asked it to delete.
+"""Keeps a process from deleting what no live object asked it to delete.
 
 Two things stand between a plan and such a deletion: the cluster's identity (`binding`), compared at the start and again
 before it, and *held* actions, which wait until an administrator confirms their digest with `cloud-controller confirm`.
@@ -23,10 +23,10 @@ from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, Plan
 
 ANNOTATION = "confirmed.cloud-controller/"
-"""With a digest behind it, the annotation of the Lease that releases the held action of that digest; its value is the
-time of the confirmation."""
+"""The prefix of the Lease's annotations that release held actions: the digest follows, and the value is the time of the
+confirmation."""
 HELD = "ActionHeld"
-"""The reason of the event that tells of a held action."""
+"""The reason of the event about a held action."""
 
 _IDENTITY = "kube-system"
 _PERIOD = 2.0
@@ -63,9 +63,9 @@ def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) ->
 
 
 def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-    """The holder of the Lease renews it every few seconds, so that a write may have to be repeated.
+    """Change the Lease's annotations; make the Lease if there is none, as with `--leader-elect=false`.
 
-    A daemon that needs no Lease (`--leader-elect=false`) has made none.
+    Its holder renews it every few seconds, so the write may have to be repeated.
     """
     for left in reversed(range(_TRIES)):
         try:
@@ -86,9 +86,9 @@ def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[
 
 
 class Safeguard:
-    """The one of a process, shared by its controllers; safe to use from any thread.
+    """One for each process, shared by its controllers; safe to use from any thread.
 
-    `foreign(why)` is called when the API server turns out to be another cluster's: the process must end.
+    It calls `foreign(why)` when the API server turns out to be another cluster's: the process must end.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Safeguard:
     # -------------------------------------------------------------------------------------------------- identity
 
     def verify(self) -> None:
-        """Raise ForeignCluster unless the API server still is this cluster's. Raises `ApiError` where it is silent."""
+        """Raise ForeignCluster unless the API server still is this cluster's, and `ApiError` if it does not answer."""
         if not self.binding.uid:
             return
         try:
@@ -129,7 +129,8 @@ class Safeguard:
         except NotFoundError:
             found = "(none: namespace kube-system does not exist)"
         if found != self.binding.uid:
-            why = f"the API server is another Kubernetes cluster's now: its UID was {self.binding.uid} and is {found}"
+            was = self.binding.uid
+            why = f"the API server now belongs to another Kubernetes cluster: the UID was {was} and is {found}"
             self._foreign(why)
             raise ForeignCluster(why)
 
@@ -166,7 +167,7 @@ class Safeguard:
             )
         except ApiError as error:
             # Its digest names an object that is gone: nothing else can be released by it.
-            _log.warning("confirmation not taken back digests=%s error=%r", ",".join(map(str, digests)), str(error))
+            _log.warning("could not remove confirmations digests=%s error=%r", ",".join(map(str, digests)), str(error))
 
     def held(self) -> tuple[Action, ...]:
         """What is held at present, as far as the controllers have planned."""
@@ -174,7 +175,7 @@ class Safeguard:
             return tuple(action for of in self._held.values() for action in of.values())
 
     def detail(self) -> str | None:
-        """For /readyz: what waits for a person, which hinders nothing else; None where nothing does."""
+        """For /readyz: what waits for a confirmation, which blocks nothing else; None where nothing does."""
         held = self.held()
         if not held:
             return None
@@ -189,7 +190,7 @@ class Safeguard:
             try:
                 digests = self._read(fresh=True)
             except ApiError as error:
-                _log.warning("confirmations not read error=%r", str(error))
+                _log.warning("could not read confirmations error=%r", str(error))
                 continue
             with self._lock:
                 found = {
@@ -214,7 +215,7 @@ class Safeguard:
         *,
         about: Collection[str] | None = None,
     ) -> None:
-        """Tell of what is held, once; see `admit`."""
+        """Report what is newly held, once; see `admit`."""
         now = {f"{action.held}{action.target}": action for action in held}
         with self._lock:
             before = self._held.get(controller, {})
@@ -241,7 +242,7 @@ def object_of(target: str) -> str:
 
 
 def _reference(target: str) -> Object:
-    """The object at which an event about the target stands; what is none of Kubernetes' objects: the cluster."""
+    """The object that an event about the target names: for what is no object of Kubernetes, the cluster itself."""
     parts = target.split("/")
     if parts[0] == "service" and len(parts) >= 3:
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": parts[1], "name": parts[2]}}

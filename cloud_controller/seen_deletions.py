@@ -1,4 +1,4 @@
-"""Which objects this process saw being deleted, beyond the time at which they are gone.
+"""Which objects this process saw being deleted: remembered after they are gone.
 
 An object that vanishes without a deletion timestamp was not deleted by anybody: etcd lost its data, or was restored.
 """
@@ -32,7 +32,7 @@ class SeenDeletions:
             self.remember(uid(obj))
 
     def remember(self, identity: str) -> None:
-        """This one was deleted."""
+        """Remember that the object with this identity was deleted."""
         with self._lock:
             self._seen[identity] = None
             self._seen.move_to_end(identity)
@@ -40,7 +40,7 @@ class SeenDeletions:
                 self._seen.popitem(last=False)
 
     def uids(self) -> frozenset[str]:
-        """All of them."""
+        """All UIDs that are remembered."""
         with self._lock:
             return frozenset(self._seen)
 

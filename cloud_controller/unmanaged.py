@@ -1,6 +1,6 @@
-"""What holds load balancers and volumes in a cluster that is about to go, and is not its program's own.
+"""Which Services and claims hold load balancers or volumes, though the cluster's program does not declare them.
 
-With the cluster goes the controller that would delete them: a Service's load balancer, or a claim's volume, would stay
+A destroy ends the controller that would delete these: a Service's load balancer, or a claim's volume, would stay
 in the cloud, and block its network. The rules are pure; `find`, `ownerless` and `delete` talk to the API server.
 """
 

@@ -1,4 +1,4 @@
-"""YAML that people wrote: read, or refused by its line alone. What the parser quotes may hold a secret."""
+"""Reads YAML that people wrote. Errors name only the line, because what the parser quotes may hold a secret."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-# Besides its own errors the parser lets those through of what makes values of texts: `2024-99-99`, `!!bool x`, `[[[[…`.
+# Besides its own errors, the parser lets errors of conversions through: `2024-99-99`, `!!bool x`, `[[[[…`.
 _ERRORS = (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
 

@@ -1,4 +1,4 @@
-"""What must be gone before a cluster goes, though its program does not declare it: named, or deleted and waited for."""
+"""Keeps a destroy from leaking what the program does not declare: names it, or deletes it and waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cloud_controller.unmanaged import Declared
 from .cluster_plan import NotConverged, Tell, Wait
 
 DELETE_UNMANAGED = "CLOUD_CONTROLLER_DELETE_UNMANAGED"
-"""The environment variable that says `true` where what is not declared is to be deleted.
+"""The environment variable that, set to `true`, lets a destroy delete what the program does not declare.
 
-No key of the stack's config: it would go on deleting at every later destroy.
+There is no such key in the stack's config: it would go on deleting at every later destroy.
 """
 
 ANSWER_SECONDS = 30.0
@@ -40,7 +40,7 @@ def clear(
         kube = _answering(open_kube, min(end, time.monotonic() + ANSWER_SECONDS), wait)
     except (*_PASSING, NotFound) as error:
         _require_none_in_cloud(cloud, error)
-        tell(f"the cluster can't be asked for its Services ({error}); it has no load balancer in the cloud")
+        tell(f"could not read the cluster's Services ({error}); the cloud has no load balancer of the cluster")
         return
     with closing(kube):
         while True:
@@ -52,7 +52,7 @@ def clear(
                 return
             if time.monotonic() > end:
                 raise NotConverged(
-                    f"after {deadline:g} s its controller still has to delete {missing}; their events say why. "
+                    f"after {deadline:g} s the controller still has to delete {missing}; the events say why. "
                     "Nothing of the stack was deleted"
                 )
             wait.for_(f"the controller to delete {missing}")
@@ -64,10 +64,10 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
     found = unmanaged.find(kube, declared)
     if found.present and not delete:
         raise NotConverged(
-            "the program does not declare what holds load balancers and volumes, and would be left in the cloud: "
+            "the program does not declare these objects, whose load balancers and volumes would stay in the cloud: "
             f"{', '.join(found.present)}. Nothing was deleted. Delete them, or let "
-            f"`python -m local down --delete-unmanaged` ({DELETE_UNMANAGED}=true with Pulumi's CLI) do it; "
-            "what a failed `up` has made is declared once an `up` has ended well"
+            f"`python -m local down --delete-unmanaged` ({DELETE_UNMANAGED}=true with Pulumi's CLI) do it. "
+            "If an `up` that failed made them, they count as declared after the next successful `up`"
         )
     if found.in_use:
         raise NotConverged(
@@ -79,9 +79,9 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
         return missing
     if ownerless := unmanaged.ownerless(kube, cloud):
         raise NotConverged(
-            f"the Services of load balancers are gone, which would be left in the cloud: {', '.join(ownerless)}. "
-            "Nothing of the stack was deleted. `cloud-controller plan` tells why they are held, and "
-            "`cloud-controller confirm` lets the controller delete them"
+            f"load balancers whose Services are gone would stay in the cloud: {', '.join(ownerless)}. "
+            "Nothing of the stack was deleted. `cloud-controller plan` shows why their deletion is held, and "
+            "`cloud-controller confirm` releases it"
         )
     return ""
 
@@ -115,7 +115,7 @@ def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
     owners = {owner for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
     if left := sorted(f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners):
         raise NotConverged(
-            f"the cluster can't be asked ({why}), and its controller has not deleted the load balancers of Services "
-            f"{', '.join(left)}. Nothing was deleted. Let its API server run again, or, if it is gone for good, delete "
+            f"the cluster does not answer ({why}), and the cloud still has the load balancers of Services "
+            f"{', '.join(left)}. Nothing was deleted. Start its API server again or, if it is gone for good, delete "
             f"them with `cloud-controller cleanup --cluster-id {cloud.cluster_id}`"
         )

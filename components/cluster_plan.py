@@ -234,12 +234,12 @@ def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nob
 
 
 def identity(world: World) -> str:
-    """The UID by which the Kubernetes cluster is known again."""
+    """The UID that identifies the Kubernetes cluster."""
     return cluster_uid(world.kube)
 
 
 def require_same_cluster(world: World, cluster_uid: str) -> None:
-    """Raise `ForeignCluster` where the API server that answers is another cluster's; one that does not answer is none.
+    """Raise `ForeignCluster` if the API server that answers is another cluster's. No answer raises nothing.
 
     With the kubeconfig of another cluster, its volumes and routes would be taken for leftovers of this one.
     """

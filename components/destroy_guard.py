@@ -1,8 +1,8 @@
-"""The dynamic resource DestroyGuard: it is deleted before everything else, and stops what would leak load balancers.
+"""The dynamic resource DestroyGuard: a destroy deletes it first, and that fails if anything would leak.
 
-With a cluster goes its controller, and what that made for Services and claims that the program does not declare would
+A destroy ends the cluster's controller. What that made for Services and claims that the program does not declare would
 stay in the cloud for ever. So the guard depends on everything else of the stack: a destroy begins with its `delete`,
-which names them and fails, or deletes them and waits where that is asked for (`cluster_end`).
+which names them and fails or, if asked to, deletes them and waits (`cluster_end`).
 
 As with `CloudController`, the provider is unpickled by reference: keep it importable here, without attributes.
 """
@@ -64,7 +64,7 @@ class DestroyGuardProvider(ResourceProvider):
         except NotFound:
             return ReadResult(None, {})  # The cluster is gone: there is nothing left to guard.
         except CloudError:
-            pass  # It may be there: who deletes the guard looks again.
+            pass  # The cluster may be there: `delete` looks again.
         return ReadResult(id_, props)
 
     def delete(self, _id: str, _props: Properties) -> None:

@@ -129,7 +129,7 @@ class StackConfig(Section):
     )
     annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
         default_factory=list,
-        description="What of other people's resources annotations of Services may name: KIND=PATTERN,"
+        description="Which resources of other people annotations of Services may name: KIND=PATTERN,"
         " KIND=tag:KEY=VALUE, or any.",
     )
     protect: Flag = Field(

@@ -48,7 +48,7 @@ STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
 PASSPHRASE_VARIABLES = frozenset({"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
 SETTLE_SECONDS = 120.0
 DELETE_UNMANAGED = "CLOUD_CONTROLLER_DELETE_UNMANAGED"
-"""By which the program's guard is told to delete what it does not declare (components/cluster_end.py)."""
+"""The environment variable that lets the program's guard delete what is not declared (components/cluster_end.py)."""
 
 
 @dataclass(frozen=True, slots=True)

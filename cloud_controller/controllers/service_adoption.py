@@ -1,8 +1,8 @@
-"""What another controller of the cloud made for a Service, and how it becomes that Service's here: pure.
+"""How a Service adopts the load balancer that another controller of the cloud made for it. Pure.
 
 A cluster that changes its controller keeps its load balancers and their addresses: each gets its owner's tags, and
 whatever else differs is changed in place afterwards. One that cannot become the wanted one is refused, so that no
-Service gets a second load balancer in silence, and no finalizer goes while the first one exists.
+Service gets a second load balancer in silence, and no finalizer is removed while the first one exists.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def adopt(
 def left_alone(lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
     """What a plan says of one whose Service does not exist; nothing, where it is not this cluster's."""
     if lb.adoptable is not None and lb.adoptable.refusal is None:
-        reason = "no Service of this cluster has the UID that its name tells"
+        reason = "no Service of this cluster has the UID in its name"
         yield Action(ActionKind.IGNORE, target, f"{_named(lb)} stays", reason=reason)
 
 
@@ -88,11 +88,11 @@ def _require_adoptable(lb: ObservedLoadBalancer, desired: LoadBalancerModel | No
     where = f"load balancer {lb.id}"
     made = f"{lb.adoptable.maker} made it for this Service"
     if lb.adoptable.refusal is not None:
-        raise InvalidConfiguration(where, f"{made}, and it cannot be adopted: {lb.adoptable.refusal}")
+        raise InvalidConfiguration(where, f"{made}, but it cannot be adopted: {lb.adoptable.refusal}")
     if desired is None or lb.state is LoadBalancerState.PARTIAL:
         return
     forced = forced_differences(desired, lb, catalogue)
     if forced:
         changes = ", ".join(str(each.as_field_change()) for each in forced)
-        why = f"{made}, and it cannot be adopted, for its address would change ({changes})"
-        raise InvalidConfiguration(where, why, "a Service that asks for what there is; or delete the load balancer")
+        why = f"{made}, but it cannot be adopted: its address would change ({changes})"
+        raise InvalidConfiguration(where, why, "a Service that matches it; or delete the load balancer")

@@ -189,7 +189,7 @@ class ServiceVisits:
                     return
                 self._handovers.over(key)
                 told.carried_out()
-            raise CloudError(f"it does not come to rest; the last plan was: {found.plan}")
+            raise CloudError(f"did not converge; the last plan was: {found.plan}")
         except NotFoundError:
             _log.info("does not exist any more service=%s", key)
         except Throttled:

@@ -135,7 +135,7 @@ class TokenFile:
                 except (OSError, ValueError) as error:
                     if not self._token:
                         raise KubeconfigError(f"the file of the token can't be read: {_why(error)}") from None
-                    _log.warning("token not read again error=%r", _why(error))
+                    _log.warning("could not read the token again error=%r", _why(error))
                 self._read_at = time.monotonic()
             return self._token
 
@@ -148,7 +148,7 @@ def _named(document: Mapping[str, Any], section: str, member: str, wanted: objec
         entry = _mapping(each, f"{section}[{index}]")
         if entry.get("name") == wanted:
             return _mapping(entry.get(member) or {}, f"{section}[{index}].{member}")
-    raise KubeconfigError(f"{section} of the kubeconfig holds no entry of {shown}")
+    raise KubeconfigError(f"{section} of the kubeconfig has no entry with {shown}")
 
 
 def _mapping(value: object, where: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class ExecToken:
             raise self._failure(str(error.strerror) if isinstance(error, OSError) else "it can't be started") from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            why = self._without_settings(said[-1]) if said else "it said nothing"
+            why = self._without_settings(said[-1]) if said else "no output"
             raise self._failure(f"it ended with {done.returncode}: {why}")
         try:
             status = json.loads(done.stdout)["status"]

@@ -232,7 +232,7 @@ def test_only_a_whole_yes_agrees_to_an_apply(
 def test_an_apply_without_any_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
 
-    with pytest.raises(Refused, match="nobody can be asked"):
+    with pytest.raises(Refused, match="stdin is not a terminal"):
         cli._ask(2)
 
 

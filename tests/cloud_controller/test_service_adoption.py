@@ -137,7 +137,7 @@ def test_one_whose_address_would_change_is_refused() -> None:
     found = plan_service(web({"example.com/scheme": "internal"}), [foreign()], Backends(), Builder(), RULES)
 
     assert found.plan.changes == ()
-    assert "it cannot be adopted, for its address would change (scheme: public -> internal)" in str(found.fault)
+    assert "it cannot be adopted: its address would change (scheme: public -> internal)" in str(found.fault)
 
 
 @pytest.mark.parametrize("service", [web(), web(deleted=True), web(type="ClusterIP")])
@@ -145,7 +145,7 @@ def test_one_that_the_cloud_refuses_keeps_the_service_as_it_is(service: Object) 
     found = plan_service(service, [foreign(refusal="it is another cluster's")], Backends(), Builder(), RULES)
 
     assert found.plan.changes == ()
-    assert "the other controller made it for this Service, and it cannot be adopted: it is another" in str(found.fault)
+    assert "the other controller made it for this Service, but it cannot be adopted: it is another" in str(found.fault)
 
 
 @pytest.mark.parametrize("service", [web(deleted=True), web(type="ClusterIP")])
@@ -201,7 +201,7 @@ def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
     assert line.kind is ActionKind.IGNORE
     assert str(line) == (
         "   service/default/web: load balancer lb-0 of the other controller stays "
-        "(no Service of this cluster has the UID that its name tells)"
+        "(no Service of this cluster has the UID in its name)"
     )
 
 

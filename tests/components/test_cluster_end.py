@@ -176,7 +176,7 @@ def test_a_controller_that_does_not_delete_them_is_not_waited_for_for_ever() -> 
     cluster = with_objects()
     cluster.slow = -1
 
-    with pytest.raises(NotConverged, match="its controller still has to delete Service default/shop"):
+    with pytest.raises(NotConverged, match="the controller still has to delete Service default/shop"):
         clear(cluster.open, delete=True, deadline=0.05)
 
 
@@ -202,7 +202,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_asked_again() -> None:
 def test_a_cluster_that_cannot_be_asked_may_go_where_the_cloud_has_nothing_of_it(error: Exception) -> None:
     told = clear(failing(error))
 
-    assert told == [f"the cluster can't be asked for its Services ({error}); it has no load balancer in the cloud"]
+    assert told == [f"could not read the cluster's Services ({error}); the cloud has no load balancer of the cluster"]
 
 
 @pytest.mark.parametrize("declared", [Declared(), Declared(frozenset({"default/shop"}))])

@@ -211,10 +211,10 @@ def _cluster_id(values: Mapping[str, str]) -> str:
     if not cluster:
         raise wrong("[Global] KubernetesClusterID", "missing")
     if tag and tag != cluster:
-        raise wrong("[Global] KubernetesClusterTag", "another cluster than KubernetesClusterID")
+        raise wrong("[Global] KubernetesClusterTag", "names another cluster than KubernetesClusterID")
     if not _CLUSTER_ID.fullmatch(cluster):
         allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
-        raise wrong("[Global] KubernetesClusterID", "can't be a cluster's id", allowed)
+        raise wrong("[Global] KubernetesClusterID", "not a valid cluster id", allowed)
     return cluster
 
 
@@ -314,7 +314,7 @@ def _services(shown: str, name: str) -> tuple[str, ...]:
     known = (*SERVICES, *_SERVICES)
     if lower not in _SERVICES:
         nearest = difflib.get_close_matches(lower, known, n=1)
-        why = "not a service that is called here" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
+        why = "not a service that the controller calls" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
         raise wrong(f"{shown} Service", why, ", ".join(known))
     return _SERVICES[lower]
 

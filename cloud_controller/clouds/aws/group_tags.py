@@ -1,4 +1,4 @@
-"""The tags of security groups that are not the cluster's: asked for one by one, only where a list goes by them."""
+"""The tags of security groups that are not the cluster's: read one by one, only if an allow-list uses tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of other people's resources a Service names: groups, subnets, addresses, certificates, places for logs. Pure."""
+"""Which resources of other people a Service names: groups, subnets, addresses, certificates, places for logs. Pure."""
 
 from __future__ import annotations
 

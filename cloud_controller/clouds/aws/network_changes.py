@@ -62,7 +62,7 @@ class NetworkChanges:
         return replace(known, attributes={**known.attributes, **changed})
 
     def adopt(self, lb_id: str, known: Known, tags: Mapping[str, str]) -> None:
-        """Give it, and its parts before it, these tags, and target groups those by which they are found."""
+        """Tag its parts, then itself; target groups also get the tags by which they are found."""
         pools = {group.arn: name for name, group in known.groups.items()}
         self._together(
             [

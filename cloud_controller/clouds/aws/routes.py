@@ -70,7 +70,7 @@ class AwsRoutes:
             )
         except (NotFound, AccessDenied, Unavailable) as error:
             # Without the right, or in a network without a way to this service.
-            _log.warning("quota of routes not told error=%r", str(error))
+            _log.warning("could not read the route quota error=%r", str(error))
             return None
         return int(answer["Quota"]["Value"]) * self._families
 
@@ -171,7 +171,7 @@ class AwsRoutes:
         try:
             there = {(route.destination_cidr, route.target_instance) for route in self.list() if not route.blackhole}
         except CloudError as error:
-            _log.warning("route table not told error=%r", str(error))
+            _log.warning("could not read the route table error=%r", str(error))
             return failures
         wanted = ((failure, (failure.route.destination_cidr, failure.route.target_instance)) for failure in failures)
         return [failure for failure, route in wanted if route not in there]

@@ -26,7 +26,7 @@ _LOOK = 60.0
 """Seconds between two looks at what refers to a group that is still in use."""
 
 _LONG = 600.0
-"""Seconds for which a group may be in use without a word: a load balancer's network interfaces take minutes to go."""
+"""Seconds for which a group may be in use before an event says so: network interfaces take minutes to go."""
 
 _SOON = RetryPolicy(deadline=10.0, attempts=5)
 """How long a new group may be unknown to the next call: EC2 is consistent in the end only."""

@@ -1,4 +1,4 @@
-"""How what upstream's controller (cloud-provider-aws) made is recognised, so that it can be adopted. Pure.
+"""Recognises what upstream's controller (cloud-provider-aws) made, so that it can be adopted. Pure.
 
 It finds its own load balancers by their names, which are for life, and marks them with the cluster's tag. A load
 balancer that was adopted keeps its name: upstream's controller finds it again, should the cluster go back to it.

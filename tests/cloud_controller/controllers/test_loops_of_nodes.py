@@ -114,7 +114,7 @@ def test_a_node_that_claims_the_machine_of_an_older_one_stays_uninitialized_and_
     assert cluster.told(controller)[-1] == (
         "b",
         "NodeNotSynced",
-        "stays uninitialized: machine i-a is that of node a, which is older",
+        "stays uninitialized: machine i-a belongs to node a, which is older",
     )
 
 

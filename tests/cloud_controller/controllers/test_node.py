@@ -211,7 +211,7 @@ def test_a_provided_ip_that_the_machine_lacks_leaves_the_node_tainted_and_says_w
     assert action.kind is ActionKind.IGNORE
     assert action.summary == "stays uninitialized"
     assert action.reason is not None
-    assert "'10.0.0.9' is no address of machine i-1 (allowed: 10.0.0.1, a)" in action.reason
+    assert "'10.0.0.9' is not an address of machine i-1 (allowed: 10.0.0.1, a)" in action.reason
 
 
 @pytest.mark.parametrize("given", ["", "10.0.0.1,", "10.0.0.1,10.0.0.2", "10.0.0.1,fd00::1,10.0.0.2", "a", "fd00::1,a"])
@@ -222,7 +222,7 @@ def test_provided_ips_are_one_or_one_of_each_family_else_the_node_stays_tainted_
 
     assert (action.kind, action.summary) == (ActionKind.IGNORE, "stays uninitialized")
     assert action.reason == (
-        f"node a: annotation {PROVIDED_IP}: {given!r} is given"
+        f"node a: annotation {PROVIDED_IP}: {given!r} is not valid"
         " (allowed: one IP address, or one IPv4 and one IPv6 address)"
     )
 

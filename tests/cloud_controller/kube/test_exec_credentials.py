@@ -76,7 +76,7 @@ def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for
     ("script", "why"),
     [
         ("echo no credentials >&2; exit 255", "ended with 255: no credentials"),
-        ("exit 1", "ended with 1: it said nothing"),
+        ("exit 1", "ended with 1: no output"),
         ("echo secret-token", "no ExecCredential with a token"),
         ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "no ExecCredential with a token"),
         (credential(token="secret-token", expirationTimestamp="soon"), "no ExecCredential with a token"),

@@ -73,7 +73,7 @@ def test_another_context_can_be_named() -> None:
     contexts = [*DOCUMENT["contexts"], {"name": "y", "context": {"cluster": "c", "user": "nobody"}}]
 
     with pytest.raises(
-        KubeconfigError, match="users of the kubeconfig holds no entry of the name in the context's user"
+        KubeconfigError, match="users of the kubeconfig has no entry with the name in the context's user"
     ):
         from_kubeconfig(yaml.safe_dump({**DOCUMENT, "contexts": contexts}), context="y")
 
@@ -114,7 +114,7 @@ def test_a_connection_shows_no_secret() -> None:
         ("current-context: z\ncontexts: [{name: z, context: secret-token}]", r"contexts\[0\].context .*not a mapping"),
         ("current-context: 2024-99-99", "not valid YAML"),
         ("current-context: !!bool secret-token", "not valid YAML"),
-        ("current-context: z", "contexts of the kubeconfig holds no entry of the name in current-context"),
+        ("current-context: z", "contexts of the kubeconfig has no entry with the name in current-context"),
     ],
 )
 def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) -> None:

@@ -406,7 +406,7 @@ def test_one_whose_service_does_not_exist_is_left_alone_and_reported(
     assert running.calls.writes == {}
     assert caplog.text.count(f"left alone load_balancer={lb}") == 1
     (line,) = map(str, plan(account, cluster))
-    assert "no Service of this cluster has the UID that its name tells" in line
+    assert "no Service of this cluster has the UID in its name" in line
 
 
 def test_beside_upstreams_controller_nothing_of_its_is_touched(

@@ -131,7 +131,7 @@ def test_services_have_the_names_of_either_sdk(name: str, services: list[str]) -
         ("RoleARN = admin", r"\[Global\] RoleARN: not an ARN"),
         ("Zone = europe", r"\[Global\] Zone: not an availability zone"),
         ("Region = eu-west-1\nZone = eu-central-1a", r"\[Global\] Zone: not in Region"),
-        ("KubernetesClusterTag = other", r"KubernetesClusterTag: another cluster"),
+        ("KubernetesClusterTag = other", r"KubernetesClusterTag: names another cluster"),
         ("DisableSecurityGroupIngress = maybe", r"DisableSecurityGroupIngress: not one of its values"),
         ("NLBSecurityGroupMode = Unmanaged", r"NLBSecurityGroupMode: every .* \(allowed: Managed\)"),
         ("NodeIPFamilies = ipv5", r"NodeIPFamilies: not one of its values \(allowed: ipv4, ipv6\)"),
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("Service = ecc", r"Service: not a service that is called here; did you mean"),
+        ("Service = ecc", r"Service: not a service that the controller calls; did you mean"),
         ("URL = ec2.example.com", r"URL: not a URL"),
         ("SigningMethod = v2", r"SigningMethod: not one of its values \(allowed: v3, v4\)"),
     ],

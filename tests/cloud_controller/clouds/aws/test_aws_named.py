@@ -1,4 +1,4 @@
-"""What of other people's resources a Service on AWS names, as the administrator's list sees it."""
+"""Which resources of other people a Service on AWS names, as the administrator's list sees it."""
 
 from __future__ import annotations
 

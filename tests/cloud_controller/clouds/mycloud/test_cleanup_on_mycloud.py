@@ -179,7 +179,7 @@ def test_an_id_that_is_not_the_cloud_configs_is_refused(
 
     assert clean(site, tmp_path, "--yes", cluster_id="c-other") == 1
 
-    told = f"cluster-id: 'c-other' is given, but the cloud config is of cluster '{site.cluster['id']}'"
+    told = f"cluster-id: 'c-other' is given, but the cloud config is for cluster '{site.cluster['id']}'"
     assert told in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 

@@ -279,7 +279,7 @@ def test_apply_changes_nothing_unless_somebody_agrees(
 
     assert working("apply") == 1
 
-    assert "nobody can be asked (no terminal): give --yes" in capsys.readouterr().err
+    assert "stdin is not a terminal: give --yes" in capsys.readouterr().err
     assert site.writes() == writes
     assert snapshot(cluster) == before
 

@@ -126,7 +126,7 @@ def test_a_daemon_whose_etcd_is_emptied_ends_and_deletes_nothing(cluster: Cluste
         cluster.empty()
 
         assert daemon.ends_by_itself(SOON) == 1
-    why = f"the API server is another Kubernetes cluster's now: its UID was {uid} and is {cluster.uid}"
+    why = f"the API server now belongs to another Kubernetes cluster: the UID was {uid} and is {cluster.uid}"
     assert why in daemon.log
     assert inventory(site) == before
 
