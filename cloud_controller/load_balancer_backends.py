@@ -53,7 +53,7 @@ class NodeBackend:
 class Backends:
     """What may serve one Service: the eligible nodes by name, and the Service's EndpointSlices where they matter.
 
-    `pods`: where pods have addresses. Plans leave out of `slices` what can't be one before a cloud sees them.
+    `pods`: where pods have addresses. Plans remove endpoints that can't be pods from `slices` before a cloud sees them.
     """
 
     nodes: tuple[NodeBackend, ...] = ()

@@ -310,7 +310,7 @@ def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event,
 
 @contextmanager
 def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
-    """What no thread expects ends the process: a bug, or a write that it may not make.
+    """An unexpected exception in a thread ends the process: a bug, or a write that it may not make.
 
     A daemon that only half works looks healthy and is not.
     """

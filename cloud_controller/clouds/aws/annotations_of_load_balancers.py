@@ -108,8 +108,8 @@ LOAD_BALANCERS = (
         "security-groups",
         "list",
         "security_groups",
-        "Security groups that somebody else keeps, instead of one of the Service's own: what they let in is theirs to"
-        " say. Source ranges or prefix lists besides are an error.",
+        "Existing security groups, instead of one made for the Service. They alone decide who may connect, so source"
+        " ranges and prefix lists are an error.",
         default_note="one that is made for the Service and lets its source ranges in",
         names="security-group",
         example="sg-0123456789abcdef0",
@@ -144,8 +144,8 @@ LOAD_BALANCERS = (
         "security-group-prefix-lists",
         "list",
         "ingress_rules",
-        "Who may connect, as ids of managed prefix lists; besides the source ranges, or instead of everybody. In AWS a"
-        " rule with a list counts as many rules as the list may have entries. No ICMP is let in from them.",
+        "Who may connect, as ids of managed prefix lists: besides the source ranges, or instead of everybody. AWS"
+        " counts a rule with a list as many times as the list may have entries. No ICMP is let in from the lists.",
         default_note="none",
         example="pl-0123456789abcdef0",
         controller="2",
@@ -154,7 +154,7 @@ LOAD_BALANCERS = (
         "enable-icmp-for-path-mtu-discovery",
         "text",
         "ingress_rules",
-        "Whether the source ranges may tell by ICMP that packets are too big.",
+        "Whether clients in the source ranges may report by ICMP that packets are too big.",
         allowed=("on", "off"),
         default="on",
         default_note="on (the AWS Load Balancer Controller's own default is off)",

@@ -102,7 +102,7 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
 
 
 def _require_no_clients(asked: Request) -> None:
-    """Groups that are not ours decide who may connect; the Service's own restrictions would be lost without a word."""
+    """Raise InvalidConfiguration if the Service restricts clients although groups of others decide who may connect."""
     where, texts = field_and_texts(asked.spec, asked.settings)
     if not texts and asked.words("security_group_prefix_lists"):
         where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")

@@ -151,7 +151,7 @@ class Surroundings:
         self._lifetime = lifetime
         self._clock = clock
         self.changing_nodes = threading.RLock()
-        """Held while rules of the nodes' groups are changed, which many load balancers share."""
+        """Lock this while changing rules of the nodes' groups, which many load balancers share."""
         self._reading = threading.Lock()
         self._changing = threading.Lock()
         self._facts: Facts | None = None

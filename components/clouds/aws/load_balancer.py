@@ -39,7 +39,7 @@ class AwsLoadBalancerArgs(TypedDict):
     security_group_prefix_lists: NotRequired[pulumi.Input[Sequence[str]]]
     """Who may connect, as ids of managed prefix lists."""
     enable_icmp_for_path_mtu_discovery: NotRequired[pulumi.Input[Literal["on", "off"]]]
-    """Whether the source ranges may tell by ICMP that packets are too big."""
+    """Whether clients in the source ranges may report by ICMP that packets are too big."""
     cross_zone_load_balancing_enabled: NotRequired[pulumi.Input[bool]]
     """Whether each zone's part sends to the targets of all zones."""
     access_log_enabled: NotRequired[pulumi.Input[bool]]
