@@ -41,7 +41,7 @@ class Controller(Protocol):
         ...
 
     def evidence(self) -> Evidence | None:
-        """What the cloud has of this controller's objects; None: it has none of its own. Its first pass uses the same read.
+        """What the cloud has of this controller's kind of objects (None: no kind); its first pass uses the same read.
 
         Called before `start`, and again after an error. Raises `CloudError`.
         """
