@@ -195,7 +195,7 @@ def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str
 
 
 def _taken_back(desired: LoadBalancerModel, lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
-    """Where the owner had left it to others: it is not to go with them any more."""
+    """Remove the mark of an owner that had left it to others: it is not deleted with the last of them any more."""
     if LEFT_TAG in lb.model.tags:
         tags = {**_own_alone(lb).model.tags, **desired.tags}
         summary = f"take load balancer {lb.id} back"

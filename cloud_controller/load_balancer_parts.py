@@ -114,7 +114,7 @@ def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalanc
 
 
 def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
-    """Where a listener is to be made and nobody's is there: its change, which remembers what it was."""
+    """Instead of making a listener where nobody's is: change that one, and record what it was."""
     put = action.operation
     if not isinstance(put, PutListener):
         return action
@@ -134,7 +134,7 @@ def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
 
 
 def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
-    """Where a listener is to be deleted that was taken over: its return to what it was, as far as that still exists."""
+    """Instead of deleting a listener that was taken over: return it to what it was, if its old pool still exists."""
     delete = action.operation
     if not isinstance(delete, DeleteListener):
         return action

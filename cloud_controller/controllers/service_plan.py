@@ -347,7 +347,7 @@ def _pods_unknown(service: Object, backends: Backends, builder: LoadBalancerBuil
 
 
 def _kept_as_it_is(action: Action) -> Action:
-    """What serves, as a listener that is taken over does, serves on until the Service's pods are known."""
+    """Members, and a listener that is taken over, stay as they are until the Service's pods are known."""
     reason = "no EndpointSlice tells of the Service's pods yet"
     if isinstance(action.operation, RemoveMembers):
         return Action(ActionKind.IGNORE, action.target, "members stay", reason=reason)
