@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from cloud_controller.cloud_errors import CloudError
 from cloud_controller.load_balancer import CLUSTER_UID_TAG, Built, LoadBalancerModel, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer_sharing import LEFT_TAG
 
 NOTHING = "none"
 """The value of `--moved-from-cluster` with which a cluster begins without any of its objects."""
@@ -82,6 +83,8 @@ def of_load_balancers(
     foreign: dict[str, list[str]] = {}
     for lb in observed:
         own = {owner.uid for owner in lb.owners if owner.cluster_id == cluster_id}
+        if LEFT_TAG in lb.model.tags and lb.owner:
+            own.discard(lb.owner.uid)  # Its Service said itself that it is needed no more, and may be long gone.
         found += bool(own)
         alive += bool(own & {*services})
         for tags in _own_tags(lb.model, cluster_id):

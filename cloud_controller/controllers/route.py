@@ -133,8 +133,9 @@ def observe_table(cloud: Cloud) -> RouteObservation:
 
 
 def evidence(observation: RouteObservation, options: RouteOptions) -> Evidence:
-    """What the route table says about whose it is."""
-    own = [route for route in observation.routes if observation.owns(route, options.cluster_cidrs)]
+    """What the route table says about whose it is. A route to a machine that is gone says nothing: it serves nobody."""
+    routes = (route for route in observation.routes if not route.blackhole)
+    own = [route for route in routes if observation.owns(route, options.cluster_cidrs)]
     of_nodes = {instance.id for instance in observation.instances.values() if instance is not None}
     return Evidence("routes", len(own), sum(route.target_instance in of_nodes for route in own))
 

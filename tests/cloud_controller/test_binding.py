@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cloud_controller.binding import NOTHING, Binding, Evidence, ForeignCluster, judge, of_load_balancers
@@ -15,6 +17,7 @@ from cloud_controller.load_balancer import (
     Owner,
     Reuse,
 )
+from cloud_controller.load_balancer_sharing import LEFT_TAG
 
 HERE = Binding("uid-here")
 WEB = Owner("c-1", "uid-web", "default", "web")
@@ -65,6 +68,15 @@ def test_a_load_balancer_is_alive_while_a_service_of_its_uid_exists() -> None:
     lbs = [observed(WEB.tags), observed(Owner("c-1", "uid-gone", "default", "gone").tags, "lb-2")]
 
     assert of_load_balancers(lbs, {"uid-web"}, "c-1", HERE) == Evidence("load balancers", found=2, alive=1)
+
+
+def test_what_its_service_has_left_to_others_tells_of_those_alone() -> None:
+    user = Listener("TCP", 80, "pool", tags=Owner("c-1", "uid-user", "default", "user").tags)
+    left = observed({**WEB.tags, LEFT_TAG: "true"})
+    used = replace(left, model=replace(left.model, listeners=(user,)))
+
+    assert of_load_balancers([left], (), "c-1", HERE) == Evidence("load balancers")
+    assert of_load_balancers([used], {"uid-user"}, "c-1", HERE) == Evidence("load balancers", found=1, alive=1)
 
 
 def test_a_load_balancer_of_another_cluster_id_proves_nothing() -> None:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from cloud_controller import apply
 from cloud_controller.cloud import Instance, InstanceRef, InstanceState, InvalidConfiguration, Route
-from cloud_controller.controllers.route import RouteObservation, RouteOptions, observe_nodes, plan, plan_teardown
+from cloud_controller.controllers.route import (
+    RouteObservation,
+    RouteOptions,
+    evidence,
+    observe_nodes,
+    plan,
+    plan_teardown,
+)
 from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
@@ -50,6 +57,14 @@ def test_a_node_with_a_pod_range_gets_a_route_and_an_available_network() -> None
 
     assert lines(found) == [("create", "route/10.1.0.0/24"), ("update", "node/a/network-unavailable")]
     assert found.actions[0].changes[0].after == "i-a"
+
+
+def test_routes_to_machines_that_are_gone_do_not_tell_whose_the_table_is() -> None:
+    gone = Route("10.1.9.0/24", "i-gone", blackhole=True, owned=True)
+    lost = Route("10.1.8.0/24", "i-lost", owned=True)
+
+    assert evidence(observed([node("a", "10.1.0.0/24")], [gone]), CLUSTER).found == 0
+    assert evidence(observed([node("a", "10.1.0.0/24")], [gone, lost]), CLUSTER).found == 1
 
 
 def test_nothing_is_to_do_where_every_route_is_there() -> None:
