@@ -219,13 +219,15 @@ class Safeguard:
         now = {f"{action.held}{action.target}": action for action in held}
         with self._lock:
             before = self._held.get(controller, {})
+        if now.keys() - before.keys():
+            self.verify()  # First: where the API server is silent, it is still to be told of at the next try.
+        with self._lock:
+            before = self._held.get(controller, {})
             rest = {} if about is None else {k: a for k, a in before.items() if object_of(a.target) not in about}
             new = [action for key, action in now.items() if key not in before]
             self._held[controller] = rest | now
             if self._metrics is not None:
                 self._metrics.held.labels(controller).set(len(self._held[controller]))
-        if new:
-            self.verify()
         for action in new:
             _log.warning("held controller=%s digest=%s action=%r", controller, action.held, str(action))
             if events is not None:

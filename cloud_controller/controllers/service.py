@@ -338,7 +338,9 @@ class ServiceController:
             raise
         self._trouble = None
         self._report_unclaimed()
-        for each in self._all_keys():
+        # What was held may be gone from the cloud by now: then nothing but this visit forgets it.
+        held = (action.target for action in self._safeguard.held() if action.target.startswith("service/"))
+        for each in {*self._all_keys(), *(object_of(target).removeprefix("service/") for target in held)}:
             self._queue.add(each)
         self._poll_later()
         if self._options.resync > 0:

@@ -24,6 +24,7 @@ from cloud_controller.controllers.service_rules import (
     wants_load_balancer,
 )
 from cloud_controller.load_balancer import (
+    CLUSTER_UID_TAG,
     Built,
     LoadBalancerBuilder,
     LoadBalancerState,
@@ -164,8 +165,11 @@ def plan_orphans(
             gone = [replace(a, reason=why) if a.operation else a for a in _deletions([lb], owner, catalogue, target)]
         else:
             gone = [*leave(lb, owner, catalogue, target=target, why=why)]
-        # Its owner itself had left it to others: nothing is lost when it goes after them.
-        seen = deleted or (mine and LEFT_TAG in lb.model.tags)
+        # Its owner itself had left it to others: nothing is lost when it goes after them. Nor with the remains of one
+        # that is gone: who confirmed its end need not do so again.
+        ours = bool(binding.uid) and tags.get(CLUSTER_UID_TAG) == binding.uid
+        remains = ours and lb.state is LoadBalancerState.PARTIAL
+        seen = deleted or remains or (mine and LEFT_TAG in lb.model.tags)
         plan += Plan.of(gone if seen else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen"))
     return plan
 

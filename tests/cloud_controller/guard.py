@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.kube import Object
 from cloud_controller.safeguard import ANNOTATION, Safeguard
 
 
-def guard(kube: Any = None) -> Safeguard:
+def guard(kube: Any = None, binding: Binding = UNBOUND) -> Safeguard:
     """One for this API server; None, where nothing is ever held. It reads the Lease anew each time."""
     clock = itertools.count(step=10.0)
-    return Safeguard(kube, "kube-system", "cloud-controller-manager", clock=lambda: next(clock))
+    return Safeguard(kube, "kube-system", "cloud-controller-manager", binding=binding, clock=lambda: next(clock))
 
 
 def lease_that_confirms(safeguard: Safeguard) -> Object:

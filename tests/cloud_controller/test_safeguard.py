@@ -11,7 +11,15 @@ import pytest
 
 from cloud_controller.binding import Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.kube import LEASES, NAMESPACES, ConflictError, NotFoundError, Object, Resource
+from cloud_controller.kube import (
+    LEASES,
+    NAMESPACES,
+    ConflictError,
+    NotFoundError,
+    Object,
+    Resource,
+    UnreachableError,
+)
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan, hold
 from cloud_controller.safeguard import ANNOTATION, Safeguard, confirm, confirmed
@@ -82,6 +90,10 @@ def digest(plan: Plan) -> str:
 def safeguard(api: ApiServer, **more: Any) -> Safeguard:
     kube: Any = api
     return Safeguard(kube, *LEASE, **more)
+
+
+def unreachable(*_: Any) -> Object:
+    raise UnreachableError("connection refused")
 
 
 def confirm_in(api: ApiServer, *digests: str) -> None:
@@ -272,3 +284,15 @@ def test_what_is_newly_held_has_the_identity_compared() -> None:
 
     with pytest.raises(ForeignCluster):
         guard.admit("service", held("lb-1"))
+
+
+def test_what_is_held_while_the_api_server_is_silent_is_told_once_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, guard = Said(), safeguard(ApiServer(), binding=Binding("uid-here"))
+    with monkeypatch.context() as silent:
+        silent.setattr(ApiServer, "get", unreachable)
+        with pytest.raises(UnreachableError):
+            guard.report("service", held("lb-1").held, said)
+
+    guard.report("service", held("lb-1").held, said)
+
+    assert [reason for _, reason, _ in said.events] == ["ActionHeld"]

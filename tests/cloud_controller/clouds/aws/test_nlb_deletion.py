@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cloud_controller.binding import Binding
 from cloud_controller.controllers.service import POLL
-from tests.cloud_controller.clouds.aws import as_aws
+from tests.cloud_controller.clouds.aws import as_aws, nlb_world
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
     WEB,
@@ -19,6 +20,7 @@ from tests.cloud_controller.clouds.aws.nlb_world import (
     target_groups,
 )
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.guard import guard
 
 
 def security_groups_in_use() -> Refusing:
@@ -112,6 +114,24 @@ def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Clu
 
     cluster.confirm_all(after.controller)
     after.settle()
+
+    assert_nothing_left(account)
+
+
+def test_one_confirmation_is_enough_though_it_takes_two_processes(
+    account: AwsAccount, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.objects["namespaces"] = {"kube-system": {"metadata": {"uid": "uid-here"}}}
+    monkeypatch.setattr(nlb_world, "guard", lambda kube: guard(kube, Binding("uid-here")))
+    Running(account, cluster).settle()
+    del cluster.objects["services"][WEB]
+    running = Running(account, cluster, wrap=security_groups_in_use())
+    running.settle()
+
+    cluster.confirm_all(running.controller)
+    running.settle()
+    assert groups_made(account)
+    Running(account, cluster).settle()
 
     assert_nothing_left(account)
 

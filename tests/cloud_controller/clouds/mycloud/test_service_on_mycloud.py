@@ -12,7 +12,7 @@ import pytest
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers import service as service_controller
-from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC
+from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController
 from cloud_controller.controllers.service_rules import FINALIZER
 from tests.cloud_controller.clouds.mycloud.service_world import (
     MAX_QPS,
@@ -387,6 +387,31 @@ def test_the_load_balancer_of_a_service_that_vanished_stays_until_somebody_confi
     settle(site, running)
 
     assert site.load_balancers() == []
+
+
+def test_what_is_held_is_forgotten_once_a_person_has_deleted_it_in_the_cloud(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    settle(site, controller(site, cluster))
+    cluster.objects["services"].clear()
+    running = controller(site, cluster)
+    work_off(running)
+    assert running._safeguard.held()
+
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+    running.handle(RESYNC)
+    work_off(running)
+
+    assert not running._safeguard.held()
+
+
+def work_off(running: ServiceController) -> None:
+    """What the controller's workers would do now."""
+    while (key := running._queue.get(timeout=0)) is not None:
+        running.handle(key)
+        running._queue.done(key)
 
 
 def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_nothing(
