@@ -27,6 +27,8 @@ from cloud_controller.kube import (
     namespace,
     uid,
 )
+from cloud_controller.load_balancer import LoadBalancerState
+from cloud_controller.load_balancer_sharing import LEFT_TAG
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +103,28 @@ def among(
     )
 
 
-def ownerless(kube: Kube, cloud: Cloud) -> list[str]:
-    """The cluster's load balancers whose Services are gone, in words. Raises `ApiError`, `CloudError`.
+def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
+    """The cluster's load balancers whose Services are gone, in words: first those that nobody deletes.
 
-    Their deletion is held until somebody confirms it, and no Service is left by which they could be deleted.
+    Their deletion is held until somebody confirms it, and no Service is left by which they could be deleted; or other
+    clusters use them. The others are being deleted. Raises `ApiError`, `CloudError`.
     """
     # In this order: a load balancer that is read, and whose Service is not found later, has none.
     found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
     alive = {uid(each) for each in kube.list(SERVICES).items} if found else set()
-    return [
-        f"load balancer {lb.id} of {owner}"
-        for lb in sorted(found, key=lambda lb: lb.id)
-        for owner in lb.owners
-        if owner.cluster_id == cloud.cluster_id and owner.uid not in alive
-    ]
+    held: list[str] = []
+    leaving: list[str] = []
+    for lb in sorted(found, key=lambda lb: lb.id):
+        gone = [owner for owner in lb.owners if owner.cluster_id == cloud.cluster_id and owner.uid not in alive]
+        users = [owner for owner in lb.owners if owner not in gone]
+        theirs = any(owner.cluster_id != cloud.cluster_id for owner in users)
+        if gone == [lb.owner] and LEFT_TAG in lb.model.tags and not theirs:
+            # It goes by itself with the last of its users.
+            leaving += [] if users else [f"load balancer {lb.id} of {lb.owner}"]
+        else:
+            to = leaving if lb.state is LoadBalancerState.DELETING else held
+            to += [f"load balancer {lb.id} of {owner}" for owner in gone]
+    return held, leaving
 
 
 def delete(kube: Kube, found: Unmanaged) -> None:

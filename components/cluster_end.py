@@ -77,13 +77,14 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
     unmanaged.delete(kube, found)
     if missing := ", ".join((*found.present, *found.leaving)):
         return missing
-    if ownerless := unmanaged.ownerless(kube, cloud):
+    ownerless, leaving = unmanaged.ownerless(kube, cloud)
+    if ownerless:
         raise NotConverged(
             f"load balancers whose Services are gone would stay in the cloud: {', '.join(ownerless)}. "
             "Nothing of the stack was deleted. `cloud-controller plan` shows why their deletion is held, and "
             "`cloud-controller confirm` releases it"
         )
-    return ""
+    return ", ".join(leaving)
 
 
 def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:

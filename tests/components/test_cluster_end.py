@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +22,8 @@ from cloud_controller.kube import (
     Resource,
     UnreachableError,
 )
-from cloud_controller.load_balancer import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer import Listener, LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancer_sharing import LEFT_TAG
 from cloud_controller.unmanaged import Declared
 from components import cluster_end
 from components.cluster_plan import NotConverged
@@ -226,3 +227,26 @@ def test_a_load_balancer_whose_service_is_gone_stops_it() -> None:
 
 def test_a_load_balancer_whose_service_is_declared_goes_in_its_turn() -> None:
     clear(with_objects().open, OF_SHOP, declared=Declared(frozenset({"default/shop"})))
+
+
+def left_to(*users: Owner) -> ObservedLoadBalancer:
+    """The load balancer of a Service that has gone and left it to these."""
+    parts = tuple(Listener("TCP", 80 + number, "p", tags=user.tags) for number, user in enumerate(users))
+    tags = {**Owner("c-1", "uid-gone", "default", "gone").tags, LEFT_TAG: "true"}
+    return replace(OF_SHOP, model=replace(OF_SHOP.model, tags=tags, listeners=parts))
+
+
+def test_a_load_balancer_that_goes_with_the_last_service_on_it_stops_nothing() -> None:
+    user = Owner("c-1", "uid-shop", "default", "shop")
+
+    clear(with_objects().open, left_to(user), declared=Declared(frozenset({"default/shop"})))
+
+
+def test_a_load_balancer_that_the_last_service_has_left_is_waited_for() -> None:
+    with pytest.raises(NotConverged, match="still has to delete load balancer lb-1 of Service default/gone"):
+        clear(Cluster().open, left_to(), deadline=0.01)
+
+
+def test_a_load_balancer_that_another_cluster_uses_stops_a_destroy() -> None:
+    with pytest.raises(NotConverged, match="Services are gone .*load balancer lb-1 of Service default/gone"):
+        clear(Cluster().open, left_to(Owner("c-2", "uid-theirs", "default", "theirs")))
