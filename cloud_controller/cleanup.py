@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from cloud_controller.binding import UNBOUND
-from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.cloud import Cloud, Conflict, NotFound
 from cloud_controller.controllers import route, service, service_plan, volume
 from cloud_controller.controllers.volume_operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
-from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError
+from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError, UnreachableError
 from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancer_operations import LoadBalancers
 from cloud_controller.plan import Action, ActionKind, Plan
@@ -38,15 +38,21 @@ class GoneCluster(Kube):
 
 
 def require_gone(cloud: Cloud) -> None:
-    """Raise Refused if the cloud gives access to the cluster and its API server answers.
+    """Raise Refused if the cloud gives access to the cluster and its API server answers, whatever it answers.
 
-    WITHOUT THIS, a cluster that lives would lose all its load balancers and volumes.
+    WITHOUT THIS, a cluster that lives would lose all its load balancers and volumes. So a cloud that does not tell
+    (any other `CloudError`) ends it too.
     """
     try:
         kube = Kube.from_kubeconfig(cloud.cluster_access()).with_timeout(_PROBE_SECONDS)
+    except (NotFound, Conflict, KubeconfigError):
+        return  # There is none, or none that works.
+    try:
         kube.version()
-    except (CloudError, ApiError, KubeconfigError):
+    except UnreachableError:
         return
+    except ApiError:
+        pass  # It answers, though not to us.
     raise Refused(
         f"cluster {cloud.cluster_id} is not gone: {kube.server} answers. Delete its Services and claims there, and its "
         "controller deletes what it made for them"

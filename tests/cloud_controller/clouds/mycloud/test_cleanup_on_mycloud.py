@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud_controller import cleanup, cli, converge
+from cloud_controller.cloud import AccessDenied, CloudError, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
-from cloud_controller.kube import Kube
+from cloud_controller.kube import Kube, UnauthorizedError
 from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
@@ -195,6 +196,38 @@ def test_a_cluster_that_answers_is_left_alone(
     assert clean(site, tmp_path, "--yes") == 1
 
     assert "is not gone: https://127.0.0.1:6443 answers" in capsys.readouterr().err
+    assert len(site.load_balancers()) == 1
+
+
+def test_a_cluster_that_refuses_to_answer_is_left_alone(
+    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses() -> None:
+        raise UnauthorizedError(401, "Unauthorized", "no such token")
+
+    served(site)
+    living: Any = SimpleNamespace(with_timeout=lambda _: living, version=refuses, server="https://127.0.0.1:6443")
+    monkeypatch.setattr(MyCloud, "cluster_access", lambda _: "kubeconfig")
+    monkeypatch.setattr(Kube, "from_kubeconfig", lambda _: living)
+
+    assert clean(site, tmp_path, "--yes") == 1
+
+    assert "is not gone" in capsys.readouterr().err
+    assert len(site.load_balancers()) == 1
+
+
+@pytest.mark.parametrize("error", [Unavailable("busy"), AccessDenied("no right to ask")])
+def test_nothing_is_deleted_while_the_cloud_does_not_tell_whether_the_cluster_is_gone(
+    site: MyCloudSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: CloudError
+) -> None:
+    def fails(_: MyCloud) -> str:
+        raise error
+
+    served(site)
+    monkeypatch.setattr(MyCloud, "cluster_access", fails)
+
+    assert clean(site, tmp_path, "--yes") == 1
+
     assert len(site.load_balancers()) == 1
 
 
