@@ -149,8 +149,17 @@ class Safeguard:
         return plan
 
     def released(self, plan: Plan) -> Plan:
-        """The plan in which what has been confirmed is held no longer. Raises `ApiError`."""
-        return plan.released(self._read()) if plan.held else plan
+        """The plan in which what has been confirmed is held no longer.
+
+        While the confirmations cannot be read, everything that is held stays so, and hinders nothing else.
+        """
+        if not plan.held:
+            return plan
+        try:
+            return plan.released(self._read())
+        except ApiError as error:
+            _log.warning("could not read confirmations error=%r", str(error))
+            return plan
 
     def used(self, done: Iterable[Action]) -> None:
         """Take back the confirmations of these actions, which were carried out: each releases once."""

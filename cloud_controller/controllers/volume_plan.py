@@ -43,6 +43,7 @@ from cloud_controller.controllers.volume_operations import (
     Wait,
 )
 from cloud_controller.kube import Object, key, name, namespace, uid
+from cloud_controller.load_balancer import CLUSTER_UID_TAG
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 from cloud_controller.volumes import (
     CLAIM_TAG,
@@ -229,8 +230,9 @@ def _missing_tags(observation: VolumeObservation, pv: Object, volume: Volume) ->
     """The tags that the volume of this PersistentVolume lacks."""
     if not observation.owns(volume):
         return {}
-    # The cluster's UID only where a live claim proves that the volume is this cluster's.
-    proven = volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid
+    # The cluster's UID only where a live claim, or a move on purpose, proves that the volume is this cluster's.
+    moved = volume.tags.get(CLUSTER_UID_TAG, "") == observation.binding.moved_from
+    proven = moved or volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid
     wanted = {PV_TAG: volume.tags.get(PV_TAG, name(pv)), **(observation.binding.tags if proven else {})}
     return {tag: value for tag, value in wanted.items() if volume.tags.get(tag) != value}
 

@@ -190,19 +190,20 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
     kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon], caplog: pytest.LogCaptureFixture
 ) -> None:
     daemon = start()
-    cloud.machine("n1")
-    register(kube, "n1")
-    until(lambda: initialised(kube, "n1"), "n1 is initialised and has a route")
+    for each in ("n0", "n1"):  # The other one shows whose cluster this is when the first has lost its machine.
+        cloud.machine(each)
+        register(kube, each)
+        until(lambda each=each: initialised(kube, each), f"{each} is initialised and has a route")  # type: ignore[misc]
 
     node = kube.get(NODES, "n1")
     assert node["spec"]["providerID"] == "fake://zone-a/i-n1"
     assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": "10.9.0.1"}
     assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-a"
-    assert [(route.destination_cidr, route.target_instance) for route in cloud.table] == [(*pod_cidrs(node), "i-n1")]
+    assert (*pod_cidrs(node), "i-n1") in [(route.destination_cidr, route.target_instance) for route in cloud.table]
 
     del cloud.machines["n1"]
     until(lambda: not exists(kube, "n1"), "n1 is deleted")
-    until(lambda: not cloud.table, "its route is removed")
+    until(lambda: [route.target_instance for route in cloud.table] == ["i-n0"], "its route is removed")
     until(lambda: {"Synced", "DeletingNode"} <= told(kube, "n1"), "both are told")
 
     assert daemon.end() == 0
@@ -269,7 +270,7 @@ def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
     register(kube, "n3")
     report(kube, "n3", "False")
     daemon = start()
-    until(lambda: all(each.trouble() for each in daemon.manager._controllers), "all controllers have tried")
+    until(lambda: "the cloud is down" in str(daemon.manager._state), "it has asked whose cluster this is")
 
     assert exists(kube, "n3")
     cloud.machine("n3")

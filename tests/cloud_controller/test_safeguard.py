@@ -261,6 +261,21 @@ def test_the_controller_is_woken_when_its_held_action_is_confirmed(monkeypatch: 
     assert calls[0] == ("service", frozenset({"service/default/web"}))
 
 
+def test_what_is_held_hinders_nothing_else_while_the_confirmations_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = ApiServer()
+
+    def refuse(*_: object) -> Object:
+        raise ApiError(403, "Forbidden", "may not get leases")
+
+    monkeypatch.setattr(api, "get", refuse)
+
+    plan = safeguard(api).admit("service", held("lb-1") + Plan.of([deletion("lb-2")]))
+
+    assert [action.summary for action in plan.changes] == ["delete load balancer lb-2"]
+
+
 # ---------------------------------------------------------------------------------------------------------- identity
 
 

@@ -248,5 +248,5 @@ def test_a_load_balancer_that_the_last_service_has_left_is_waited_for() -> None:
 
 
 def test_a_load_balancer_that_another_cluster_uses_stops_a_destroy() -> None:
-    with pytest.raises(NotConverged, match="Services are gone .*load balancer lb-1 of Service default/gone"):
+    with pytest.raises(NotConverged, match=r"Services are gone .*load balancer lb-1 of Service default/gone"):
         clear(Cluster().open, left_to(Owner("c-2", "uid-theirs", "default", "theirs")))

@@ -114,7 +114,7 @@ def volume(**more: Any) -> Volume:
 
 
 def handed_over(**more: Any) -> Volume:
-    return volume(tags={**volume().tags, PV_TAG: "pvc-uid-data"}, **more)
+    return volume(**{"tags": {**volume().tags, PV_TAG: "pvc-uid-data"}, **more})
 
 
 def at_machine(state: AttachmentState) -> tuple[Attachment, ...]:
@@ -623,6 +623,15 @@ def test_a_volume_is_made_with_the_uid_of_its_kubernetes_cluster() -> None:
 
 def test_a_volume_without_the_uid_of_its_kubernetes_cluster_gets_it_while_its_claim_exists() -> None:
     tagged = operation(world(bound(claim(), has="5Gi"), pv(), handed_over(), binding=Binding("uid-here")))
+
+    assert tagged.tags == {CLUSTER_UID_TAG: "uid-here"}
+
+
+def test_a_retained_volume_moves_with_its_cluster_though_its_claim_is_gone() -> None:
+    theirs = handed_over(tags={**handed_over().tags, CLUSTER_UID_TAG: "uid-old"})
+    retained = pv(phase="Released", policy="Retain", finalizer=False)
+
+    tagged = operation(world(retained, theirs, binding=Binding("uid-here", "uid-old")))
 
     assert tagged.tags == {CLUSTER_UID_TAG: "uid-here"}
 

@@ -303,7 +303,9 @@ def test_a_retained_volume_stays_when_claim_and_persistent_volume_are_gone(kube:
     eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "the PersistentVolume goes")
 
     # Another volume that is an orphan in earnest shows that the controller has looked, twice.
-    orphan = make_by_hand(site, ClaimOwner(site.cluster["id"], "uid-of-nobody", "default", "nobody"))
+    claim = make_claim(kube, "gone", "no-such-class")
+    orphan = make_by_hand(site, ClaimOwner(site.cluster["id"], uid(claim), "default", "gone"))
+    kube.delete(PERSISTENT_VOLUME_CLAIMS, "gone", "default")
     eventually(lambda: not listed(site, orphan), "the orphan goes")
     assert [each["id"] for each in site.client.list("volumes")] == [pv["spec"]["csi"]["volumeHandle"]]
 
