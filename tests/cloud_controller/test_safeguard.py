@@ -14,6 +14,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.kube import (
     LEASES,
     NAMESPACES,
+    ApiError,
     ConflictError,
     NotFoundError,
     Object,
