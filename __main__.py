@@ -139,6 +139,7 @@ def main() -> None:
         cloud=config.cloud,
         cluster_id=cluster.cluster_id,
         network_id=cluster.network_id,
+        cluster_uid=controller.cluster_uid,
         services=[service.key for service in services],
         opts=pulumi.ResourceOptions(depends_on=[*in_turn, *services], retain_on_delete=config.retain or None),
     )

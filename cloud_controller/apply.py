@@ -18,7 +18,7 @@ from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.events import Events
 from cloud_controller.kube import ApiError, Kube
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.plan import Action, ActionKind, Plan, object_of
 
 DEFAULT_WORKERS = 16
 
@@ -144,11 +144,6 @@ def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
     return (result for result in results if not result.ok)
 
 
-def object_of(action: Action) -> str:
-    """The object that the action is about: `service/NAMESPACE/NAME`, whatever part of it."""
-    return "/".join(action.target.split("/")[:3])
-
-
 class Postponed(CloudError):
     """The action was not carried out, for it would be wrong now; it is in the next plan."""
 
@@ -214,7 +209,7 @@ def _sequences(actions: Sequence[Action]) -> list[list[Action]]:
     """The actions of each object."""
     by_object: dict[str, list[Action]] = {}
     for action in actions:
-        by_object.setdefault(object_of(action), []).append(action)
+        by_object.setdefault(object_of(action.target), []).append(action)
     return [*by_object.values()]
 
 

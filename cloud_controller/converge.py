@@ -19,7 +19,7 @@ from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, Qu
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, Kube
 from cloud_controller.leader import LeaderElector
-from cloud_controller.plan import Action, ActionKind
+from cloud_controller.plan import Action, ActionKind, object_of
 from cloud_controller.planning import Found
 from cloud_controller.safeguard import Safeguard
 
@@ -154,8 +154,8 @@ def _may_go_on(changes: Sequence[Action], results: Sequence[apply.ActionResult])
     """Whether something was done, may go better the next time, or was put off until then."""
     if any(not isinstance(result.error, _FINAL) for result in results):
         return True
-    failed = {apply.object_of(result.action) for result in results}
-    return any(apply.object_of(action) not in failed for action in changes)
+    failed = {object_of(result.action.target) for result in results}
+    return any(object_of(action.target) not in failed for action in changes)
 
 
 def _changes(found: Found) -> list[Action]:

@@ -19,6 +19,9 @@ from cloud_controller.kube import EVENTS, ApiError, Kube, NotFoundError, Object,
 NORMAL = "Normal"
 WARNING = "Warning"
 
+CLUSTER: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+"""The object of events about the whole cluster. They stand in namespace `default`, beside those of nodes."""
+
 _REMEMBERED = 4096
 """Distinct events whose counts are kept; the API server itself forgets an event after an hour."""
 _MESSAGE_LIMIT = 1024

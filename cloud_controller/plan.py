@@ -106,6 +106,12 @@ class Action:
         return out
 
 
+def object_of(target: str) -> str:
+    """The object that a target is about or a part of: `service/NAMESPACE/NAME`, `node/NAME`, `route/CIDR`."""
+    parts = target.split("/")
+    return "/".join(parts[:3]) if parts[0] in ("service", "route", "claim") else "/".join(parts[:2])
+
+
 def hold(actions: Iterable[Action], subject: str, reason: str) -> list[Action]:
     """These actions, held as one: none is carried out until their common digest is confirmed.
 

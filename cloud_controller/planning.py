@@ -21,7 +21,7 @@ from cloud_controller.controllers import (
 )
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Kube
-from cloud_controller.plan import Plan
+from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
 
@@ -83,7 +83,7 @@ def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot,
 
 def _services(observation: service.ServiceObservation, options: service.ServiceOptions) -> Found:
     plan = service.plan(observation, options)
-    concerned = {"/".join(action.target.split("/")[:3]) for action in plan}
+    concerned = {object_of(action.target) for action in plan}
     rules = service.rules_of(observation, options)
     wants = service_rules.wants_load_balancer
     wanted = (each for each in observation.services if wants(each, rules, observation.builder))

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 
 from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.events import Events
+from cloud_controller.events import CLUSTER, Events
 from cloud_controller.fence import Fence
 from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, Kube, NotFoundError, Object
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import DIGEST_LENGTH, Action, Plan
+from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Plan, object_of
 
 ANNOTATION = "confirmed.cloud-controller/"
 """The prefix of the Lease's annotations that release held actions: the digest follows, and the value is the time of the
@@ -41,6 +41,19 @@ _log = logging.getLogger(__name__)
 def cluster_uid(kube: Kube) -> str:
     """The Kubernetes cluster's identity: the UID of namespace kube-system. Raises `ApiError`."""
     return str(kube.get(NAMESPACES, _IDENTITY)["metadata"]["uid"])
+
+
+def verify(kube: Kube, binding: Binding) -> None:
+    """Raise ForeignCluster unless this is the binding's Kubernetes cluster, and `ApiError` if it does not answer."""
+    if not binding.uid:
+        return
+    try:
+        found = cluster_uid(kube)
+    except NotFoundError:
+        found = "(none: namespace kube-system does not exist)"
+    if found != binding.uid:
+        change = f"the UID was {binding.uid} and is {found}"
+        raise ForeignCluster(f"the API server now belongs to another Kubernetes cluster: {change}")
 
 
 def confirmed(kube: Kube, namespace: str, lease: str) -> frozenset[str]:
@@ -122,17 +135,11 @@ class Safeguard:
 
     def verify(self) -> None:
         """Raise ForeignCluster unless the API server still is this cluster's, and `ApiError` if it does not answer."""
-        if not self.binding.uid:
-            return
         try:
-            found = cluster_uid(self._kube)
-        except NotFoundError:
-            found = "(none: namespace kube-system does not exist)"
-        if found != self.binding.uid:
-            was = self.binding.uid
-            why = f"the API server now belongs to another Kubernetes cluster: the UID was {was} and is {found}"
-            self._foreign(why)
-            raise ForeignCluster(why)
+            verify(self._kube, self.binding)
+        except ForeignCluster as error:
+            self._foreign(str(error))
+            raise
 
     # ------------------------------------------------------------------------------------------------ held actions
 
@@ -141,11 +148,14 @@ class Safeguard:
     ) -> Plan:
         """The plan with what has been confirmed released; what stays held is reported.
 
-        `about` are the objects that the plan is for (`service/NAMESPACE/NAME`); None: all of the controller's. Raises
-        ForeignCluster where something is newly held because the API server is another cluster's.
+        `about` are the objects that the plan is for (`service/NAMESPACE/NAME`); None: all of the controller's. Where
+        something is newly held or to be deleted, raises ForeignCluster if the API server is another cluster's, and
+        `ApiError` if it does not answer.
         """
         plan = self.released(plan)
         self.report(controller, plan.held, events, about=about)
+        if any(action.kind is ActionKind.DELETE for action in plan.changes):
+            self.verify()
         return plan
 
     def released(self, plan: Plan) -> Plan:
@@ -166,6 +176,7 @@ class Safeguard:
         digests = {action.confirmed for action in done} - {None}
         if not digests:
             return
+        self._read_at = float("-inf")
         spent = {f"{ANNOTATION}{each}" for each in digests}
         try:
             _annotate(
@@ -246,12 +257,6 @@ class Safeguard:
                 events.warning(_reference(action.target), HELD, message)
 
 
-def object_of(target: str) -> str:
-    """The object that a target is about or a part of: `service/NAMESPACE/NAME`, `node/NAME`, `route/CIDR`."""
-    parts = target.split("/")
-    return "/".join(parts[:3]) if parts[0] in ("service", "route", "claim") else "/".join(parts[:2])
-
-
 def _reference(target: str) -> Object:
     """The object that an event about the target names: for what is no object of Kubernetes, the cluster itself."""
     parts = target.split("/")
@@ -259,5 +264,4 @@ def _reference(target: str) -> Object:
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": parts[1], "name": parts[2]}}
     if parts[0] == "node" and len(parts) >= 2:
         return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": parts[1]}}
-    # Events about cluster-wide objects stand in `default`, beside those of nodes.
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _IDENTITY}}
+    return CLUSTER

@@ -44,5 +44,5 @@ class SeenDeletions:
         with self._lock:
             return frozenset(self._seen)
 
-    def __contains__(self, uid: object) -> bool:
-        return uid in self._seen
+    def __contains__(self, identity: object) -> bool:
+        return identity in self._seen

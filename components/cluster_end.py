@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import closing
 
 from cloud_controller import unmanaged
+from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, Conflict, NotFound, Throttled, Unavailable
 from cloud_controller.kube import ApiError, Kube, TooManyRequestsError, UnreachableError
+from cloud_controller.safeguard import verify
 from cloud_controller.unmanaged import Declared
 
 from .cluster_plan import NotConverged, Tell, Wait
@@ -27,11 +29,19 @@ _PASSING = (Conflict, Throttled, Unavailable, TooManyRequestsError, UnreachableE
 
 
 def clear(
-    cloud: Cloud, open_kube: Callable[[], Kube], declared: Declared, deadline: float, tell: Tell, *, delete: bool
+    cloud: Cloud,
+    open_kube: Callable[[], Kube],
+    declared: Declared,
+    binding: Binding,
+    deadline: float,
+    tell: Tell,
+    *,
+    delete: bool,
 ) -> None:
     """Return once nothing that the program does not declare holds a load balancer or a volume.
 
-    Raises NotConverged, which names what does: at once, or, after `delete` has deleted it, when the deadline passes.
+    Raises NotConverged, which names what does: at once, or, after `delete` has deleted it, when the deadline passes;
+    and ForeignCluster if the API server belongs to another Kubernetes cluster than `binding` says.
     An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
     """
     end = time.monotonic() + deadline
@@ -45,7 +55,7 @@ def clear(
     with closing(kube):
         while True:
             try:
-                missing = _look(kube, cloud, declared, delete=delete)
+                missing = _look(kube, cloud, declared, binding, delete=delete)
             except _PASSING as error:
                 missing = str(error)
             if not missing:
@@ -59,8 +69,9 @@ def clear(
             time.sleep(_PAUSE)
 
 
-def _look(kube: Kube, cloud: Cloud, declared: Declared, *, delete: bool) -> str:
-    """What is still to be waited for. Raises NotConverged where a person has to decide."""
+def _look(kube: Kube, cloud: Cloud, declared: Declared, binding: Binding, *, delete: bool) -> str:
+    """What is still to be waited for. Raises NotConverged where a person has to decide, and ForeignCluster."""
+    verify(kube, binding)
     found = unmanaged.find(kube, declared)
     if found.present and not delete:
         raise NotConverged(

@@ -23,6 +23,7 @@ from pulumi.dynamic import (
     ResourceProvider,
     UpdateResult,
 )
+from pulumi.output import Unknown
 
 Properties = dict[str, Any]
 
@@ -30,7 +31,7 @@ DEFAULT_DEADLINE = 300.0
 """Seconds for the controllers to delete what is not declared."""
 
 _REPLACING = ("cloud", "cluster_id", "network_id")
-_COMPARED = (*_REPLACING, "services", "claims", "deadline")
+_COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "deadline")
 
 
 class DestroyGuardProvider(ResourceProvider):
@@ -46,6 +47,8 @@ class DestroyGuardProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
+        if "cluster_uid" in changed and isinstance(_news["cluster_uid"], Unknown):
+            changed.remove("cluster_uid")  # A preview in which `CloudController` changes: it is most likely the same.
         return DiffResult(bool(changed), [name for name in changed if name in _REPLACING])
 
     def create(self, props: Properties) -> CreateResult:
@@ -68,6 +71,7 @@ class DestroyGuardProvider(ResourceProvider):
         return ReadResult(id_, props)
 
     def delete(self, _id: str, _props: Properties) -> None:
+        from cloud_controller.binding import Binding
         from cloud_controller.unmanaged import Declared
 
         from . import cluster_access, cluster_end
@@ -77,6 +81,8 @@ class DestroyGuardProvider(ResourceProvider):
             cloud,
             lambda: cluster_access.open_kube(self._config, _props, cloud),
             Declared(frozenset(_props["services"]), frozenset(_props["claims"])),
+            # A state from before there was this input has none.
+            Binding(_props.get("cluster_uid") or ""),
             float(_props["deadline"]),
             _tell,
             delete=os.environ.get(cluster_end.DELETE_UNMANAGED) == "true",
@@ -93,7 +99,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
 
     `opts.depends_on` must lead to every other resource of the cluster, so that this one is deleted first. `services`
     and `claims` are those that the program declares, as NAMESPACE/NAME (which is a resource's id): they are deleted in
-    their turn.
+    their turn. `cluster_uid` is `CloudController`'s: in another Kubernetes cluster, nothing is looked for or deleted.
     """
 
     def __init__(
@@ -103,6 +109,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
         cloud: pulumi.Input[str],
         cluster_id: pulumi.Input[str],
         network_id: pulumi.Input[str],
+        cluster_uid: pulumi.Input[str],
         services: Sequence[pulumi.Input[str]] = (),
         claims: Sequence[pulumi.Input[str]] = (),
         deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
@@ -112,6 +119,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
             "cloud": cloud,
             "cluster_id": cluster_id,
             "network_id": network_id,
+            "cluster_uid": cluster_uid,
             "services": list(services),
             "claims": list(claims),
             "deadline": deadline,

@@ -150,8 +150,6 @@ class NodeLifecycleController(LoopController):
         missing = self._missing(observation, everything=keys is None)
         about = None if keys is None else {f"node/{key}" for key in keys}
         planned = plan(replace(observation, missing=missing), self._options)
-        if any(isinstance(action.operation, DeleteNode) for action in planned.changes):
-            self.context.safeguard.verify()
         results = self.apply(planned, about=about)
         for result in apply.failures(results):
             if isinstance(result.action.operation, DeleteNode):

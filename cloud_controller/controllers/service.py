@@ -47,8 +47,8 @@ from cloud_controller.load_balancer_backends import Backends
 from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.metrics import Metrics
 from cloud_controller.nameable import Nameable
-from cloud_controller.plan import Plan
-from cloud_controller.safeguard import Safeguard, object_of
+from cloud_controller.plan import Plan, object_of
+from cloud_controller.safeguard import Safeguard
 from cloud_controller.seen_deletions import SeenDeletions
 from cloud_controller.workqueue import Cause, WorkQueue, work
 
@@ -318,8 +318,8 @@ class ServiceController:
                 self._poll()
             elif key == CHECKPOINT:
                 self._keep()
-            elif self._cache.loaded:  # Else the first resync brings every Service back.
-                self._sync(key)
+            elif self._backends is not None and self._cache.loaded:  # Else the first resync brings every Service back.
+                self._sync(key, self._backends)
 
     def _concerns_us(self, service: Object) -> bool:
         wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
@@ -420,10 +420,11 @@ class ServiceController:
 
     # ------------------------------------------------------------------------------------------------- one Service
 
-    def _sync(self, key: str) -> None:
+    def _sync(self, key: str, backends: Backends) -> None:
         service = self._services.get(key)
         follows = service and self._load_balancers.follows_endpoints(service)
-        backends = replace(self._backends or Backends(), slices=self._endpoints.get(key) if follows else ())
+        if follows:
+            backends = replace(backends, slices=self._endpoints.get(key))
         try:
             self._visits.visit(key, service, backends)
         finally:

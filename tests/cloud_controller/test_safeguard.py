@@ -312,3 +312,11 @@ def test_what_is_held_while_the_api_server_is_silent_is_told_once_it_answers(mon
     guard.report("service", held("lb-1").held, said)
 
     assert [reason for _, reason, _ in said.events] == ["ActionHeld"]
+
+
+def test_a_deletion_that_was_confirmed_is_not_carried_out_in_another_cluster() -> None:
+    plan = held("lb-1")
+    api = ApiServer(uid="uid-elsewhere", annotations={f"{ANNOTATION}{digest(plan)}": "now"})
+
+    with pytest.raises(ForeignCluster):
+        safeguard(api, binding=Binding("uid-here")).admit("service", plan)

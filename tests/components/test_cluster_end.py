@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import Cloud, NotFound, Unavailable
 from cloud_controller.controllers.service_rules import FINALIZER
 from cloud_controller.kube import (
@@ -70,6 +71,10 @@ class Cluster:
     def version(self) -> dict[str, str]:
         return {}
 
+    def get(self, resource: Resource, name: str) -> Object:
+        assert (resource.plural, name) == ("namespaces", "kube-system")
+        return {"metadata": {"uid": "uid-of-this-cluster"}}
+
     def close(self) -> None:
         pass
 
@@ -128,9 +133,10 @@ def clear(
     declared: Declared = Declared(),  # noqa: B008 - frozen
     delete: bool = False,
     deadline: float = 60.0,
+    binding: Binding = UNBOUND,
 ) -> list[str]:
     told: list[str] = []
-    cluster_end.clear(cloud(*load_balancers), open_kube, declared, deadline, told.append, delete=delete)
+    cluster_end.clear(cloud(*load_balancers), open_kube, declared, binding, deadline, told.append, delete=delete)
     return told
 
 
@@ -171,6 +177,23 @@ def test_a_claim_that_a_pod_uses_stops_even_that_before_anything_is_deleted() ->
         clear(cluster.open, delete=True)
 
     assert cluster.deleted == []
+
+
+def test_in_another_kubernetes_cluster_nothing_is_deleted() -> None:
+    cluster = with_claim()
+
+    with pytest.raises(ForeignCluster, match="the UID was uid-of-the-stack and is uid-of-this-cluster"):
+        clear(cluster.open, delete=True, binding=Binding("uid-of-the-stack"))
+
+    assert cluster.deleted == []
+
+
+def test_in_the_stacks_own_kubernetes_cluster_they_are_deleted() -> None:
+    cluster = with_objects()
+
+    clear(cluster.open, delete=True, binding=Binding("uid-of-this-cluster"))
+
+    assert cluster.objects == {}
 
 
 def test_a_controller_that_does_not_delete_them_is_not_waited_for_for_ever() -> None:

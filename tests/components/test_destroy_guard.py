@@ -11,6 +11,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
 
 from cloud_controller import clouds
+from cloud_controller.binding import Binding
 from cloud_controller.cloud import NotFound, Unavailable
 from cloud_controller.unmanaged import Declared
 from components import cluster_end
@@ -24,6 +25,7 @@ def inputs(**more: Any) -> dict[str, Any]:
         "cloud": "mycloud",
         "cluster_id": "c-1",
         "network_id": "net-1",
+        "cluster_uid": "uid-1",
         "services": ["default/web"],
         "claims": ["default/data"],
         "deadline": 60.0,
@@ -45,9 +47,16 @@ def cleared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     calls: list[tuple[Any, ...]] = []
 
     def clear(
-        cloud: object, _open: object, declared: Declared, deadline: float, _tell: object, *, delete: bool
+        cloud: object,
+        _open: object,
+        declared: Declared,
+        binding: Binding,
+        deadline: float,
+        _tell: object,
+        *,
+        delete: bool,
     ) -> None:
-        calls.append((cloud, declared, deadline, delete))
+        calls.append((cloud, declared, binding, deadline, delete))
 
     monkeypatch.setattr(clouds, "load", lambda name, config: f"{name} {'with' if TOKEN in config else 'without'} token")
     monkeypatch.setattr(cluster_end, "clear", clear)
@@ -59,7 +68,7 @@ def test_its_deletion_clears_what_the_program_does_not_declare(cleared: list[tup
     provider().delete("c-1", inputs())
 
     declared = Declared(frozenset({"default/web"}), frozenset({"default/data"}))
-    assert cleared == [("mycloud with token", declared, 60.0, False)]
+    assert cleared == [("mycloud with token", declared, Binding("uid-1"), 60.0, False)]
 
 
 @pytest.mark.parametrize(("value", "deletes"), [("true", True), ("false", False), ("", False)])
@@ -79,6 +88,12 @@ def test_it_follows_the_program_and_is_replaced_with_the_cluster() -> None:
     other = provider().diff("c-1", inputs(), inputs(cluster_id=UNKNOWN))
 
     assert (same.changes, more.changes, more.replaces, other.replaces) == (False, True, [], ["cluster_id"])
+
+
+def test_in_a_preview_in_which_the_clusters_uid_is_not_known_it_does_not_change() -> None:
+    preview = provider().diff("c-1", inputs(), inputs(cluster_uid=UNKNOWN))
+
+    assert not preview.changes
 
 
 @pytest.fixture
@@ -121,7 +136,7 @@ def test_the_provider_is_pickled_by_reference() -> None:
 
 
 def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> None:
-    program = lambda: DestroyGuard("x", cloud="mycloud", cluster_id="c", network_id="n")  # noqa: E731
+    program = lambda: DestroyGuard("x", cloud="mycloud", cluster_id="c", network_id="n", cluster_uid="u")  # noqa: E731
 
     [*_, registration] = run_program(program).registrations
 
