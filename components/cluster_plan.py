@@ -35,7 +35,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.load_balancer import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
-from cloud_controller.safeguard import Safeguard, cluster_uid
+from cloud_controller.safeguard import Safeguard, cluster_uid, verify
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
 DAEMON = "daemon"
@@ -244,7 +244,7 @@ def require_same_cluster(world: World, cluster_uid: str) -> None:
     With the kubeconfig of another cluster, its volumes and routes would be taken for leftovers of this one.
     """
     try:
-        Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME, binding=Binding(cluster_uid)).verify()
+        verify(world.kube, Binding(cluster_uid))
     except ApiError:
         return
 
