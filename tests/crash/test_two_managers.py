@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import NamedTuple
 
 import pytest
 
@@ -41,6 +42,15 @@ MANY: Scenario[Run] = Scenario(
 """A node that comes is a write of the cloud for each of them: work that needs no API server, for more than DEADLINE."""
 
 
+class AtWork(NamedTuple):
+    """The manager that leads, the one that waits, the run of the scenario, and who holds the lease."""
+
+    first: Manager
+    second: Manager
+    run: Run
+    leader: str
+
+
 @pytest.fixture
 def pair(environment: Environment) -> Iterator[tuple[Manager, Manager]]:
     """The one that leads, and the one that waits."""
@@ -55,65 +65,58 @@ def pair(environment: Environment) -> Iterator[tuple[Manager, Manager]]:
     environment.cloud.delete_path("admin/faults")
 
 
-def test_a_leader_that_is_killed_is_followed_within_lease_and_retry(
-    environment: Environment, pair: tuple[Manager, Manager]
-) -> None:
+@pytest.fixture
+def at_work(environment: Environment, pair: tuple[Manager, Manager]) -> Iterator[AtWork]:
+    """The first is in the middle of work whose every write is slow."""
     first, second = pair
-    with prepared(first, Run(first.environment), MANY) as run:
+    with prepared(first, Run(environment), MANY) as run:
         leader = _holder(environment)
         _slow_writes(environment)
         MANY.act(run)
         until(lambda: _members_written(first), "the leader is at work")
+        yield AtWork(first, second, run, leader)
 
-        first.kill()
-        killed = time.monotonic()
-        until(lambda: _holder(environment) not in ("", leader), "the second leads")
-        taken_over = time.monotonic() - killed
 
-        _assert_the_second_ends_the_work(run, first, second)
-        assert taken_over <= DURATION + RETRY * 1.2 + SLACK
+def test_a_leader_that_is_killed_is_followed_within_lease_and_retry(environment: Environment, at_work: AtWork) -> None:
+    first, second, run, leader = at_work
+
+    first.kill()
+    killed = time.monotonic()
+    until(lambda: _holder(environment) not in ("", leader), "the second leads")
+    taken_over = time.monotonic() - killed
+
+    _assert_the_second_ends_the_work(run, first, second)
+    assert taken_over <= DURATION + RETRY * 1.2 + SLACK
 
 
 def test_a_leader_that_loses_the_api_server_stops_before_another_begins(
-    environment: Environment, pair: tuple[Manager, Manager]
+    environment: Environment, at_work: AtWork
 ) -> None:
-    first, second = pair
-    with prepared(first, Run(first.environment), MANY) as run:
-        leader = _holder(environment)
-        _slow_writes(environment)
-        MANY.act(run)
-        until(lambda: _members_written(first), "the leader is at work")
+    first, second, run, leader = at_work
 
-        first.kubernetes.partition()
-        cut_off = time.monotonic()
-        until(lambda: _holder(environment) not in ("", leader), "the second leads")
-        taken_over = time.monotonic() - cut_off
+    first.kubernetes.partition()
+    cut_off = time.monotonic()
+    until(lambda: _holder(environment) not in ("", leader), "the second leads")
+    taken_over = time.monotonic() - cut_off
 
-        until(lambda: first.exit_code is not None, "the first has ended")
-        assert first.exit_code == 1
-        assert first.recorder.writes(cut_off), "it had no work left when it was cut off: nothing was tested"
-        _assert_the_second_ends_the_work(run, first, second)
-        assert taken_over <= DURATION + RETRY * 1.2 + SLACK
+    until(lambda: first.exit_code is not None, "the first has ended")
+    assert first.exit_code == 1
+    assert first.recorder.writes(cut_off), "it had no work left when it was cut off: nothing was tested"
+    _assert_the_second_ends_the_work(run, first, second)
+    assert taken_over <= DURATION + RETRY * 1.2 + SLACK
 
 
-def test_a_leader_that_wakes_when_another_leads_writes_nothing(
-    environment: Environment, pair: tuple[Manager, Manager]
-) -> None:
-    first, second = pair
-    with prepared(first, Run(first.environment), MANY) as run:
-        leader = _holder(environment)
-        _slow_writes(environment)
-        MANY.act(run)
-        until(lambda: _members_written(first), "the leader is at work")
+def test_a_leader_that_wakes_when_another_leads_writes_nothing(environment: Environment, at_work: AtWork) -> None:
+    first, second, run, leader = at_work
 
-        first.pause()
-        until(lambda: _holder(environment) not in ("", leader), "the second leads")
-        until(lambda: second.recorder.writes(), "the second writes")
-        first.resume()
+    first.pause()
+    until(lambda: _holder(environment) not in ("", leader), "the second leads")
+    until(lambda: second.recorder.writes(), "the second writes")
+    first.resume()
 
-        until(lambda: first.exit_code is not None, "the first has ended")
-        assert first.exit_code == 1
-        _assert_the_second_ends_the_work(run, first, second)
+    until(lambda: first.exit_code is not None, "the first has ended")
+    assert first.exit_code == 1
+    _assert_the_second_ends_the_work(run, first, second)
 
 
 def _assert_the_second_ends_the_work(run: Run, first: Manager, second: Manager) -> None:
