@@ -118,11 +118,12 @@ class StandIn(Recorder):
         return replace(result, inputs={**result.inputs, **kept})
 
     def diff(self, request: DiffRequest) -> DiffResult:
-        """The provider's word on what has to be replaced; whether something differs, the inputs alone say.
+        """The provider's word on what has to be replaced, and that nothing differs; that something does, the inputs say.
 
         A provider that has something to do even where they do not would have to do it in every run.
         """
-        return replace(self._provider.diff(request), changed=None)
+        answer = self._provider.diff(request)
+        return replace(answer, changed=False if answer.changed is False else None)
 
     def _hide(self, values: PropertyMap) -> PropertyMap:
         return {k: UNKNOWN if k in self._hidden else v for k, v in values.items()}
