@@ -19,6 +19,7 @@ from cloud_controller import cli_options, clouds, manifests, rbac
 from cloud_controller import cli_values as values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
+from cloud_controller.options import controllers
 
 Check: TypeAlias = Callable[[list[str]], argparse.Namespace]
 """The command line's own parser: it refuses what `run` would refuse."""
@@ -100,7 +101,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
     if options.role and parts.identity is None:
         raise InvalidConfiguration("role", f"given, but pods on {options.cloud} take no roles", "none")
     config = _cloud_config(options)
-    names = cli_options.controllers(options.controllers, parts.not_offered)
+    names = controllers(options.controllers, parts.not_offered)
     made = manifests.make(
         _daemon(check, options, names),
         machines=options.control_plane_machines,

@@ -1,7 +1,6 @@
 """The objects of the cloud controller manager (CCM) in its cluster, as plain values.
 
-The Pulumi program and `cloud-controller manifests` take them from here, so both install the same CCM. Everything is
-pure: nothing here reads a file, a cluster or a cloud.
+The Pulumi program and `cloud-controller manifests` take them from here, so both install the same CCM. Pure.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ def _bound(kind: str, name: str) -> Manifest:
 
 
 def _workload(machines: int, template: Manifest) -> Manifest:
-    # One at a time, none beyond their number: a second one on a machine would find its port taken.
+    # One at a time and no surge: a second pod on a machine would find its port taken.
     rolling: Manifest = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
     spec: Manifest = {"selector": {"matchLabels": dict(_LABELS)}}
     if machines > 0:
@@ -188,9 +187,9 @@ def _workload(machines: int, template: Manifest) -> Manifest:
 def _budget(running: int) -> Manifest:
     spec = {
         "selector": {"matchLabels": dict(_LABELS)},
-        # A number: DaemonSets have no scale, of which shares or maxUnavailable could be reckoned.
+        # An absolute number: percentages and maxUnavailable need a scale subresource, which DaemonSets lack.
         "minAvailable": running - 1,
-        # One that does not work protects nothing.
+        # A pod that is not ready needs no protection, and would block evictions.
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
     return _object("policy/v1", "PodDisruptionBudget") | {"spec": spec}
@@ -224,7 +223,7 @@ def _template(
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
         "tolerations": [dict(each) for each in TOLERATIONS],
-        # The pod network needs routes, and who writes routes is this pod.
+        # The pod network needs routes, which this pod writes.
         "hostNetwork": True,
         "securityContext": {
             "runAsNonRoot": True,
@@ -238,7 +237,7 @@ def _template(
     if on_control_plane:
         spec["nodeSelector"] = {"node-role.kubernetes.io/control-plane": ""}
     else:
-        # No two share a machine: they are on its network, and so on its ports.
+        # Two on one machine would need the same port, because they are on its network.
         apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     return {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": spec}
