@@ -21,7 +21,7 @@ from pathlib import Path
 import orjson
 
 from cloud_controller import cleanup as gone
-from cloud_controller import cli_options, clouds, logs, safeguard
+from cloud_controller import cli_manifests, cli_options, clouds, logs, safeguard
 from cloud_controller.binding import Binding, judge
 from cloud_controller.cli_options import Parser, kubernetes
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
@@ -307,6 +307,11 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     cli_options.add_cleanup(cleans)
     cli_options.add_outcome(cleans)
     cleans.set_defaults(command=cleanup)
+    prints = commands.add_parser(
+        "manifests", help="print the objects that run the daemon in a cluster", description=cli_manifests.run.__doc__
+    )
+    cli_manifests.add(prints)
+    prints.set_defaults(command=partial(cli_manifests.run, partial(cli_options.parse, parser, {"run": runs})))
     versions = commands.add_parser("version", help="print the version", description=version.__doc__)
     versions.set_defaults(command=version)
     return parser, {"run": runs, "plan": plans, "apply": applies}

@@ -1,36 +1,45 @@
-"""The cloud controller manager (CCM) in its cluster: identity, rights, cloud config and the daemon itself."""
+"""The cloud controller manager (CCM) in its cluster: identity, rights, cloud config and the daemon itself.
+
+Its objects are those of `cloud_controller.manifests`; here they become resources.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired
 
 import pulumi
 from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
-from pulumi_kubernetes.core.v1 import PodTemplateSpecArgsDict, Secret, ServiceAccount
-from pulumi_kubernetes.meta.v1 import LabelSelectorArgsDict, ObjectMetaArgsDict
+from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
-from pulumi_kubernetes.rbac.v1 import (
-    ClusterRole,
-    ClusterRoleBinding,
-    PolicyRuleArgsDict,
-    Role,
-    RoleBinding,
-    SubjectArgsDict,
-)
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 
-from cloud_controller import rbac
+from cloud_controller import manifests, rbac
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds import manifest_parts
 
-from . import clouds, inputs, manager_pod
+from . import clouds, inputs
 from .arguments import checked
-from .manager_pod import CONFIG_DIRECTORY, CONFIG_FILE, SECURE_PORT
 
-NAME = "cloud-controller-manager"
-NAMESPACE = rbac.LEASE_NAMESPACE
-REPLICAS = 2
-"""On workers: one leads, the other takes over."""
+_KINDS: Mapping[str, Any] = {
+    each.__name__: each
+    for each in (
+        ClusterRole,
+        ClusterRoleBinding,
+        CSIDriver,
+        DaemonSet,
+        Deployment,
+        PodDisruptionBudget,
+        Role,
+        RoleBinding,
+        Secret,
+        ServiceAccount,
+        StorageClass,
+    )
+}
 
 
 class CloudControllerManagerArgs(clouds.ManagerSettings):
@@ -68,111 +77,52 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
-        daemon, rules = _daemon(args, adapter)
-        identity = adapter.identity(args["role"], manager_pod.TOKEN_FILE) if "role" in args else None
+        parts = manifest_parts(adapter.name)
+        if "role" in args and parts.identity is None:
+            raise inputs.WrongInput("role", f"set; allowed: none, because pods on {adapter.name} take no roles")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
+        made = manifests.make(
+            _daemon(args, adapter, parts),
+            machines=machines,
+            # A digest is no secret: without unsecret, previews would hide whether the config changed.
+            checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
+            identity=parts.identity(args["role"]) if parts.identity and "role" in args else None,
+            environment=args.get("environment"),
+            storage=parts.storage if "volume" in map(rbac.canonical, args["controllers"]) else (),
+        )
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
         )
-        child = pulumi.ResourceOptions(parent=self)
-        metadata: ObjectMetaArgsDict = {"name": NAME, "namespace": NAMESPACE, "labels": {"k8s-app": NAME}}
-        subject: SubjectArgsDict = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
 
-        account = ServiceAccount(
-            name,
-            metadata={**metadata, "annotations": identity.annotations} if identity else metadata,
-            opts=child,
-        )
-        # The names of cluster-wide roles begin with `system:` as those of Kubernetes' own components do.
-        cluster_role = ClusterRole(
-            name,
-            metadata={"name": f"system:{NAME}", "labels": {"k8s-app": NAME}},
-            rules=[_rule(rule) for rule in rules.cluster],
-            opts=child,
-        )
-        cluster_binding = ClusterRoleBinding(
-            name,
-            metadata={"name": f"system:{NAME}", "labels": {"k8s-app": NAME}},
-            role_ref={"api_group": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"system:{NAME}"},
-            subjects=[subject],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[cluster_role]),
-        )
-        role = Role(name, metadata=metadata, rules=[_rule(rule) for rule in rules.namespaced], opts=child)
-        binding = RoleBinding(
-            name,
-            metadata=metadata,
-            role_ref={"api_group": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME},
-            subjects=[subject],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
-        )
-        config = Secret(
-            f"{name}-config",
-            metadata={"name": f"{NAME}-config", "namespace": NAMESPACE, "labels": {"k8s-app": NAME}},
-            type="Opaque",
-            string_data={CONFIG_FILE: cloud_config},
-            opts=child,
-        )
-        # A digest is no secret: without unsecret, previews would hide whether the config changed.
-        checksum = pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest()))
-        template: PodTemplateSpecArgsDict = {
-            "metadata": {
-                "labels": {"k8s-app": NAME},
-                "annotations": {
-                    "checksum/cloud-config": checksum,
-                    "prometheus.io/scrape": "true",
-                    "prometheus.io/port": str(SECURE_PORT),
-                    "prometheus.io/path": "/metrics",
-                    "prometheus.io/scheme": "https",
-                },
-            },
-            "spec": manager_pod.pod(
-                NAME,
-                daemon,
-                config_secret=f"{NAME}-config",
-                on_control_plane=machines > 0,
-                identity=identity,
-                environment=args.get("environment", {}),
-            ),
-        }
-        selector: LabelSelectorArgsDict = {"match_labels": {"k8s-app": NAME}}
-        # One at a time, none beyond their number: a second one on a machine would find its port taken.
-        rolling: Any = {"type": "RollingUpdate", "rolling_update": {"max_unavailable": 1}}
-        waits = pulumi.ResourceOptions(parent=self, depends_on=[account, cluster_binding, binding, config])
-        if machines > 0:
-            DaemonSet(
-                name,
-                metadata=metadata,
-                spec={"selector": selector, "update_strategy": rolling, "template": template},
-                opts=waits,
+        def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
+            fields = {_argument(key): each for key, each in manifest.items() if key not in ("apiVersion", "kind")}
+            made: pulumi.Resource = _KINDS[manifest["kind"]](
+                logical, **fields, opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])
             )
-        else:
-            rolling["rolling_update"]["max_surge"] = 0
-            Deployment(
-                name,
-                metadata=metadata,
-                spec={"selector": selector, "strategy": rolling, "replicas": REPLICAS, "template": template},
-                opts=waits,
-            )
-        running = machines or REPLICAS
-        if running > 1:
-            PodDisruptionBudget(
-                name,
-                metadata=metadata,
-                spec={
-                    "selector": selector,
-                    # A number: DaemonSets have no scale, of which shares or max_unavailable could be reckoned.
-                    "min_available": running - 1,
-                    # One that does not work protects nothing.
-                    "unhealthy_pod_eviction_policy": "AlwaysAllow",
-                },
-                opts=child,
-            )
-        if "volume" in map(rbac.canonical, args["controllers"]):
-            adapter.storage(child)
+            return made
+
+        account = resource(name, made.service_account)
+        cluster_role = resource(name, made.cluster_role)
+        cluster_binding = resource(name, made.cluster_role_binding, cluster_role)
+        role = resource(name, made.role)
+        binding = resource(name, made.role_binding, role)
+        config = resource(f"{name}-config", manifests.cloud_config(cloud_config))
+        resource(name, made.workload, account, cluster_binding, binding, config)
+        if made.budget is not None:
+            resource(name, made.budget)
+        for each in made.storage:
+            resource(each["metadata"]["name"], each)
         self.register_outputs({})
 
 
-def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> tuple[manager_pod.Daemon, rbac.Rules]:
+def _argument(field: str) -> str:
+    """The name that Pulumi's resource has for a field of the object: `role_ref` for `roleRef`."""
+    return re.sub("([A-Z])", r"_\1", field).lower()
+
+
+def _daemon(
+    args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter, parts: manifests.CloudParts
+) -> manifests.Daemon:
     """What runs, and its rights."""
     controllers = args["controllers"]
     if not controllers:
@@ -183,36 +133,26 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter) -> t
         rules = rbac.rules(controllers, protected=True, cloud=args["cloud"], lease=lease)
     except InvalidConfiguration as error:
         raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
-    config_file = f"{CONFIG_DIRECTORY}/{CONFIG_FILE}"
+    named = [rbac.canonical(controller) for controller in controllers]
     if "vendor_version" in args:
         vendor = adapter.vendor_manager(
             args["vendor_version"],
-            [rbac.canonical(controller) for controller in controllers],
+            named,
             cluster_name=args["cluster_name"],
             cluster_cidr=args["cluster_cidr"],
-            config_file=config_file,
+            config_file=manifests.CONFIG_PATH,
         )
-        image = args.get("image", vendor.image)
-        return manager_pod.Daemon(image, vendor.arguments, "/healthz"), vendor.rules
-    arguments: list[pulumi.Input[str]] = [
-        "run",
-        f"--cloud={args['cloud']}",
-        f"--cloud-config={config_file}",
-        f"--controllers={','.join(controllers)}",
-        pulumi.Output.concat("--cluster-name=", args["cluster_name"]),
-        pulumi.Output.concat("--cluster-cidr=", args["cluster_cidr"]),
-        f"--leader-elect-resource-name={lease}",
-        *args.get("arguments", ()),
-    ]
-    return manager_pod.Daemon(args.get("image", adapter.image), arguments, "/readyz"), rules
-
-
-def _rule(rule: rbac.PolicyRule) -> PolicyRuleArgsDict:
-    made: PolicyRuleArgsDict = {
-        "api_groups": [*rule.api_groups],
-        "resources": [*rule.resources],
-        "verbs": [*rule.verbs],
-    }
-    if rule.resource_names:
-        made["resource_names"] = [*rule.resource_names]
-    return made
+        return manifests.Daemon(args.get("image", vendor.image), vendor.arguments, vendor.rules, "/healthz")
+    for controller in named:
+        if controller in parts.not_offered:
+            raise inputs.WrongInput("controllers", f"{controller}: {parts.not_offered[controller]}")
+    arguments = manifests.arguments(
+        args["cloud"],
+        controllers,
+        cluster_name=args["cluster_name"],
+        cluster_cidr=args["cluster_cidr"],
+        lease=lease,
+        further=args.get("arguments", ()),
+        concat=pulumi.Output.concat,
+    )
+    return manifests.Daemon(args.get("image", adapter.image), arguments, rules)

@@ -87,16 +87,6 @@ class VendorManager:
     rules: rbac.Rules
 
 
-@dataclass(frozen=True)
-class PodIdentity:
-    """How the CCM's pods take a role of the cloud: by a token of their ServiceAccount, which the cloud believes."""
-
-    audience: str
-    annotations: Mapping[str, pulumi.Input[str]]
-    """Of the ServiceAccount."""
-    environment: Mapping[str, pulumi.Input[str]]
-
-
 class ClusterSettings(TypedDict):
     """What of `ClusterArgs` depends on the cloud."""
 
@@ -172,20 +162,12 @@ class CloudAdapter(Protocol):
         """The maker's own CCM. Raises WrongInput (`vendor_version`) where there is none, or none of this version."""
         ...
 
-    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
-        """How pods that find their token in `token_file` take the role. Raises WrongInput (`role`): no such thing."""
-        ...
-
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         """The arguments of a demonstration's Service, with those that depend on the cloud."""
         ...
 
     def forwards(self, config: StackConfig) -> bool:
         """Whether what comes to its load balancers reaches pods: not so where the cloud is a mere simulator."""
-        ...
-
-    def storage(self, opts: pulumi.ResourceOptions) -> None:
-        """What claims in the cluster refer to, where controller `volume` is run: the default class, the driver."""
         ...
 
     def cloud_config(

@@ -38,6 +38,14 @@ def test_the_two_wheels_ask_for_each_other_in_the_version_that_they_were_built_i
     assert f"\nVersion: {version}\n" in metadata("pulumi_cloud_controller")
 
 
+@pytest.mark.parametrize("package", ["cloud_controller", "pulumi_cloud_controller"])
+def test_each_wheel_names_its_licence_and_has_the_text(library: Path, package: str) -> None:
+    [folder] = library.glob(f"{package}-*.dist-info")
+
+    assert "\nLicense-Expression: Apache-2.0\n" in (folder / "METADATA").read_text()
+    assert (folder / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
 def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:
     told = run_example(library, tmp_path / "state", "nobody's", "preview", "--placeholder-secrets", "--json")
 

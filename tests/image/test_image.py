@@ -103,8 +103,8 @@ def test_it_runs_as_a_user_by_number_who_is_not_root() -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
 
 
-def test_it_is_the_user_whom_the_program_names() -> None:
-    program = (ROOT / "components" / "manager_pod.py").read_text()
+def test_it_is_the_user_whom_the_manifests_name() -> None:
+    program = (ROOT / "cloud_controller" / "manifests.py").read_text()
     (user,) = of_kind("USER")
 
     assert f"NOBODY = {user.partition(':')[0]}" in program

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cloud_controller.clouds.aws.cloud import Aws
 
 
-@register("aws")
+@register("aws", manifest_parts="cloud_controller.clouds.aws.manifest_parts")
 def from_config(text: str) -> Aws:
     """AWS from the text of a cloud config. Raises InvalidConfiguration."""
     # Imported late: programs and policies read this package's catalogue alone, and need no boto3 for it.

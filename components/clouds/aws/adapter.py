@@ -21,11 +21,10 @@ from .. import (
     MachineParts,
     ManagerSettings,
     NetworkParts,
-    PodIdentity,
     PoolSpec,
     VendorManager,
 )
-from . import control_plane, eks, iam, network, nodes, vendor_manager
+from . import control_plane, eks, network, nodes, vendor_manager
 from .access import overrides
 from .load_balancer import AwsLoadBalancerArgs
 from .settings import AwsClusterArgs, checked_settings
@@ -140,14 +139,6 @@ class AwsAdapter:
             version, controllers, cluster_name=cluster_name, cluster_cidr=cluster_cidr, config_file=config_file
         )
 
-    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
-        # EKS's webhook would give pods of an annotated ServiceAccount the same; said here, it needs none.
-        return PodIdentity(
-            audience=iam.AUDIENCE,
-            annotations={"eks.amazonaws.com/role-arn": role},
-            environment={"AWS_ROLE_ARN": role, "AWS_WEB_IDENTITY_TOKEN_FILE": token_file},
-        )
-
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         settings = _section(config)
         if settings.control_plane == "eks":
@@ -156,9 +147,6 @@ class AwsAdapter:
 
     def forwards(self, config: StackConfig) -> bool:
         return not _section(config).simulated
-
-    def storage(self, opts: pulumi.ResourceOptions) -> None:
-        raise inputs.WrongInput("controllers", "volume: AWS's volumes are the EBS CSI driver's")
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

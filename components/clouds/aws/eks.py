@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_aws as aws
 
+from cloud_controller.clouds.aws.manifest_parts import AUDIENCE
+
 from .. import ClusterParts, NetworkParts
 from . import iam, security_groups
 from .kubeconfigs import with_aws_cli
@@ -94,9 +96,7 @@ def _ccm_role(
 ) -> pulumi.Output[str]:
     """The role of the CCM's ServiceAccount, whose tokens AWS believes by the cluster's OIDC issuer."""
     issuer = cluster.identities.apply(lambda identities: _issuer(identities))
-    provider = aws.iam.OpenIdConnectProvider(
-        name, url=issuer, client_id_lists=[iam.AUDIENCE], tags=tags(name), opts=opts
-    )
+    provider = aws.iam.OpenIdConnectProvider(name, url=issuer, client_id_lists=[AUDIENCE], tags=tags(name), opts=opts)
     full = f"{name}-cloud-controller-manager"
     role = iam.service_account_role(full, provider, opts)
     return with_what_it_needs(role.arn, [iam.ccm_policy(full, role, settings, name, opts)])

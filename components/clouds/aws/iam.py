@@ -12,7 +12,8 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from cloud_controller import rbac
+from cloud_controller import manifests
+from cloud_controller.clouds.aws.manifest_parts import AUDIENCE
 from cloud_controller.clouds.aws.permissions import statements
 
 from . import vendor_manager
@@ -24,8 +25,7 @@ EKS_CONTROL_PLANE = ("AmazonEKSClusterPolicy",)
 EKS_NODE = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
 NODE = ("AmazonEC2ContainerRegistryPullOnly",)
 
-SERVICE_ACCOUNT = f"system:serviceaccount:{rbac.LEASE_NAMESPACE}:cloud-controller-manager"
-AUDIENCE = "sts.amazonaws.com"
+SERVICE_ACCOUNT = f"system:serviceaccount:{manifests.NAMESPACE}:{manifests.NAME}"
 
 
 def role_of_service(

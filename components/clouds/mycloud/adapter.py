@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
 from cloud_controller.load_balancer import CLUSTER_TAG
 
 from ... import inputs
@@ -22,7 +20,6 @@ from .. import (
     MachineParts,
     ManagerSettings,
     NetworkParts,
-    PodIdentity,
     PoolSpec,
     VendorManager,
 )
@@ -95,9 +92,6 @@ class MycloudAdapter:
     ) -> VendorManager:
         raise inputs.WrongInput("vendor_version", "set; allowed: none, because mycloud's maker has no CCM but ours")
 
-    def identity(self, role: pulumi.Input[str], token_file: str) -> PodIdentity:
-        raise inputs.WrongInput("role", "set; allowed: none, because mycloud gives access by tokens")
-
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         if any(port.get("protocol") == "UDP" for port in args["ports"]):
             return args
@@ -105,26 +99,6 @@ class MycloudAdapter:
 
     def forwards(self, config: StackConfig) -> bool:
         return True
-
-    def storage(self, opts: pulumi.ResourceOptions) -> None:
-        # By this object kube-controller-manager makes VolumeAttachments, and schedulers and kubelets wait for them.
-        CSIDriver(
-            DRIVER,
-            metadata={"name": DRIVER},
-            spec={"attach_required": True, "pod_info_on_mount": False},
-            opts=opts,
-        )
-        StorageClass(
-            self.name,
-            metadata={"name": self.name, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-            provisioner=PROVISIONER,
-            parameters={"type": "standard"},
-            reclaim_policy="Delete",
-            # A volume belongs to a zone: the scheduler says which.
-            volume_binding_mode="WaitForFirstConsumer",
-            allow_volume_expansion=True,
-            opts=opts,
-        )
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

@@ -1,0 +1,273 @@
+"""The objects of the cloud controller manager (CCM) in its cluster, as plain values.
+
+The Pulumi program and `cloud-controller manifests` take them from here, so both install the same CCM. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import add
+from typing import Any, TypeAlias
+
+from cloud_controller import rbac
+
+Manifest: TypeAlias = dict[str, Any]
+"""A Kubernetes object as its JSON or YAML has it."""
+Text: TypeAlias = Any
+"""A string. The Pulumi program passes its outputs too, so nothing here looks into a Text."""
+
+NAME = "cloud-controller-manager"
+NAMESPACE = rbac.LEASE_NAMESPACE
+CONFIG_SECRET = f"{NAME}-config"
+CONFIG_FILE = "cloud.conf"
+CONFIG_PATH = f"/etc/cloud/{CONFIG_FILE}"
+SECURE_PORT = 10258
+REPLICAS = 2
+"""On workers: one leads, the other takes over."""
+TOKEN_DIRECTORY = "/var/run/secrets/cloud"
+TOKEN_FILE = f"{TOKEN_DIRECTORY}/token"
+_TOKEN_SECONDS = 3600
+_NOBODY = 65534
+_LABELS = {"k8s-app": NAME}
+_RBAC = "rbac.authorization.k8s.io"
+
+# Seed 002 §8.1: the daemon must come up before any node is initialised or ready, and on the control plane.
+TOLERATIONS: Sequence[Manifest] = (
+    {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"},
+    {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
+    {"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodIdentity:
+    """How the CCM's pods take a role of the cloud: by a token of their ServiceAccount, which the cloud accepts."""
+
+    audience: str
+    annotations: Mapping[str, Text]
+    """Of the ServiceAccount."""
+    environment: Mapping[str, Text]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudParts:
+    """What the manifests of one cloud have besides, and what they lack. A cloud registers its own, or has none."""
+
+    not_offered: Mapping[str, str] = field(default_factory=dict)
+    """The controllers for which the cloud has no work (`options.not_offered`), and why."""
+    storage: tuple[Manifest, ...] = ()
+    """What claims refer to, where controller `volume` runs: the default class, the driver."""
+    identity: Callable[[Text], PodIdentity] | None = None
+    """Of a role's name. None: the cloud has no roles for pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """What the container runs, with which rights."""
+
+    image: Text
+    arguments: Sequence[Text]
+    """All but those of leader election and of where it listens."""
+    rules: rbac.Rules
+    ready_path: str = "/readyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The objects but the Secret (`cloud_config`), in the order in which they are best made."""
+
+    service_account: Manifest
+    cluster_role: Manifest
+    cluster_role_binding: Manifest
+    role: Manifest
+    role_binding: Manifest
+    workload: Manifest
+    budget: Manifest | None
+    storage: tuple[Manifest, ...]
+
+    def __iter__(self) -> Iterator[Manifest]:
+        yield from (self.service_account, self.cluster_role, self.cluster_role_binding, self.role, self.role_binding)
+        yield self.workload
+        if self.budget is not None:
+            yield self.budget
+        yield from self.storage
+
+
+def arguments(
+    cloud: str,
+    controllers: Sequence[str],
+    *,
+    cluster_name: Text,
+    cluster_cidr: Text | None,
+    lease: str,
+    further: Sequence[str] = (),
+    concat: Callable[[str, Text], Text] = add,
+) -> list[Text]:
+    """The arguments of our daemon; `concat` puts a Text behind a string."""
+    return [
+        "run",
+        f"--cloud={cloud}",
+        f"--cloud-config={CONFIG_PATH}",
+        f"--controllers={','.join(controllers)}",
+        concat("--cluster-name=", cluster_name),
+        *(() if cluster_cidr is None else (concat("--cluster-cidr=", cluster_cidr),)),
+        f"--leader-elect-resource-name={lease}",
+        *further,
+    ]
+
+
+def make(
+    daemon: Daemon,
+    *,
+    machines: int,
+    checksum: Text | None,
+    identity: PodIdentity | None = None,
+    environment: Mapping[str, Text] | None = None,
+    storage: tuple[Manifest, ...] = (),
+) -> Manifests:
+    """All objects but the Secret with the cloud config, which the pods mount.
+
+    `machines`: how many control-plane machines there are, each of which runs one (a DaemonSet); 0: the cloud runs the
+    control plane, and a Deployment of two runs on workers. `checksum` of the cloud config: when it changes, pods
+    restart.
+    """
+    annotated = {"annotations": dict(identity.annotations)} if identity else {}
+    running = machines or REPLICAS
+    return Manifests(
+        service_account=_object("v1", "ServiceAccount", NAME, annotated),
+        # The names of cluster-wide roles begin with `system:` as those of Kubernetes' own components do.
+        cluster_role=_cluster_wide("ClusterRole") | {"rules": [rule.to_json() for rule in daemon.rules.cluster]},
+        cluster_role_binding=_cluster_wide("ClusterRoleBinding") | _bound("ClusterRole", f"system:{NAME}"),
+        role=_object(f"{_RBAC}/v1", "Role") | {"rules": [rule.to_json() for rule in daemon.rules.namespaced]},
+        role_binding=_object(f"{_RBAC}/v1", "RoleBinding") | _bound("Role", NAME),
+        workload=_workload(machines, _template(daemon, machines > 0, checksum, identity, environment or {})),
+        budget=_budget(running) if running > 1 else None,
+        storage=storage,
+    )
+
+
+def cloud_config(text: Text) -> Manifest:
+    """The Secret with the cloud config."""
+    return _object("v1", "Secret", CONFIG_SECRET) | {"type": "Opaque", "stringData": {CONFIG_FILE: text}}
+
+
+def _object(api_version: str, kind: str, name: str = NAME, more: Manifest | None = None) -> Manifest:
+    named = {"name": name, "namespace": NAMESPACE, "labels": dict(_LABELS), **(more or {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": named}
+
+
+def _cluster_wide(kind: str) -> Manifest:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": kind,
+        "metadata": {"name": f"system:{NAME}", "labels": dict(_LABELS)},
+    }
+
+
+def _bound(kind: str, name: str) -> Manifest:
+    return {
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
+    }
+
+
+def _workload(machines: int, template: Manifest) -> Manifest:
+    # One at a time and no surge: a second pod on a machine would find its port taken.
+    rolling: Manifest = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
+    spec: Manifest = {"selector": {"matchLabels": dict(_LABELS)}}
+    if machines > 0:
+        return _object("apps/v1", "DaemonSet") | {"spec": spec | {"updateStrategy": rolling, "template": template}}
+    rolling["rollingUpdate"]["maxSurge"] = 0
+    spec |= {"strategy": rolling, "replicas": REPLICAS, "template": template}
+    return _object("apps/v1", "Deployment") | {"spec": spec}
+
+
+def _budget(running: int) -> Manifest:
+    spec = {
+        "selector": {"matchLabels": dict(_LABELS)},
+        # An absolute number: percentages and maxUnavailable need a scale subresource, which DaemonSets lack.
+        "minAvailable": running - 1,
+        # A pod that is not ready needs no protection, and would block evictions.
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return _object("policy/v1", "PodDisruptionBudget") | {"spec": spec}
+
+
+def _template(
+    daemon: Daemon,
+    on_control_plane: bool,
+    checksum: Text | None,
+    identity: PodIdentity | None,
+    environment: Mapping[str, Text],
+) -> Manifest:
+    annotations = {
+        **({} if checksum is None else {"checksum/cloud-config": checksum}),
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(SECURE_PORT),
+        "prometheus.io/path": "/metrics",
+        "prometheus.io/scheme": "https",
+    }
+    mounts: list[Manifest] = [{"name": "cloud-config", "mountPath": "/etc/cloud", "readOnly": True}]
+    volumes: list[Manifest] = [
+        {"name": "cloud-config", "secret": {"secretName": CONFIG_SECRET, "defaultMode": 0o440}},
+    ]
+    if identity is not None:
+        token = {"audience": identity.audience, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+        sources = {"sources": [{"serviceAccountToken": token}], "defaultMode": 0o440}
+        mounts.append({"name": "cloud-token", "mountPath": TOKEN_DIRECTORY, "readOnly": True})
+        volumes.append({"name": "cloud-token", "projected": sources})
+    given = {**(identity.environment if identity else {}), **environment}
+    spec: Manifest = {
+        "serviceAccountName": NAME,
+        "priorityClassName": "system-cluster-critical",
+        "tolerations": [dict(each) for each in TOLERATIONS],
+        # The pod network needs routes, which this pod writes.
+        "hostNetwork": True,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _NOBODY,
+            "fsGroup": _NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(daemon, given, mounts)],
+        "volumes": volumes,
+    }
+    if on_control_plane:
+        spec["nodeSelector"] = {"node-role.kubernetes.io/control-plane": ""}
+    else:
+        # Two on one machine would need the same port, because they are on its network.
+        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": spec}
+
+
+def _container(daemon: Daemon, environment: Mapping[str, Text], mounts: list[Manifest]) -> Manifest:
+    env: list[Manifest] = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    env += [{"name": key, "value": environment[key]} for key in sorted(environment)]
+    return {
+        "name": NAME,
+        "image": daemon.image,
+        "args": [*daemon.arguments, "--leader-elect=true", "--bind-address=$(POD_IP)"],
+        "env": env,
+        "ports": [{"name": "secure", "containerPort": SECURE_PORT, "protocol": "TCP"}],
+        "readinessProbe": _probe(daemon.ready_path, period=2),
+        "livenessProbe": _probe("/healthz", period=10) | {"initialDelaySeconds": 15},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": mounts,
+    }
+
+
+def _probe(path: str, *, period: int) -> Manifest:
+    return {
+        "httpGet": {"path": path, "port": "secure", "scheme": "HTTPS"},
+        "periodSeconds": period,
+        "timeoutSeconds": 5,
+        "failureThreshold": 3,
+    }

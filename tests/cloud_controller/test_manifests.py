@@ -1,0 +1,290 @@
+"""`cloud-controller manifests`: what is in the text, what is not, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller import cli, clouds, manifests, rbac
+from cloud_controller.options import not_offered
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "not-to-be-shown"
+CONFIGS = {
+    "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
+    "mycloud": f"[Global]\nendpoint = http://127.0.0.1:1\ntoken = {TOKEN}\ncluster-id = c-0123456789ab\n",
+}
+ROLE = "arn:aws:iam::123456789012:role/ccm"
+
+
+def options(*more: str, cloud: str = "mycloud") -> list[str]:
+    return ["manifests", f"--cloud={cloud}", "--image=registry.example/ccm:1.0.0", "--cluster-cidr=10.20.0.0/16", *more]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *more: str, cloud: str = "mycloud") -> str:
+    assert cli.main(options(*more, cloud=cloud)) == 0
+    return capsys.readouterr().out
+
+
+def objects(text: str) -> dict[str, Any]:
+    """By kind, of which there is one each."""
+    found = list(yaml.safe_load_all(text))
+    by_kind = {each["kind"]: each for each in found}
+    assert len(by_kind) == len(found)
+    return by_kind
+
+
+def refused(capsys: pytest.CaptureFixture[str], *more: str, cloud: str = "mycloud") -> str:
+    """The last line of what a command prints that fails."""
+    try:
+        code = cli.main(options(*more, cloud=cloud))
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    out, err = capsys.readouterr()
+    assert code in (1, 2)
+    assert out == ""
+    return err.splitlines()[-1]
+
+
+def container(text: str, kind: str = "DaemonSet") -> Any:
+    (found,) = objects(text)[kind]["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+@pytest.fixture
+def cloud_config(tmp_path: Path) -> Path:
+    file = tmp_path / "cloud.conf"
+    file.write_text(CONFIGS["mycloud"])
+    return file
+
+
+# ----------------------------------------------------------------------------------------------------- what is in it
+
+
+def test_a_daemon_set_runs_what_the_options_say_with_the_rights_of_its_controllers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, "--controllers=node,service", "--cluster-name=shop")
+
+    assert container(text)["image"] == "registry.example/ccm:1.0.0"
+    assert {"--cloud=mycloud", "--controllers=node,service", "--cluster-name=shop"} <= {*container(text)["args"]}
+    rules = rbac.rules(["node", "service"], protected=True, cloud="mycloud")
+    assert objects(text)["ClusterRole"]["rules"] == [rule.to_json() for rule in rules.cluster]
+    assert objects(text)["Role"]["rules"] == [rule.to_json() for rule in rules.namespaced]
+
+
+def test_the_same_options_give_the_same_text() -> None:
+    def run(seed: str) -> bytes:
+        command = [sys.executable, "-m", "cloud_controller.cli", *options("--env=B=2", "--env=A=1")]
+        return subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, cwd=ROOT, capture_output=True, check=True
+        ).stdout
+
+    assert run("0") == run("1")
+
+
+@pytest.mark.parametrize(("machines", "least"), [(1, None), (3, 2), (0, 1)])
+def test_evictions_leave_all_but_one_daemon(
+    machines: int, least: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = objects(printed(capsys, f"--control-plane-machines={machines}"))
+
+    budget = found.get("PodDisruptionBudget")
+    assert (budget and budget["spec"]["minAvailable"]) == least
+
+
+def test_where_the_cloud_runs_the_control_plane_two_run_on_workers_apart_from_each_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = objects(printed(capsys, "--control-plane-machines=0"))
+
+    assert "DaemonSet" not in found
+    assert found["Deployment"]["spec"]["replicas"] == 2
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    assert "nodeSelector" not in pod
+    assert pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+
+
+def test_a_role_is_taken_by_the_service_accounts_token(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, f"--role={ROLE}", "--env=AWS_REGION=eu-central-1", cloud="aws")
+
+    assert objects(text)["ServiceAccount"]["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": ROLE}
+    env = {each["name"]: each.get("value") for each in container(text)["env"]}
+    assert (env["AWS_ROLE_ARN"], env["AWS_REGION"]) == (ROLE, "eu-central-1")
+    assert env["AWS_WEB_IDENTITY_TOKEN_FILE"].startswith(container(text)["volumeMounts"][1]["mountPath"])
+
+
+def test_claims_get_a_class_and_a_driver_only_where_the_daemon_runs_volumes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    storage = {"StorageClass", "CSIDriver"}
+
+    assert storage <= objects(printed(capsys)).keys()
+    assert not storage & objects(printed(capsys, "--controllers=*,-volume")).keys()
+    assert not storage & objects(printed(capsys, cloud="aws")).keys()
+
+
+def test_further_options_of_the_daemon_follow_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--", "--require-load-balancer-class", "--service-resync-period=1m")
+
+    assert {"--require-load-balancer-class", "--service-resync-period=1m"} <= {*container(text)["args"]}
+
+
+def test_the_rights_are_for_the_lease_that_the_daemon_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--leader-elect-resource-name=ours")
+
+    assert "--leader-elect-resource-name=ours" in container(text)["args"]
+    assert objects(text)["Role"]["rules"][1]["resourceNames"] == ["ours"]
+
+
+def test_a_value_that_kubectl_would_take_for_a_number_is_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "value: '1e3'\n" in printed(capsys, "--env=X=1e3")
+
+
+def test_a_cloud_of_somebody_else_needs_no_parts_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clouds, "_factories", {})
+    monkeypatch.setattr(clouds, "_manifest_parts", {})
+    clouds.register("private")(lambda _: pytest.fail("not made"))
+
+    assert "--cloud=private" in container(printed(capsys, cloud="private"))["args"]
+
+
+@pytest.mark.parametrize("cloud", sorted(CONFIGS))
+def test_a_cloud_says_without_its_config_which_controllers_have_no_work_there(cloud: str) -> None:
+    assert clouds.manifest_parts(cloud).not_offered.keys() == not_offered(clouds.load(cloud, CONFIGS[cloud]))
+
+
+# ---------------------------------------------------------------------------------------------------- cloud config
+
+
+def test_without_a_cloud_config_the_text_says_how_to_make_the_secret_that_the_pods_mount(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys)
+
+    assert "Secret" not in objects(text)
+    (volume,) = objects(text)["DaemonSet"]["spec"]["template"]["spec"]["volumes"]
+    name = volume["secret"]["secretName"]
+    assert f"#   kubectl --namespace kube-system create secret generic {name} --from-file=cloud.conf=FILE\n" in text
+
+
+def test_with_a_cloud_config_the_secret_is_printed_and_a_new_config_restarts_the_pods(
+    cloud_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, f"--with-cloud-config={cloud_config}")
+
+    secret = objects(text)["Secret"]
+    assert secret["stringData"] == {"cloud.conf": CONFIGS["mycloud"]}
+    assert text.count(TOKEN) == 1
+    annotations = objects(text)["DaemonSet"]["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["checksum/cloud-config"] == hashlib.sha256(cloud_config.read_bytes()).hexdigest()
+
+
+def test_a_cloud_config_that_the_daemon_would_refuse_is_refused_without_its_token(
+    cloud_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud_config.write_text(CONFIGS["mycloud"].replace("endpoint", "endpont"))
+
+    line = refused(capsys, f"--with-cloud-config={cloud_config}")
+
+    assert "did you mean 'endpoint'?" in line
+    assert TOKEN not in line
+
+
+# ------------------------------------------------------------------------------------------------------- kustomize
+
+
+def test_a_kustomize_base_holds_what_is_printed_one_file_an_object(
+    cloud_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = (f"--with-cloud-config={cloud_config}", "--control-plane-machines=3")
+    base = tmp_path / "made" / "base"
+
+    assert printed(capsys, *given, f"--kustomize={base}") == ""
+
+    kustomization = yaml.safe_load((base / "kustomization.yaml").read_text())
+    assert (kustomization["apiVersion"], kustomization["kind"]) == ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+    assert {*kustomization["resources"]} == {path.name for path in base.iterdir()} - {"kustomization.yaml"}
+    files = [yaml.safe_load((base / name).read_text()) for name in kustomization["resources"]]
+    assert files == list(yaml.safe_load_all(printed(capsys, *given)))
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl on PATH")
+def test_kubectl_builds_a_base_to_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, f"--kustomize={tmp_path}")
+
+    built = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, timeout=60, check=True)
+
+    assert objects(built.stdout) == objects(printed(capsys))
+
+
+def test_only_its_owner_reads_the_secret_of_a_base(
+    cloud_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "secret.yaml").touch(mode=0o644)
+
+    printed(capsys, f"--with-cloud-config={cloud_config}", f"--kustomize={tmp_path}")
+
+    assert (tmp_path / "secret.yaml").stat().st_mode & 0o777 == 0o600
+
+
+# ---------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("cloud", "more", "told"),
+    [
+        ("mycloud", ["--role=r"], "role: given, but pods on mycloud take no roles"),
+        ("aws", ["--controllers=volume"], "the cloud offers nothing to volume"),
+        ("aws", ["--cluster-cidr="], "cluster-cidr: nothing is given; controller route needs it"),
+        ("aws", ["--", "--controllers=node"], "controllers: not allowed after `--`"),
+        ("aws", ["--", "--kubeconfig=/k"], "kubeconfig: not allowed after `--`"),
+        ("aws", ["--", "--secure-port", "1"], "secure-port: not allowed after `--`"),
+        ("aws", ["--", "--node-monitor-perid=5s"], "did you mean --node-monitor-period?"),
+        ("aws", ["--", "--node-monitor-period=5"], "argument --node-monitor-period: not a valid duration"),
+        ("aws", ["--env=1=2"], "argument --env: not of the form NAME=VALUE"),
+        ("awss", [], "did you mean 'aws'?"),
+    ],
+)
+def test_what_could_not_run_is_refused_before_anything_is_printed(
+    cloud: str, more: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in refused(capsys, *more, cloud=cloud)
+
+
+def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -> None:
+    assert {each["key"] for each in manifests.TOLERATIONS} >= {
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node-role.kubernetes.io/control-plane",
+        "node.kubernetes.io/not-ready",
+    }
+
+
+# -------------------------------------------------------------------------------------------------------------- docs
+
+
+@pytest.mark.parametrize("page", ["install.md", "beside-others.md"])
+def test_every_option_on_a_page_of_installing_exists(page: str) -> None:
+    parser, _ = cli._parsers()
+    commands: Any = next(action.choices for action in parser._actions if action.dest == "command_name")
+    known = {option for command in commands.values() for option in command._option_string_actions}
+    # Those of other programs stand in their command lines; in the text, an option is ours.
+    text = re.sub(
+        r"^( *kubectl|pip) .*", "", (ROOT / "docs" / page).read_text().replace("\\\n", " "), flags=re.MULTILINE
+    )
+    text = re.sub(r"`(kubectl|kubelet|pulumi) [^`]*`", "", text)
+
+    named = set(re.findall(r"[` ](--[a-z][a-z-]+)", text))
+    assert named
+    assert named - known <= {"--cloud-provider", "--allocate-node-cidrs", "--server-side"}

@@ -1,0 +1,69 @@
+"""The component and `cloud-controller manifests` install the same objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller import cli
+from components.controller_manager import CloudControllerManager
+from tests.components.conftest import unwrap
+
+CONFIGS = {
+    "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
+    "mycloud": "[Global]\nendpoint = http://127.0.0.1:1\ntoken = a-token\ncluster-id = c-0123456789ab\n",
+}
+ROLE = "arn:aws:iam::123456789012:role/ccm"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "component", "command"),
+    [
+        ("mycloud", {"machines": 1}, []),
+        ("mycloud", {"machines": 3, "arguments": ["--v=4"]}, ["--control-plane-machines=3", "--", "--v=4"]),
+        (
+            "aws",
+            {"machines": 0, "role": ROLE, "environment": {"AWS_REGION": "eu-central-1"}, "lease": "ours"},
+            [
+                "--control-plane-machines=0",
+                f"--role={ROLE}",
+                "--env=AWS_REGION=eu-central-1",
+                "--leader-elect-resource-name=ours",
+            ],
+        ),
+    ],
+)
+def test_the_command_prints_what_the_component_makes(
+    cloud: str,
+    component: dict[str, Any],
+    command: list[str],
+    tmp_path: Path,
+    run_program: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    controllers = ["node", "node-lifecycle", "service", "route", *(["volume"] if cloud == "mycloud" else [])]
+    given: Any = {
+        "cloud": cloud,
+        "image": "registry.example/ccm:1.0.0",
+        "cluster_name": "shop",
+        "cluster_cidr": "10.20.0.0/16",
+        "cloud_config": CONFIGS[cloud],
+        "controllers": controllers,
+        **component,
+    }
+    (tmp_path / "cloud.conf").write_text(CONFIGS[cloud])
+    options = [f"--cloud={cloud}", "--image=registry.example/ccm:1.0.0", "--cluster-name=shop"]
+    options += ["--cluster-cidr=10.20.0.0/16", f"--with-cloud-config={tmp_path / 'cloud.conf'}"]
+
+    recording = run_program(lambda: CloudControllerManager("m", given), outputs={})
+    assert cli.main(["manifests", *options, *command]) == 0
+
+    made = [unwrap(each.inputs) for each in recording.registrations if each.request.type.startswith("kubernetes:")]
+    assert by_kind(made) == by_kind(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def by_kind(objects: Any) -> dict[str, Any]:
+    return {each["kind"]: each for each in objects}

@@ -1,0 +1,122 @@
+"""The CCM without Pulumi: applied from `cloud-controller manifests`, in a cluster that it then has to bring up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller.clouds.mycloud.client import Client
+from cloud_controller.clouds.mycloud.config import Config, render
+from cloud_controller.kube import DAEMON_SETS, NODES, SERVICES, Kube, Object, PatchType, name, namespace
+from cloud_controller.nodes import UNINITIALIZED_TAINT, has_taint
+from local.site import Site
+from tests.e2e.local_stack import PATIENCE, ROOT, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+class Cluster:
+    """A cluster of mycloud with a control-plane machine and a worker, and no CCM yet."""
+
+    def __init__(self, site: Site) -> None:
+        site.up()
+        self.site = site
+        self.cloud = Client(site.endpoint, site.token)
+        network = self._made("networks", {"name": "n"})
+        self.routes = f"route_tables/{network['route_table_id']}/routes"
+        self.pods = network["pod_cidr"]
+        subnet = self._made("subnets", {"name": "s", "network_id": network["id"], "zone": "zone-a"})
+        cluster = self._made("clusters", {"name": "c", "network_id": network["id"]})
+        self.id = cluster["id"]
+        self.kube = Kube.from_kubeconfig(self.cloud.get_path(f"clusters/{self.id}/kubeconfig")["kubeconfig"])
+        shared = {"subnet_id": subnet["id"], "cluster_id": self.id, "type": "m1.small"}
+        tags = {"kubernetes.io/cluster": self.id}
+        for role in ("control-plane", "worker"):
+            self._made("machines", {"name": role, "role": role, "tags": tags, **shared}, "running")
+
+    def _made(self, collection: str, body: dict[str, Any], state: str = "available") -> dict[str, Any]:
+        made = self.cloud.create(collection, body)
+        return self.cloud.wait_for_state(collection, made["id"], [state], PATIENCE)
+
+    def manifests(self, directory: Path) -> list[Object]:
+        """What the command prints, with the cloud config of this cluster."""
+        file = directory / "cloud.conf"
+        file.write_text(render(Config(self.site.endpoint, self.site.token, self.id)))
+        options = [f"--with-cloud-config={file}", f"--cluster-cidr={self.pods}", "--cluster-name=c"]
+        command = [sys.executable, "-m", "cloud_controller.cli", "manifests", "--cloud=mycloud", *options]
+        command += ["--image=registry.local/cloud-controller:0.1.0"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+        return list(yaml.safe_load_all(done.stdout))
+
+    def apply(self, objects: list[Object]) -> None:
+        """As `kubectl apply --server-side` does."""
+        for obj in objects:
+            resource = self.kube.resource(obj["apiVersion"], obj["kind"])
+            self.kube.patch(resource, name(obj), obj, namespace(obj), type=PatchType.APPLY, field_manager="kubectl")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster with the CCM applied."""
+    directory = tmp_path_factory.mktemp("site")
+    site = Site(directory / "state")
+    try:
+        found = Cluster(site)
+        found.apply(found.manifests(directory))
+        yield found
+    finally:
+        site.down()
+
+
+def test_the_daemon_set_rolls_out(cluster: Cluster) -> None:
+    def available() -> bool:
+        status = cluster.kube.get(DAEMON_SETS, "cloud-controller-manager", "kube-system").get("status", {})
+        return bool(status.get("desiredNumberScheduled") == status.get("numberAvailable") == 1)
+
+    eventually(available, "one daemon runs on the control-plane machine, ready")
+
+
+def test_every_node_is_initialised_and_has_a_route(cluster: Cluster) -> None:
+    def initialised() -> bool:
+        nodes = cluster.kube.list(NODES).items
+        return len(nodes) == 2 and not any(has_taint(node, UNINITIALIZED_TAINT) for node in nodes)
+
+    eventually(initialised, "both nodes are initialised")
+    ranges = {node["spec"]["podCIDR"] for node in cluster.kube.list(NODES).items}
+    eventually(
+        lambda: ranges == {r["destination_cidr"] for r in cluster.cloud.list(cluster.routes)}, "both have routes"
+    )
+
+
+def test_a_service_gets_an_address(cluster: Cluster) -> None:
+    spec = {"type": "LoadBalancer", "selector": {"app": "none"}, "ports": [{"port": 8080, "protocol": "TCP"}]}
+    made = {"metadata": {"name": "shop", "namespace": "default"}, "spec": spec}
+    cluster.kube.create(SERVICES, {"apiVersion": "v1", "kind": "Service", **made})
+
+    def address() -> str | None:
+        found = cluster.kube.get(SERVICES, "shop", "default")["status"].get("loadBalancer", {}).get("ingress", [])
+        return found[0]["ip"] if found else None
+
+    assert eventually(address, "its load balancer is made")
+    cluster.kube.delete(SERVICES, "shop", "default")
+    eventually(lambda: not cluster.cloud.list("load_balancers"), "its load balancer goes with it")
+
+
+def test_applying_them_again_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    def versions() -> dict[str, int]:
+        objects = cluster.manifests(tmp_path)
+        found = [
+            cluster.kube.get(cluster.kube.resource(o["apiVersion"], o["kind"]), name(o), namespace(o)) for o in objects
+        ]
+        return {each["kind"]: each["metadata"].get("generation", 0) for each in found}
+
+    before = versions()
+    cluster.apply(cluster.manifests(tmp_path))
+
+    assert versions() == before
