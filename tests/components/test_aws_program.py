@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from cloud_controller.clouds.aws.permissions import statements
+from cloud_controller.clouds.aws.versions import NEWEST
 from components.stack_config import NAMESPACE
 
 ROOT = Path(__file__).parents[2]
@@ -393,7 +394,7 @@ def test_aws_own_ccm_runs_with_its_own_flags(run_stack: RunStack) -> None:
     pod = run_stack("aws-staging").one(DAEMON_SET, MANAGER).inputs["spec"]["template"]["spec"]
 
     [container] = pod["containers"]
-    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.32.0"
+    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
     assert {"--cloud-provider=aws", "--configure-cloud-routes=true", "--leader-elect=true"} <= set(container["args"])
     names = "cloud-node-controller,node-route-controller,service-lb-controller,cloud-node-lifecycle-controller"
     assert f"--controllers={names}" in container["args"]
@@ -469,10 +470,10 @@ def test_a_version_of_aws_ccm_that_is_not_known_to_fit_is_told(
     warnings: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: warnings.append(text))
 
-    run_stack("aws-staging", kubernetesVersion="1.34", ccmVersion="v1.34.1")
+    run_stack("aws-staging", kubernetesVersion="1.99", ccmVersion="v1.99.1")
 
     [said] = warnings
-    assert "ccmVersion: the matrix does not have Kubernetes 1.34; the newest known row is Kubernetes 1.32" in said
+    assert f"ccmVersion: the matrix does not have Kubernetes 1.99; the newest known row is Kubernetes {NEWEST}" in said
 
 
 def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) -> None:

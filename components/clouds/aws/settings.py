@@ -37,7 +37,7 @@ class AwsClusterArgs(TypedDict):
     nodes: Literal["eks", "asg"]
     """`eks`: managed node groups. `asg`: launch templates and auto-scaling groups of the program's own."""
     kubernetes_version: str
-    """Such as 1.34."""
+    """Such as 1.36."""
     vpc_cidr: NotRequired[str]
     """An IPv4 range from /16 to /20; 10.0.0.0/16 if not given."""
     pod_cidr: NotRequired[str]
