@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from .. import ClusterParts, NetworkParts
-from . import iam, security_groups
+from . import iam, security_groups, volumes
 from .kubeconfigs import with_aws_cli
 from .settings import DEFAULT_SERVICE_CIDR, POD_CIDR_TAG, AwsClusterArgs, tags, with_what_it_needs
 
@@ -63,12 +63,16 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[entry]))
         profile = iam.instance_profile(f"{name}-nodes", node_role, after)
         join["instance_profile_arn"] = with_what_it_needs(profile.arn, for_nodes)
+    issuer = aws.iam.OpenIdConnectProvider(
+        name, url=cluster.identities.apply(_issuer), client_id_lists=[iam.AUDIENCE], tags=tags(name), opts=opts
+    )
+    volumes.make(name, cluster, issuer, opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
         cluster,
         join,
-        _ccm_role(name, cluster, settings, opts),
+        _ccm_role(name, issuer, settings, opts),
     )
 
 
@@ -90,15 +94,11 @@ def _authority(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
 
 
 def _ccm_role(
-    name: str, cluster: aws.eks.Cluster, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
+    name: str, issuer: aws.iam.OpenIdConnectProvider, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
 ) -> pulumi.Output[str]:
     """The role of the CCM's ServiceAccount, whose tokens AWS believes by the cluster's OIDC issuer."""
-    issuer = cluster.identities.apply(lambda identities: _issuer(identities))
-    provider = aws.iam.OpenIdConnectProvider(
-        name, url=issuer, client_id_lists=[iam.AUDIENCE], tags=tags(name), opts=opts
-    )
     full = f"{name}-cloud-controller-manager"
-    role = iam.service_account_role(full, provider, opts)
+    role = iam.service_account_role(full, issuer, iam.CCM_ACCOUNT, opts)
     return with_what_it_needs(role.arn, [iam.ccm_policy(full, role, settings, name, opts)])
 
 
