@@ -15,6 +15,8 @@ CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
 OWNED = "owned"
 POD_CIDR_TAG = "cloud-controller/pod-cidr"
+NETWORK_TAG = "cloud-controller/network"
+"""On a cluster of EKS: the VPC's range and the zones with which it was made, and which it keeps."""
 
 ZONE_LETTERS = "abcdefg"
 """How names of zones end. No region goes beyond `f`; a VPC is cut into parts for so many."""

@@ -1,8 +1,8 @@
 """Volumes on EKS: the EBS CSI driver, an add-on that EKS neither installs by itself nor gives any rights.
 
 Its rights are the narrowest that AWS keeps for it (AWS managed policies, AmazonEBSCSIDriverEKSClusterScopedPolicy): on
-volumes and snapshots whose tag `ebs.csi.aws.com/cluster-name` is the role's tag `eks-cluster-name`, and on the cluster's
-machines. The add-on tags what it makes from version 1.58 on (kubernetes-sigs/aws-ebs-csi-driver, issue 2918).
+volumes and snapshots whose tag `ebs.csi.aws.com/cluster-name` is the role's tag `eks-cluster-name`, and on machines of
+the cluster. The add-on tags what it makes from version 1.58 on (kubernetes-sigs/aws-ebs-csi-driver, issue 2918).
 """
 
 from __future__ import annotations
