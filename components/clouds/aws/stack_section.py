@@ -95,7 +95,10 @@ class AwsConfig(Section):
 
 
 def run_by_aws(aws: AwsConfig) -> Collection[Controller]:
-    """The controllers that AWS runs unless the stack says otherwise: on EKS all but that of Services."""
+    """The controllers that software of AWS's own runs unless the stack says otherwise.
+
+    On EKS all but that of Services: EKS itself, and for volumes its add-on. Elsewhere the EBS CSI driver alone.
+    """
     if aws.control_plane == "eks" and not aws.simulated:
         return [controller for controller in Controller if controller is not Controller.SERVICE]
     return [Controller.VOLUME]
