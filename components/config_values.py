@@ -36,7 +36,7 @@ class Controller(StrEnum):
 
 
 class Executor(StrEnum):
-    """Who runs a controller: the daemon in the cluster, `pulumi up` through CloudController, or software of the cloud's maker."""
+    """Who runs a controller: the daemon in the cluster, `pulumi up` through CloudController, or the cloud's maker."""
 
     DAEMON = "daemon"
     PULUMI = "pulumi"
