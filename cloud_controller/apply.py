@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any, TypeVar
 
-from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.cloud import Cloud, CloudError, Postponed
 from cloud_controller.events import Events
 from cloud_controller.kube import ApiError, Kube
 from cloud_controller.metrics import Metrics
@@ -142,10 +142,6 @@ def run(
 def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
     """The results that are failures."""
     return (result for result in results if not result.ok)
-
-
-class Postponed(CloudError):
-    """The action was not carried out, for it would be wrong now; it is in the next plan."""
 
 
 class _InOrder:

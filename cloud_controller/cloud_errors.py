@@ -36,6 +36,10 @@ class Unavailable(CloudError):
     """The cloud did not answer, or said that it can't now. The change may have been made all the same."""
 
 
+class Postponed(CloudError):
+    """The change, or the rest of it, would be wrong now or has to wait for the cloud; it is in the next plan."""
+
+
 class AccessDenied(CloudError):
     """The credentials are wrong, or lack the right that the message names."""
 

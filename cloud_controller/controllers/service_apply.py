@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import assert_never, get_args
 
 from cloud_controller import apply
-from cloud_controller.apply import Postponed
-from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration
+from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration, Postponed
 from cloud_controller.controllers.service_checkpoint import forget
 from cloud_controller.controllers.service_plan import AddFinalizer, RemoveFinalizer, SetIngress
 from cloud_controller.kube import SERVICES, Kube, Object, PatchType
@@ -72,12 +71,16 @@ def change_service(kube: Kube, operation: KubeOperation) -> Object:
             assert_never(operation)
 
 
+class HandingOver(Postponed):
+    """Old members must serve on until a new one is known to be healthy."""
+
+
 def change_load_balancer(
     load_balancers: LoadBalancers, operation: Operation, *, handing_over: bool = False
 ) -> ObservedLoadBalancer | None:
     """Change the cloud; answers a load balancer that was made. May be repeated.
 
-    Raises CloudError, and Postponed for what must serve a little longer; `handing_over`: some members already do.
+    Raises CloudError, and HandingOver for what must serve a little longer; `handing_over`: some members already do.
     """
     if isinstance(operation, CreateLoadBalancer):
         return _create(load_balancers, operation)
@@ -108,7 +111,7 @@ def _require_successor(load_balancers: LoadBalancers, operation: RemoveMembers) 
     healthy = {key for key, good in health.items() if good}
     serving = any((operation.pool, *member.key) in healthy for member in operation.members)
     if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
-        raise Postponed(f"no new member of pool {operation.pool} of {operation.id} is known to be healthy yet")
+        raise HandingOver(f"no new member of pool {operation.pool} of {operation.id} is known to be healthy yet")
 
 
 def _require_healthy(load_balancers: LoadBalancers, operation: PutListener, before: str) -> None:
@@ -116,4 +119,4 @@ def _require_healthy(load_balancers: LoadBalancers, operation: PutListener, befo
     healthy = {pool for (pool, _, _), good in load_balancers.health(operation.id).items() if good}
     if before in healthy and operation.listener.pool not in healthy:
         why = f"no member of pool {operation.listener.pool} of {operation.id} is known to be healthy yet"
-        raise Postponed(f"{why}; listener {operation.listener} stays with pool {before}")
+        raise HandingOver(f"{why}; listener {operation.listener} stays with pool {before}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cloud_controller.cloud_errors import Postponed
+from cloud_controller.controllers.service_apply import HandingOver
 from cloud_controller.controllers.service_plan import NO_NODES, RemoveFinalizer, ServicePlan, SetIngress
 from cloud_controller.events import Events
 from cloud_controller.kube import Object
@@ -47,9 +49,12 @@ class ServiceEvents:
             for reason, message in found.warnings:
                 self._warning(reason, message)
 
-    def postponed(self, why: str) -> None:
-        """Members that should go still serve."""
-        self._normal("HandingOver", f"Old members serve on for a while: {why}")
+    def postponed(self, why: Postponed) -> None:
+        """A part of the plan has to wait: members that should go still serve, or the cloud is not ready."""
+        if isinstance(why, HandingOver):
+            self._normal("HandingOver", f"Old members serve on for a while: {why}")
+        else:
+            self._normal("Waiting", str(why))
 
     def carried_out(self) -> None:
         """That plan is done."""

@@ -9,8 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 
-from cloud_controller.apply import Postponed
-from cloud_controller.cloud import CloudError, Throttled, Unavailable
+from cloud_controller.cloud import CloudError, Postponed, Throttled, Unavailable
 from cloud_controller.controllers import service_plan, service_rules
 from cloud_controller.controllers.service_apply import (
     KubeOperation,
@@ -241,13 +240,15 @@ class ServiceVisits:
         if not found.waits:
             told.at_rest()
 
-    def _carry_out(self, key: str, uid: str, plan: Plan, service: Object | None = None) -> tuple[Object, str | None]:
+    def _carry_out(
+        self, key: str, uid: str, plan: Plan, service: Object | None = None
+    ) -> tuple[Object, Postponed | None]:
         """Apply, and remember what came of it; the Service as it is then, and why something has to wait.
 
         Raises the first failure. Members follow the nodes all the same, where it is not that the cloud is out of reach:
         a setting that it refuses, or a right that lacks, must not keep dead nodes in.
         """
-        postponed = None
+        postponed: Postponed | None = None
         failed: list[tuple[object, CloudError]] = []
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -261,7 +262,7 @@ class ServiceVisits:
                         service = self._apply(key, uid, action) or service
                     except Postponed as reason:
                         _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
-                        postponed = str(reason)
+                        postponed = reason
                     except (Throttled, Unavailable):
                         raise
                     except CloudError as error:

@@ -2,7 +2,7 @@
 
 Clusters of EKS take time and have a control plane behind them, and an instance's network interfaces end with it;
 rules of security groups tell their descriptions.
-What concerns load balancers is in `balancing`, scaling groups in `scaling`.
+What concerns load balancers is in `balancing`, updates of clusters in `clusters`, scaling groups in `scaling`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moto.ec2.models.instances import Instance
 from moto.ec2.models.security_groups import SecurityGroupRule
 from moto.eks import models as eks
 
-from local.aws import balancing, scaling
+from local.aws import balancing, clusters, scaling
 
 POD_RANGE_TAG = "cloud-controller/pod-cidr"
 """EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
@@ -80,7 +80,7 @@ def differ_from_moto() -> None:
     eks.Cluster = SiteCluster  # type: ignore[misc]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
     SecurityGroupRule.description = property(_described)  # type: ignore[assignment]
-    for (owner, method), instead in {**balancing.AS_AWS, **scaling.AS_AWS}.items():
+    for (owner, method), instead in {**balancing.AS_AWS, **clusters.AS_AWS, **scaling.AS_AWS}.items():
         setattr(owner, method, instead)
 
 

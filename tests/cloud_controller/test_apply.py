@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller import apply
-from cloud_controller.cloud import Conflict
+from cloud_controller.cloud import Conflict, Postponed
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan
 
@@ -84,7 +84,7 @@ def _step(operation: Step | Finish, _: apply.Run) -> None:
     if operation.word == "bad":
         raise Conflict("no")
     if operation.word == "later":
-        raise apply.Postponed("too early")
+        raise Postponed("too early")
     said.append(operation.word)
 
 

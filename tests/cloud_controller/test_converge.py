@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from cloud_controller import apply, converge
-from cloud_controller.apply import Postponed
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Unavailable
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Postponed, Unavailable
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.fence import Fence, WriteRefused
 from cloud_controller.leader import LeaderElector

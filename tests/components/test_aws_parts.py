@@ -124,5 +124,6 @@ def test_the_vendors_manager_has_the_rights_of_its_controllers_alone() -> None:
         return {action for each in vendor_manager.statements(controllers) for action in each["Action"]}
 
     # Elastic Load Balancing looks at these in its caller's name.
-    assert {"ec2:DescribeVpcs", "ec2:DescribeInternetGateways"} <= actions("service")
+    looked_at = {"ec2:DescribeVpcs", "ec2:DescribeInternetGateways", "ec2:GetSecurityGroupsForVpc"}
+    assert looked_at <= actions("service")
     assert not any(action.startswith(("elasticloadbalancing:", "iam:")) for action in actions("node", "route"))

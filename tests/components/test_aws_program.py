@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from cloud_controller.clouds.aws.permissions import statements
+from cloud_controller.clouds.aws.versions import NEWEST
 from components.stack_config import NAMESPACE
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,7 @@ INGRESS_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 ROLE = "aws:iam/role:Role"
 POLICY = "aws:iam/policy:Policy"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+ADDON = "aws:eks/addon:Addon"
 PARAMETER = "aws:ssm/parameter:Parameter"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
@@ -352,6 +354,66 @@ def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack
     assert is_secret(recording.outputs["kubeconfig"])
 
 
+# ------------------------------------------------------------------------------------------------------- volumes
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-local"])
+def test_eks_gets_the_ebs_csi_driver_for_it_brings_none(stack: str, run_stack: RunStack) -> None:
+    recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
+
+    [addon] = every(recording, ADDON).values()
+
+    assert (addon["addonName"], addon["clusterName"]) == ("aws-ebs-csi-driver", stack)
+    assert addon["serviceAccountRoleArn"] == MADE[ROLE]["arn"]
+    assert "addonVersion" not in addon  # EKS's default for the cluster's Kubernetes
+
+
+def test_a_cluster_that_runs_itself_gets_no_add_on_of_eks(run_stack: RunStack) -> None:
+    assert every(run_stack("aws-staging"), ADDON) == {}
+
+
+def test_the_drivers_service_account_alone_takes_its_role(run_stack: RunStack) -> None:
+    role = run_stack("aws-prod").one(ROLE, "aws-prod-ebs-csi-driver").inputs
+
+    issuer = ISSUER.removeprefix("https://")
+    assert json.loads(role["assumeRolePolicy"])["Statement"][0]["Condition"]["StringEquals"] == {
+        f"{issuer}:sub": "system:serviceaccount:kube-system:ebs-csi-controller-sa",
+        f"{issuer}:aud": "sts.amazonaws.com",
+    }
+
+
+def test_the_driver_may_change_volumes_of_its_own_cluster_alone(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    role = recording.one(ROLE, "aws-prod-ebs-csi-driver").inputs
+    attached = [a for name, a in every(recording, ATTACHMENT).items() if name.startswith("aws-prod-ebs-csi-driver")]
+    # The policy compares this tag with the tag `ebs.csi.aws.com/cluster-name` of volumes and snapshots.
+    assert role["tags"]["eks-cluster-name"] == "aws-prod"
+    assert [a["policyArn"] for a in attached] == ["arn:aws:iam::aws:policy/AmazonEBSCSIDriverEKSClusterScopedPolicy"]
+
+
+def test_the_driver_keeps_its_rights_until_it_is_gone(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    [attached] = [n for n in every(recording, ATTACHMENT) if n.startswith("aws-prod-ebs-csi-driver")]
+    [addon] = every(recording, ADDON)
+    assert recording.one(ATTACHMENT, attached).urn in recording.dependencies(recording.one(ADDON, addon).urn)
+
+
+def test_the_driver_may_attach_to_self_managed_nodes_of_eks_but_not_take_their_root_volumes(
+    run_stack: RunStack,
+) -> None:
+    recording = run_stack("aws-prod", nodes="asg")
+
+    tag = "ebs.csi.aws.com/cluster-name"
+    group = recording.one(GROUP, "aws-prod-workers").inputs
+    template = recording.one(TEMPLATE, "aws-prod-workers").inputs
+    assert {each["key"]: each["value"] for each in group["tags"]}[tag] == "aws-prod"
+    assert not [each for each in template["tagSpecifications"] if tag in each["tags"]]
+    others = every(run_stack("aws-staging"), GROUP).values()
+    assert not [each for group in others for each in group["tags"] if each["key"] == tag]
+
+
 # ------------------------------------------------------------------------------------------------------- the CCM
 
 
@@ -393,7 +455,7 @@ def test_aws_own_ccm_runs_with_its_own_flags(run_stack: RunStack) -> None:
     pod = run_stack("aws-staging").one(DAEMON_SET, MANAGER).inputs["spec"]["template"]["spec"]
 
     [container] = pod["containers"]
-    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.32.0"
+    assert container["image"] == "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
     assert {"--cloud-provider=aws", "--configure-cloud-routes=true", "--leader-elect=true"} <= set(container["args"])
     names = "cloud-node-controller,node-route-controller,service-lb-controller,cloud-node-lifecycle-controller"
     assert f"--controllers={names}" in container["args"]
@@ -469,10 +531,10 @@ def test_a_version_of_aws_ccm_that_is_not_known_to_fit_is_told(
     warnings: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: warnings.append(text))
 
-    run_stack("aws-staging", kubernetesVersion="1.34", ccmVersion="v1.34.1")
+    run_stack("aws-staging", kubernetesVersion="1.99", ccmVersion="v1.99.1")
 
     [said] = warnings
-    assert "ccmVersion: the matrix does not have Kubernetes 1.34; the newest known row is Kubernetes 1.32" in said
+    assert f"ccmVersion: the matrix does not have Kubernetes 1.99; the newest known row is Kubernetes {NEWEST}" in said
 
 
 def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) -> None:
@@ -504,6 +566,7 @@ def test_the_ccm_keeps_its_rights_and_its_way_to_aws_until_it_has_taken_its_load
         *({"aws:lb/listener:Listener", PARAMETER, "aws:iam/rolePolicy:RolePolicy"} if stack == "aws-staging" else ()),
     }
     left = {r.request.name for r in recording.registrations if r.request.type in types and r.urn not in needed}
+    left -= {name for name in left if "-ebs-csi-driver-" in name}  # rights of another program
     # The one NAT gateway of a cluster with pod routes stands in the first zone; the others' public subnets lead nobody.
     assert left <= {f"aws-staging-public-eu-central-1{zone}" for zone in "bc"}
 

@@ -402,7 +402,7 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         (on_aws(region=None), "aws.region is missing: The region."),
         (on_aws(controlPlane="esk"), "aws.controlPlane is \"esk\": did you mean 'eks'? allowed: eks, ec2"),
         (on_aws(kubernetesVersion=1.34), "aws.kubernetesVersion is 1.34: allowed: text"),
-        (on_aws(kubernetesVersion="v1.34"), "allowed: a minor version such as '1.34'"),
+        (on_aws(kubernetesVersion="v1.34"), "allowed: a minor version such as '1.36'"),
         (on_aws(apiSource=[]), "aws.apiSource is not a known key; did you mean 'apiSources'?"),
         (on_aws(vpcCidr="10.0.0.0/24"), 'aws.vpcCidr is "10.0.0.0/24": allowed: an IPv4 range from /16 to /20'),
         (on_aws(vpcCidr="172.20.0.0/16"), 'aws.serviceCidr is "172.20.0.0/16": overlaps the range of the VPC'),

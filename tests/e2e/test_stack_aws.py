@@ -15,7 +15,7 @@ import pytest
 from cloud_controller.kube import NODES, PODS, SERVICES, PatchType, name
 from local import processes
 from local.api_site import API
-from tests.e2e.aws_stack import REGION, AwsStack
+from tests.e2e.aws_stack import REGION, STACK, AwsStack
 from tests.e2e.local_stack import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -131,6 +131,17 @@ def test_the_daemon_runs_as_pods_of_the_cluster_without_a_key_of_aws(aws: AwsSta
     assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
     assert "AWS_WEB_IDENTITY_TOKEN_FILE" in [variable["name"] for variable in environment]
     assert not [variable for variable in environment if "SECRET" in variable["name"] or "KEY" in variable["name"]]
+
+
+def test_the_driver_of_volumes_has_a_role_for_this_cluster_alone(aws: AwsStack) -> None:
+    iam = aws.aws("iam")
+    [role] = [each["RoleName"] for each in iam.list_roles()["Roles"] if "-ebs-csi-driver-" in each["RoleName"]]
+
+    tags = {each["Key"]: each["Value"] for each in iam.get_role(RoleName=role)["Role"]["Tags"]}
+    policies = iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
+
+    assert tags["eks-cluster-name"] == STACK
+    assert [each["PolicyName"] for each in policies] == ["AmazonEBSCSIDriverEKSClusterScopedPolicy"]
 
 
 @pytest.mark.parametrize("service", ["web", "echo"])

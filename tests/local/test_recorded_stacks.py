@@ -48,7 +48,9 @@ def test_a_stack_on_aws_is_previewed_without_an_account(
     steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
     assert violations == []
     assert {step["op"] for step in steps} == {"create"}
-    assert {"aws:ec2/vpc:Vpc", "kubernetes:core/v1:Service"} <= {step["type"] for step in steps}
+    types = {step["type"] for step in steps}
+    assert {"aws:ec2/vpc:Vpc", "kubernetes:core/v1:Service"} <= types
+    assert ("aws:eks/addon:Addon" in types) == (stack == "aws-prod")
     assert not (tmp_path / "site.json").exists()
 
 

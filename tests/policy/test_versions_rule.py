@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.clouds.aws.versions import NEWEST
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, resource, start
@@ -29,7 +30,7 @@ def test_a_ccm_of_another_minor_version_is_reported_with_the_right_one(pack: Pol
     [finding] = [each for each in pack.analyze_stack([eks(), workload]) if each.policy == RULE]
 
     assert (finding.level, finding.urn) == ("advisory", workload.urn)
-    assert "v1.30.5 is for Kubernetes 1.30, not 1.32; the matrix has v1.32.0" in finding.message
+    assert "v1.30.5 is for Kubernetes 1.30, not 1.32; the matrix has v1.32.8" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_ccm_of_another_minor_version_is_reported_with_the_right_one(pack: Pol
         [eks(), manager("v1.30.5", EXEMPT)],
         [eks(), ccm(container={"image": "registry.example/cloud-controller:0.1.0"})],
         [manager("v1.30.5")],
-        [eks("1.34"), manager("v1.34.0")],
+        [eks("1.99"), manager("v1.99.0")],
     ],
     ids=["it fits", "exempt", "ours", "no version known", "newer than the matrix"],
 )
@@ -54,12 +55,12 @@ def test_an_image_that_only_the_update_will_tell_is_not_evaluated(pack: PolicyHo
 @pytest.fixture(scope="module")
 def strict() -> Iterator[PolicyHost]:
     """The pack, told the version, for which the matrix has no row."""
-    host = start({RULE: {"kubernetesVersion": "1.34", "refuseUnknown": True}})
+    host = start({RULE: {"kubernetesVersion": "1.99", "refuseUnknown": True}})
     yield host
     host.close()
 
 
 def test_where_the_unknown_is_refused_a_newer_version_is_reported(strict: PolicyHost) -> None:
-    [finding] = [each for each in strict.analyze_stack([manager("v1.34.0")]) if each.policy == RULE]
+    [finding] = [each for each in strict.analyze_stack([manager("v1.99.0")]) if each.policy == RULE]
 
-    assert "the newest known row is Kubernetes 1.32" in finding.message
+    assert f"the newest known row is Kubernetes {NEWEST}" in finding.message

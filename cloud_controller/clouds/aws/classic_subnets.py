@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, Unavailable
-from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.subnets import FIELD
-from cloud_controller.retries import RetryPolicy, call
 
 _ATTACH, _DETACH = "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets"
 
-_SOON = RetryPolicy(deadline=10.0, attempts=5)
-"""How long a zone may be taken still by the subnet that was detached: AWS answers before it is done."""
-
 
 def move(api: Api, name: str, *, actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str]) -> None:
-    """Make the calls of `steps`. Raises Unavailable where a zone is not free yet: what is left to do is seen later."""
+    """Make the calls of `steps`. Raises Postponed where a zone is not free yet: what is left to do is seen later."""
     for operation, subnets in steps(actual, wanted, zones):
-        call(partial(_once, api, operation, name, subnets), _SOON, idempotent=True)
+        with until_free():
+            api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
 
 
 def steps(
@@ -40,12 +37,3 @@ def steps(
     gone = [subnet for subnet in actual if subnet not in wanted and subnet not in successors]
     swaps = [step for old, new in successors.items() for step in ((_DETACH, [old]), (_ATTACH, [new]))]
     return [(operation, subnets) for operation, subnets in ((_ATTACH, further), *swaps, (_DETACH, gone)) if subnets]
-
-
-def _once(api: Api, operation: str, name: str, subnets: Sequence[str], _: int) -> None:
-    try:
-        api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
-    except CloudError as error:
-        if error_code(error) != "InvalidConfigurationRequest":
-            raise
-        raise Unavailable(str(error)) from error.__cause__

@@ -8,6 +8,7 @@ from functools import partial
 
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
@@ -94,13 +95,14 @@ class NetworkChanges:
         kind = model.attributes["ip_address_type"]
         if before.attributes.get("ip_address_type") != kind:
             calls.append(("SetIpAddressType", {"IpAddressType": kind}))
-            if kind == "dualstack":
-                known = self._without_datagrams(known)
-            else:
+            if kind == "ipv4":
                 # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
                 calls.insert(0, calls.pop())
         for operation, params in calls:
-            self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
+            if params.get("IpAddressType") == "dualstack":
+                known = self._without_datagrams(known)
+            with until_free():
+                self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
         return known
 
     def _without_datagrams(self, known: Known) -> Known:

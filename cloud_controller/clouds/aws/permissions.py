@@ -171,11 +171,14 @@ ON_OUR_BEHALF = Right(
         "DescribeSecurityGroups",
         "DescribeSubnets",
         "DescribeVpcs",
+        "GetSecurityGroupsForVpc",
     ),
     _SERVICE,
 )
 """What load balancing looks at with its caller's rights, to make load balancers and register targets (its user guide's
-page "API permissions"; what that says of ClassicLink is left out: AWS has no more of it)."""
+page "API permissions"; what that says of ClassicLink is left out: AWS has no more of it). `GetSecurityGroupsForVpc` is
+not on that page, but in AWS's managed policies ElasticLoadBalancingFullAccess and AmazonEKSLoadBalancingPolicy.
+"""
 
 _CREATIONS = {
     "ec2": ("ec2:CreateAction", ["CreateSecurityGroup"]),

@@ -1,7 +1,7 @@
 """Which version of AWS's own cloud controller manager goes with which Kubernetes: the matrix of requirements 002 §5.1.
 
-AWS's controller follows Kubernetes' minor versions. The matrix ends where it was written; what is newer than its last
-row is unknown, which is no pass: `judge` says so and names the row.
+AWS's controller follows Kubernetes' minor versions; its patches are its own. What is newer than the matrix's last row
+is unknown, which is no pass: `judge` says so and names the row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
-MATRIX = {"1.32": "v1.32.0", "1.31": "v1.31.4", "1.30": "v1.30.5", "1.29": "v1.29.6", "1.28": "v1.28.0"}
-"""By Kubernetes' minor version: the controller's version that the requirements name (1.28: §12.1, `v1.28.x`)."""
+MATRIX = {
+    "1.36": "v1.36.1",
+    "1.35": "v1.35.2",
+    "1.34": "v1.34.3",
+    "1.33": "v1.33.4",
+    "1.32": "v1.32.8",
+    "1.31": "v1.31.9",
+    "1.30": "v1.30.10",
+    "1.29": "v1.29.10",
+    "1.28": "v1.28.11",
+}
+"""By Kubernetes' minor version: the controller's newest release that was found, on 2026-11-22.
+
+1.28 to 1.35: the images that registry.k8s.io serves (kubernetes/k8s.io,
+`registry.k8s.io/images/k8s-staging-provider-aws/images.yaml`, a copy that ends in spring 2026, so newer patches may
+exist). 1.36: the Go module proxy (tagged 2026-07-15) and the release notes; its image was not seen in such a list.
+"""
 NEWEST = max(MATRIX, key=lambda minor: int(minor.partition(".")[2]))
 
 
@@ -25,10 +40,10 @@ class Verdict:
 
 
 def judge(ccm_version: str, kubernetes_version: str) -> Verdict:
-    """Whether AWS's controller `ccm_version` (`v1.32.0`) goes with Kubernetes (`1.32`, `v1.32.4`)."""
+    """Whether AWS's controller `ccm_version` (`v1.36.1`) goes with Kubernetes (`1.36`, `v1.36.4`)."""
     ccm, kubernetes = _minor(ccm_version), _minor(kubernetes_version)
     if ccm is None or kubernetes is None:
-        return Verdict("unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is no version such as 1.32")
+        return Verdict("unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is no version such as 1.36")
     if ccm != kubernetes:
         row = MATRIX.get(f"1.{kubernetes}")
         known = f"; the matrix has {row} for it" if row else ""

@@ -10,9 +10,17 @@ import pulumi_aws as aws
 from cloud_controller.clouds.aws.manifest_parts import AUDIENCE
 
 from .. import ClusterParts, NetworkParts
-from . import iam, security_groups
+from . import iam, security_groups, volumes
 from .kubeconfigs import with_aws_cli
-from .settings import DEFAULT_SERVICE_CIDR, POD_CIDR_TAG, AwsClusterArgs, tags, with_what_it_needs
+from .settings import (
+    DEFAULT_SERVICE_CIDR,
+    DEFAULT_VPC_CIDR,
+    NETWORK_TAG,
+    POD_CIDR_TAG,
+    AwsClusterArgs,
+    tags,
+    with_what_it_needs,
+)
 
 API_PORT = 443
 
@@ -24,6 +32,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     groups = security_groups.make(name, network.id, api_port=API_PORT, api_sources=(), pod_cidr=pod_cidr, opts=opts)
     role, attached = iam.role_of_service(f"{name}-eks", "eks", iam.EKS_CONTROL_PLANE, opts)
     sources = list(settings.get("api_sources", ()))
+    marks = {NETWORK_TAG: " ".join([settings.get("vpc_cidr", DEFAULT_VPC_CIDR), *sorted(network.subnet_ids)])}
     cluster = aws.eks.Cluster(
         name,
         # Its name is the cluster's id, which tags carry.
@@ -41,9 +50,15 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
         kubernetes_network_config={"service_ipv4_cidr": service_cidr, "ip_family": "ipv4"},
         enabled_cluster_log_types=["api", "audit", "authenticator"],
-        tags=tags(name, None, **({POD_CIDR_TAG: pod_cidr} if pod_cidr else {})),
-        # Without its policy EKS can't take down what it made in the VPC.
-        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=attached)),
+        tags=tags(name, None, **marks, **({POD_CIDR_TAG: pod_cidr} if pod_cidr else {})),
+        opts=pulumi.ResourceOptions.merge(
+            opts,
+            pulumi.ResourceOptions(
+                # Without its policy EKS can't take down what it made in the VPC.
+                depends_on=attached,
+                hooks=pulumi.ResourceHookBinding(before_update=[_keep_network(name)]),
+            ),
+        ),
     )
     node_role, for_nodes = iam.role_of_service(f"{name}-nodes", "ec2", iam.EKS_NODE, opts)
     join: dict[str, pulumi.Input[str]] = {
@@ -65,13 +80,35 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[entry]))
         profile = iam.instance_profile(f"{name}-nodes", node_role, after)
         join["instance_profile_arn"] = with_what_it_needs(profile.arn, for_nodes)
+    issuer = aws.iam.OpenIdConnectProvider(
+        name, url=cluster.identities.apply(_issuer), client_id_lists=[AUDIENCE], tags=tags(name), opts=opts
+    )
+    volumes.make(name, cluster, issuer, opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
         cluster,
         join,
-        _ccm_role(name, cluster, settings, opts),
+        _ccm_role(name, issuer, settings, opts),
     )
+
+
+def _keep_network(name: str) -> pulumi.ResourceHook:
+    """A hook that refuses another VPC and other zones before EKS does, in the midst of an update.
+
+    EKS's user guide, "VPC and subnet requirements": other subnets are taken in place if they are in the same VPC, and
+    at least one is in each of the zones with which the cluster was made, and none elsewhere.
+    """
+
+    def check(args: pulumi.ResourceHookArgs) -> None:
+        before, after = (((of or {}).get("tags") or {}).get(NETWORK_TAG) for of in (args.old_inputs, args.new_inputs))
+        if before is not None and before != after:
+            raise ValueError(
+                f"EKS cluster {name} has {before}, and the change gives it {after}: EKS keeps VPC and zones; allowed: "
+                "the same (a pool of count 0 keeps its zones), or a new cluster with another name"
+            )
+
+    return pulumi.ResourceHook(f"network-of-{name}", check, pulumi.ResourceHookOptions(on_dry_run=True))
 
 
 def _kubeconfig(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
@@ -92,13 +129,11 @@ def _authority(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
 
 
 def _ccm_role(
-    name: str, cluster: aws.eks.Cluster, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
+    name: str, issuer: aws.iam.OpenIdConnectProvider, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
 ) -> pulumi.Output[str]:
     """The role of the CCM's ServiceAccount, whose tokens AWS believes by the cluster's OIDC issuer."""
-    issuer = cluster.identities.apply(lambda identities: _issuer(identities))
-    provider = aws.iam.OpenIdConnectProvider(name, url=issuer, client_id_lists=[AUDIENCE], tags=tags(name), opts=opts)
     full = f"{name}-cloud-controller-manager"
-    role = iam.service_account_role(full, provider, opts)
+    role = iam.service_account_role(full, issuer, iam.CCM_ACCOUNT, opts)
     return with_what_it_needs(role.arn, [iam.ccm_policy(full, role, settings, name, opts)])
 
 

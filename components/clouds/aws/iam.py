@@ -25,7 +25,7 @@ EKS_CONTROL_PLANE = ("AmazonEKSClusterPolicy",)
 EKS_NODE = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
 NODE = ("AmazonEC2ContainerRegistryPullOnly",)
 
-SERVICE_ACCOUNT = f"system:serviceaccount:{manifests.NAMESPACE}:{manifests.NAME}"
+CCM_ACCOUNT = f"system:serviceaccount:{manifests.NAMESPACE}:{manifests.NAME}"
 
 
 def role_of_service(
@@ -34,10 +34,14 @@ def role_of_service(
     """A role that an AWS service takes (`ec2`, `eks`), with policies that AWS keeps."""
     trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
     role = aws.iam.Role(name, assume_role_policy=document([trust]), tags=tags(name), opts=opts)
-    return role, [
-        aws.iam.RolePolicyAttachment(f"{name}-{policy}", role=role.name, policy_arn=f"{MANAGED}{policy}", opts=opts)
-        for policy in managed
-    ]
+    return role, [attach(name, role, policy, opts) for policy in managed]
+
+
+def attach(name: str, role: aws.iam.Role, managed: str, opts: pulumi.ResourceOptions) -> aws.iam.RolePolicyAttachment:
+    """Give the role `name` a policy that AWS keeps."""
+    return aws.iam.RolePolicyAttachment(
+        f"{name}-{managed}", role=role.name, policy_arn=f"{MANAGED}{managed}", opts=opts
+    )
 
 
 def instance_profile(name: str, role: aws.iam.Role, opts: pulumi.ResourceOptions) -> aws.iam.InstanceProfile:
@@ -65,9 +69,13 @@ def ccm_policy(
 
 
 def service_account_role(
-    name: str, provider: aws.iam.OpenIdConnectProvider, opts: pulumi.ResourceOptions
+    name: str,
+    provider: aws.iam.OpenIdConnectProvider,
+    account: str,
+    opts: pulumi.ResourceOptions,
+    **marks: str,
 ) -> aws.iam.Role:
-    """A role that the CCM's ServiceAccount alone takes (IRSA: IAM roles for service accounts)."""
+    """A role that this ServiceAccount alone takes (IRSA: IAM roles for service accounts); `marks`: more of its tags."""
 
     def trust(values: list[str]) -> str:
         arn, url = values
@@ -78,13 +86,13 @@ def service_account_role(
                     "Effect": "Allow",
                     "Principal": {"Federated": arn},
                     "Action": "sts:AssumeRoleWithWebIdentity",
-                    "Condition": {"StringEquals": {f"{issuer}:sub": SERVICE_ACCOUNT, f"{issuer}:aud": AUDIENCE}},
+                    "Condition": {"StringEquals": {f"{issuer}:sub": account, f"{issuer}:aud": AUDIENCE}},
                 }
             ]
         )
 
     policy = pulumi.Output.all(provider.arn, provider.url).apply(trust)
-    return aws.iam.Role(name, assume_role_policy=policy, tags=tags(name), opts=opts)
+    return aws.iam.Role(name, assume_role_policy=policy, tags=tags(name, **marks), opts=opts)
 
 
 def document(statements: Sequence[Mapping[str, Any]]) -> str:

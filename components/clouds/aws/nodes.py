@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from .. import PoolSpec
-from . import user_data
+from . import user_data, volumes
 from .settings import CLUSTER_TAG, OWNED, tags
 
 LABEL_TAG = "k8s.io/cluster-autoscaler/node-template/label/"
@@ -106,6 +106,10 @@ def group(
     With target groups they are up once these find them healthy, and are replaced by people.
     """
     behind = bool(target_group_arns)
+    marks = machine_tags(full, spec)
+    if spec.join["control_plane"] == "eks":
+        # Machines alone carry it: on their root volumes it would give these to the driver, too.
+        marks[volumes.MACHINE_TAG] = spec.cluster_name
     return aws.autoscaling.Group(
         full,
         min_size=size,
@@ -114,9 +118,7 @@ def group(
         vpc_zone_identifiers=[spec.subnet_ids[zone] for zone in sorted(set(zones))],
         launch_template={"id": template.id, "version": template.latest_version.apply(str)},
         instance_refresh=None if behind else {"strategy": "Rolling", "preferences": {"min_healthy_percentage": 90}},
-        tags=[
-            {"key": key, "value": value, "propagate_at_launch": True} for key, value in machine_tags(full, spec).items()
-        ],
+        tags=[{"key": key, "value": value, "propagate_at_launch": True} for key, value in marks.items()],
         target_group_arns=list(target_group_arns) or None,
         wait_for_elb_capacity=size if behind else None,
         wait_for_capacity_timeout="20m" if behind else None,

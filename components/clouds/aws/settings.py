@@ -15,6 +15,8 @@ CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
 OWNED = "owned"
 POD_CIDR_TAG = "cloud-controller/pod-cidr"
+NETWORK_TAG = "cloud-controller/network"
+"""On a cluster of EKS: the VPC's range and the zones with which it was made, and which it keeps."""
 
 ZONE_LETTERS = "abcdefg"
 """How names of zones end. No region goes beyond `f`; a VPC is cut into parts for so many."""
@@ -37,7 +39,7 @@ class AwsClusterArgs(TypedDict):
     nodes: Literal["eks", "asg"]
     """`eks`: managed node groups. `asg`: launch templates and auto-scaling groups of the program's own."""
     kubernetes_version: str
-    """Such as 1.34."""
+    """Such as 1.36."""
     vpc_cidr: NotRequired[str]
     """An IPv4 range from /16 to /20; 10.0.0.0/16 if not given."""
     pod_cidr: NotRequired[str]

@@ -62,7 +62,7 @@ class AwsConfig(Section):
     nodes: Annotated[str, *choice("eks", "asg")] = Field(
         default="eks", description="What starts nodes: managed node groups (eks), or auto-scaling groups (asg)."
     )
-    kubernetes_version: Annotated[str, matching(KUBERNETES_VERSION, "a minor version such as '1.34'")] = Field(
+    kubernetes_version: Annotated[str, matching(KUBERNETES_VERSION, "a minor version such as '1.36'")] = Field(
         description="Kubernetes' minor version, quoted.", json_schema_extra=pattern_of(KUBERNETES_VERSION.pattern)
     )
     vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /16 to /20; 10.0.0.0/16 if not given.")
@@ -82,7 +82,7 @@ class AwsConfig(Section):
         default="ours", description="Whose cloud controller manager the daemon is: this project's, or AWS's."
     )
     ccm_image: NotEmpty | None = Field(default=None, description="Our daemon's image, in a registry that nodes reach.")
-    ccm_version: Annotated[str, matching(CCM_VERSION, "a version such as v1.32.0")] | None = Field(
+    ccm_version: Annotated[str, matching(CCM_VERSION, "a version such as v1.36.1")] | None = Field(
         default=None, description="The version of AWS's controller, where ccm is vendor."
     )
     endpoint: Annotated[str, AfterValidator(url)] | None = Field(
@@ -95,7 +95,10 @@ class AwsConfig(Section):
 
 
 def run_by_aws(aws: AwsConfig) -> Collection[Controller]:
-    """The controllers that AWS runs unless the stack says otherwise: on EKS all but that of Services."""
+    """The controllers that software of AWS's own runs unless the stack says otherwise.
+
+    On EKS all but that of Services: EKS itself, and for volumes its add-on. Elsewhere the EBS CSI driver alone.
+    """
     if aws.control_plane == "eks" and not aws.simulated:
         return [controller for controller in Controller if controller is not Controller.SERVICE]
     return [Controller.VOLUME]

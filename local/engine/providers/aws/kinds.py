@@ -42,5 +42,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     )
 }
 
-RECORDED: Final = frozenset({"aws:eks/accessEntry:AccessEntry"})
+RECORDED: Final = frozenset({"aws:eks/accessEntry:AccessEntry", "aws:eks/addon:Addon"})
 """What no simulator knows and nothing else is made of: only recorded."""

@@ -181,6 +181,12 @@ def test_load_balancing_may_look_at_what_it_asks_for_in_its_callers_name() -> No
     assert {f"ec2:Describe{each}" for each in needed} <= actions(statements(["service"], "prod-1"))
 
 
+def test_load_balancing_may_look_which_security_groups_fit_the_vpc() -> None:
+    # The managed policies ElasticLoadBalancingFullAccess and AmazonEKSLoadBalancingPolicy allow it.
+    assert "ec2:GetSecurityGroupsForVpc" in actions(statements(["service"], "prod-1"))
+    assert "ec2:GetSecurityGroupsForVpc" not in actions(statements(["node", "node-lifecycle", "route"], "prod-1"))
+
+
 def test_a_controller_that_is_not_run_brings_no_rights() -> None:
     assert actions(statements(["node"], "prod-1")) == {
         "ec2:DescribeAvailabilityZones",

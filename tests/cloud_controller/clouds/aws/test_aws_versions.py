@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.aws.versions import MATRIX, judge
+from cloud_controller.clouds.aws.versions import MATRIX, NEWEST, judge
 
 
 @pytest.mark.parametrize(("kubernetes", "ccm"), sorted(MATRIX.items()))
@@ -20,14 +20,18 @@ def test_another_minor_version_is_wrong_and_the_right_one_is_named() -> None:
     verdict = judge("v1.30.5", "1.32")
 
     assert verdict.kind == "wrong"
-    assert "v1.30.5 is for Kubernetes 1.30, not 1.32; the matrix has v1.32.0 for it" in verdict.why
+    assert "v1.30.5 is for Kubernetes 1.30, not 1.32; the matrix has v1.32.8 for it" in verdict.why
 
 
 def test_what_is_newer_than_the_matrix_is_unknown_and_no_pass() -> None:
-    verdict = judge("v1.34.0", "1.34")
+    verdict = judge("v1.99.0", "1.99")
 
     assert verdict.kind == "unknown"
-    assert "the newest known row is Kubernetes 1.32 with v1.32.0" in verdict.why
+    assert f"the newest known row is Kubernetes {NEWEST} with {MATRIX[NEWEST]}" in verdict.why
+
+
+def test_the_matrix_has_every_minor_version_up_to_1_36() -> None:
+    assert {f"1.{minor}" for minor in range(28, 37)} == MATRIX.keys()
 
 
 @pytest.mark.parametrize(("ccm", "kubernetes"), [("latest", "1.32"), ("v1.32.0", "newest"), ("v2.0.0", "1.32")])

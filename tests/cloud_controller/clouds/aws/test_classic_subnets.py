@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import InvalidConfiguration, Postponed
 from cloud_controller.clouds.aws.classic_subnets import move, steps
 from tests.cloud_controller.clouds.aws.scripted_aws import Answer, elb_error, scripted
 
@@ -36,11 +36,22 @@ def test_the_only_subnet_cannot_be_exchanged_for_one_of_the_same_zone() -> None:
         steps(("a1",), ("a2",), ZONES)
 
 
-def test_a_zone_that_is_not_free_yet_is_tried_again() -> None:
+def test_a_zone_that_is_not_free_yet_is_left_to_the_next_plan() -> None:
     done = Answer(200, f"<Response><{DETACH}Result/><{ATTACH}Result/></Response>")
     busy = elb_error("InvalidConfigurationRequest", 409, "ELB cannot be attached to multiple subnets in the same AZ.")
 
     with scripted([done, busy, done]) as aws:
-        move(aws.api(), "web", actual=["a1", "b1"], wanted=["a2", "b1"], zones=ZONES)
+        api = aws.api()
+        with pytest.raises(Postponed, match="removal of a subnet is not complete"):
+            move(api, "web", actual=["a1", "b1"], wanted=["a2", "b1"], zones=ZONES)
+        move(api, "web", actual=["b1"], wanted=["a2", "b1"], zones=ZONES)
 
     assert [each["Action"] for each in aws.requests] == [DETACH, ATTACH, ATTACH]
+
+
+def test_any_other_configuration_that_aws_refuses_is_an_error() -> None:
+    with (
+        scripted([elb_error("InvalidConfigurationRequest", 409, "It is not valid.")]) as aws,
+        pytest.raises(InvalidConfiguration, match="It is not valid"),
+    ):
+        move(aws.api(), "web", actual=["b1"], wanted=["a2", "b1"], zones=ZONES)

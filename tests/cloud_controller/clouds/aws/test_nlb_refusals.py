@@ -311,3 +311,46 @@ def test_a_subnet_makes_place_before_another_of_its_zone_comes(account: AwsAccou
     (lb,) = load_balancers(account)
     assert {each["SubnetId"] for each in lb["AvailabilityZones"]} == {*wanted}
     assert running.calls.of("elbv2 SetSubnets") == 2
+
+
+def test_a_zone_that_is_not_free_yet_is_waited_for_and_all_else_goes_on(account: AwsAccount, cluster: Cluster) -> None:
+    """As AWS's user guide says: the removal of a subnet takes up to three minutes, and until then none is added."""
+    zones = {each["SubnetId"]: each["AvailabilityZone"] for each in account.ec2.describe_subnets()["Subnets"]}
+    leaving: set[str] = set()
+
+    def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation == "SetSubnets":
+            (lb,) = load_balancers(account)
+            wanted = {*params["Subnets"]}
+            present = {each["SubnetId"] for each in lb["AvailabilityZones"]}
+            if taken := {zones[each] for each in wanted - present} & leaving:
+                why = "You cannot specify an additional subnet from an Availability Zone that is already associated"
+                return "InvalidConfigurationRequest", f"{why} with the load balancer: {taken.pop()}"
+            leaving.update(zones[each] for each in present - wanted)
+        return None
+
+    def annotations(*subnets: str) -> dict[str, str]:
+        arguments = {"internal": "true", "subnets": ",".join(subnets)}
+        return {CATALOGUE.by_argument[argument].name: text for argument, text in arguments.items()}
+
+    cluster.put(nlb(annotations=annotations(*account.private_subnets)))
+    running = Running(account, cluster, wrap=Refusing(refuses))
+    running.settle()
+    wanted = (account.public_subnets[0], *account.private_subnets[1:])
+
+    cluster.service()["metadata"]["annotations"] |= annotations(*wanted)
+    put_nodes(cluster, account.launch(1))
+    running.take_nodes()
+    running.settle()
+
+    members = {machine for group in target_groups(account) for machine, _ in targets(account, group)}
+    assert members == {*cluster.objects["nodes"]}
+    assert cluster.reasons.count("Waiting") == 1
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+    leaving.clear()
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert {each["SubnetId"] for each in lb["AvailabilityZones"]} == {*wanted}
+    assert cluster.reasons[-1] == "EnsuredLoadBalancer"

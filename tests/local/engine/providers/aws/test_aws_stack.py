@@ -404,11 +404,13 @@ def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -
 def test_what_no_simulator_has_is_only_recorded(led: Any) -> None:
     def run() -> None:
         aws.eks.AccessEntry("nodes", cluster_name="main", principal_arn="arn:aws:iam::1:role/x", type="EC2_LINUX")
+        aws.eks.Addon("driver", cluster_name="main", addon_name="aws-ebs-csi-driver")
 
     outcome = led.up(run)
 
-    assert outcome.ok and led.resources()["nodes"].simulated and "1 of aws" in outcome.warnings[0]
-    assert led.up(run).counts == {"same": 2}
+    assert outcome.ok and all(led.resources()[name].simulated for name in ("nodes", "driver"))
+    assert "2 of aws" in outcome.warnings[0]
+    assert led.up(run).counts == {"same": 3}
 
 
 def test_what_is_real_is_never_taken_for_something_recorded(led: Any, cloud: Any) -> None:
