@@ -75,6 +75,17 @@ LOAD_BALANCERS = (
         controller="2.1",
     ),
     entry(
+        "enable-prefix-for-ipv6-source-nat",
+        "text",
+        "source_nat",
+        "Whether the load balancer has a range of each subnet's IPv6 addresses, from which it sends UDP to targets: AWS"
+        " has no UDP listeners on a load balancer with IPv6 without it.",
+        applies_to=f"{NETWORK} with IPv6",
+        allowed=("on", "off"),
+        default="off",
+        controller="2",
+    ),
+    entry(
         "eip-allocations",
         "list",
         "eip_allocations",
@@ -218,12 +229,15 @@ LOAD_BALANCERS = (
         "connection-idle-timeout",
         "number",
         "idle_timeout.timeout_seconds",
-        "How long a connection may be silent before it is closed.",
-        applies_to=f"{CLASSIC}; on a network one TCP's is 350 seconds",
+        "How long a connection may be silent before it is closed: 1 to 4,000 seconds on a classic load balancer, 60 to"
+        " 6,000 on the TCP listeners of a network one. `listener-attributes.PROTOCOL-PORT` wins for its port. AWS"
+        " changes none of the 350 seconds of TLS listeners, nor UDP's 120.",
+        applies_to=f"{CLASSIC}; TCP listeners of {NETWORK}",
         minimum=1,
-        maximum=4000,
+        maximum=6000,
         unit="seconds",
         default=60,
+        default_note="classic: 60; network: 350",
         upstream="1.12",
         source="requirements 000 and 001; cloud-provider-aws",
     ),
