@@ -45,9 +45,9 @@ class Annotation:
     balancers can have what it names (addresses of one's own). `names`: the kind of resource that it names and somebody
     else keeps, one of `nameable.KINDS`.
 
-    A family has a `suffix`: the placeholder at the end of its name, such as `PORT`, for which `suffix_pattern` says what
-    may stand there. Its typed argument is a mapping from suffixes to values; each member is an annotation of its own
-    (`member`).
+    A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` says what may
+    stand there, `suffix_example` is one. Its typed argument is a mapping from suffixes to values; each member is an
+    annotation of its own (`member`).
     """
 
     name: str

@@ -49,8 +49,8 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
         yield from ("", f"### `{entry.name}`", "", *_paragraph(entry))
     if ignored:
         yield from ("", f"### Known, but not offered by {catalogue.cloud}", "")
-        yield "The plan and a Warning event `NotOffered` name one that is ignored, and say why. One that restricts access is"
-        yield "an error: without it, more clients could connect than its author believes."
+        yield "The plan and a Warning event `NotOffered` name one that is ignored, and say why. One that restricts"
+        yield "access is an error: without it, more clients could connect than its author believes."
         yield ""
         yield from _table(
             ("annotation", "what it is for", "restricts access", "here", "honoured by"),

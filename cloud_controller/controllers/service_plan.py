@@ -306,7 +306,8 @@ def _ensure(
     actions += [action for action in changes if _ends_another(action, keeper)]
     if keeper is not None and serves:
         actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
-    warnings = [*built.warnings, *((NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored)]
+    warnings = [*built.warnings]
+    warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))

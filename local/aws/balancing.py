@@ -4,12 +4,15 @@
 - A listener can become one of any protocol (moto: TCP alone).
 - A load balancer's name is taken while it is there (moto makes a second one).
 - A target group tells which load balancers lead to it now (moto: which have done so once).
+- A network target group that is checked by HTTP takes answers from 200 to 399 where its maker names no codes (moto:
+  200), and other codes once it is told them (moto: never).
 - One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
@@ -75,6 +78,26 @@ def _create_load_balancer(backend: Any, name: str, *arguments: Any, **settings: 
     return _create(backend, name, *arguments, **settings)
 
 
+_create_group = ELBv2Backend.create_target_group
+
+
+def _create_target_group(backend: Any, name: str, **settings: Any) -> Any:
+    if settings.get("protocol") in ("TCP", "UDP", "TLS", "TCP_UDP"):
+        settings["matcher"] = settings.get("matcher") or {"HttpCode": "200-399"}
+    return _create_group(backend, name, **settings)
+
+
+_modify_group = ELBv2Backend.modify_target_group
+
+
+def _modify_target_group(backend: Any, arn: str, *arguments: Any, **named: Any) -> Any:
+    group = _modify_group(backend, arn, *arguments, **named)
+    given = dict(zip(list(signature(_modify_group).parameters)[2:], arguments, strict=False)) | named
+    if given.get("http_codes") is not None:
+        group.matcher["HttpCode"] = given["http_codes"]
+    return group
+
+
 _describe = ELBv2Backend.describe_target_groups
 
 
@@ -105,6 +128,8 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "health_for"): _health_for,
     (ELBv2Backend, "modify_listener"): _modify_listener,
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
+    (ELBv2Backend, "create_target_group"): _create_target_group,
+    (ELBv2Backend, "modify_target_group"): _modify_target_group,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
 }

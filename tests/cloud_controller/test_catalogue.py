@@ -173,7 +173,7 @@ def test_a_member_of_a_family_is_an_annotation_of_its_own() -> None:
 
 @pytest.mark.parametrize("suffix", ["http", "", "PORT", "80.1"])
 def test_a_suffix_that_is_none_is_an_unknown_annotation(suffix: str) -> None:
-    with pytest.raises(InvalidConfiguration, match="does not know it; did you mean service.example.com/lb-limit.PORT"):
+    with pytest.raises(InvalidConfiguration, match=r"does not know it; did you mean service.example.com/lb-limit.PORT"):
         catalogue(family()).parse({f"{PREFIX}limit.{suffix}": "a"})
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from cloud_controller.catalogue import Annotation
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
@@ -11,7 +13,7 @@ from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.provider_ids import identity
-from cloud_controller.clouds.aws.request import field, kind_of, request
+from cloud_controller.clouds.aws.request import kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.load_balancer import Built, Object
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
@@ -46,11 +48,18 @@ def drains(service: Object) -> bool:
     try:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True
-        given = CATALOGUE.value(annotations, "target_group_attributes")
-        attributes = pairs(field("target_group_attributes"), given if isinstance(given, tuple) else ())
+        given = [pairs(entry.name, words) for entry, words in _target_group_attributes(annotations)]
     except InvalidConfiguration:
         return False
-    return attributes.get(DEREGISTRATION_DELAY) != "0"
+    return all(attributes.get(DEREGISTRATION_DELAY) != "0" for attributes in given)
+
+
+def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[Annotation, tuple[str, ...]]]:
+    """Those of all target groups, and of single ones."""
+    for name, text in annotations.items():
+        entry = CATALOGUE.entry(name)
+        if entry is not None and entry.sets == "pool.attributes" and isinstance(words := entry.parse(text), tuple):
+            yield entry, words
 
 
 def backend(node: Object) -> NodeBackend | None:

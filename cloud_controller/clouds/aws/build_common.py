@@ -47,13 +47,17 @@ def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
     return chosen(asked.facts, asked.config, of_scheme, named)
 
 
-def tags(asked: Request) -> dict[str, str]:
-    """What everything that is made for the Service carries. Raises InvalidConfiguration for tags that can't be."""
+def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
+    """What everything that is made for the Service carries, and these marks.
+
+    Raises InvalidConfiguration for tags that can't be.
+    """
     owner = asked.owner
     own = {
         **owner.tags,
         asked.config.cluster_tag: "owned",
         SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
+        **marks,
     }
     where = field("additional_resource_tags")
     more = asked.pairs("additional_resource_tags")
@@ -201,9 +205,11 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 
 def warnings(asked: Request, *arguments: str) -> tuple[tuple[str, str], ...]:
     """What of these `key=value` annotations, and of those of both kinds, counts other than it may have been meant."""
+    given = (*arguments, "additional_resource_tags", "target_node_labels")
+    members = [f"{argument}.{suffix}" for argument in arguments for suffix in asked.settings.members(argument)]
     repeated = (
         (argument, key, value)
-        for argument in (*arguments, "additional_resource_tags", "target_node_labels")
+        for argument in (*given, *members)
         for key, value in contradictions(asked.words(argument)).items()
     )
     return tuple(
@@ -226,7 +232,8 @@ def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
         if strange:
             yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
     if all(pool.health_check.path is None for pool in model.pools):
-        yield from asked.ignored("healthcheck_path", f"{field('healthcheck_protocol')} is not HTTP")
+        for argument in ("healthcheck_path", "healthcheck_success_codes"):
+            yield from asked.ignored(argument, f"{field('healthcheck_protocol')} is not HTTP")
     if model.attributes[aws.ENABLED] != "true":
         for argument in ("access_log_s3_bucket_name", "access_log_s3_bucket_prefix"):
             yield from asked.ignored(argument, f"{field('access_log_enabled')} is not true")

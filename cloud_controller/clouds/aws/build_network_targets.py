@@ -14,6 +14,9 @@ _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
 """Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
 
+OF_PORT = "target_group_attributes_of_port"
+"""The family of annotations for the target group of one port."""
+
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 """AWS's defaults, in seconds; upstream has no say in it."""
 
@@ -45,6 +48,7 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
         protocol=protocol,
         port=port,
         path=(settings.text("healthcheck_path") or path) if protocol != "TCP" else None,
+        success_codes=_success_codes(asked) if protocol != "TCP" else None,
         interval_seconds=interval,
         timeout_seconds=timeout,
         healthy_threshold=settings.number("healthcheck_healthy_threshold") or threshold,
@@ -52,13 +56,28 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     )
 
 
-def target_attributes(asked: Request, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
-    """The attributes that a target group is to have: what the Service says, and AWS's default for what it may say.
+def _success_codes(asked: Request) -> str:
+    codes = asked.settings.text("healthcheck_success_codes") or aws.DEFAULT_SUCCESS_CODES
+    for each in codes.split(","):
+        low, _, high = each.partition("-")
+        if high and high < low:
+            raise InvalidConfiguration(field("healthcheck_success_codes"), f"{each!r} ends before it begins", "200-299")
+    return codes
+
+
+def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
+    """The attributes that the target group of a port is to have: what the Service says, and AWS's default for what it
+    may say.
 
     `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
     """
     where = field("target_group_attributes")
-    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, "network target groups")
+    what = "network target groups"
+    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, what)
+    member = f"{OF_PORT}.{number}"
+    if own := {key: value for key, value in asked.pairs(member).items() if value}:
+        where = field(member)
+        given |= aws.checked(where, own, aws.TARGET_GROUP, what)
     sticky = asked.spec.get("sessionAffinity") == "ClientIP"
     _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
     _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")

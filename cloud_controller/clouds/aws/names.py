@@ -17,6 +17,10 @@ LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
 POOL_TAG = "cloud-controller/pool"
 """On target groups: the pool of the model that it is."""
 
+LISTENER_ATTRIBUTES_TAG = "cloud-controller/listener-attributes"
+"""On load balancers with a listener that was given attributes of its own: AWS tells them one by one, and what has no
+such tag is never asked."""
+
 SERVICE_NAME_TAG = "kubernetes.io/service-name"
 """On load balancers and target groups, upstream's controller's too: NAMESPACE/NAME of the Service."""
 

@@ -10,7 +10,7 @@ from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, Memory, View
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_creation import settable, subnet_params
 from cloud_controller.clouds.aws.network_model import exchange
 from cloud_controller.clouds.aws.node_rules import NodeRules
@@ -51,7 +51,7 @@ class NetworkChanges:
         lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
         differs = {key for key, value in model.attributes.items() if before.attributes.get(key) != value}
         changed = {key: value for key, value in settable(model).items() if key in differs}
-        if lacking or differs & {"ingress_rules", "security_groups"}:
+        if lacking.keys() - {LISTENER_ATTRIBUTES_TAG} or differs & {"ingress_rules", "security_groups"}:
             self._put_security_groups(view, model)
         known = self._put_network(known, before, model)
         if changed:
@@ -113,7 +113,9 @@ class NetworkChanges:
 
     def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
         parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
-        self._together([partial(self._tag, arn, tags) for arn in parts])
+        # The mark means something on the load balancer alone.
+        of_parts = {key: value for key, value in tags.items() if key != LISTENER_ATTRIBUTES_TAG}
+        self._together([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
         # Last: by what it lacks it is seen that they may.
         self._tag(known.arn, tags)
 

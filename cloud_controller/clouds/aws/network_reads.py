@@ -17,7 +17,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX, pool_name
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG, PREFIX, pool_name
 from cloud_controller.clouds.aws.network_model import addresses_of
 from cloud_controller.clouds.aws.tags import of_many, tags_of, told
 from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of
@@ -254,7 +254,9 @@ class NetworkReads:
         arn = str(view["LoadBalancerArn"])
         present = {name: each for name, each in groups.items() if each is not None}
         try:
-            found = self._listeners.read(arn, {each.arn: name for name, each in present.items()})
+            pools = {each.arn: name for name, each in present.items()}
+            marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags(arn) or {})
+            found = self._listeners.read(arn, pools, with_attributes=marked)
             attributes = told(
                 self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]
             )

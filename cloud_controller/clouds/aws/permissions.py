@@ -89,6 +89,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "elbv2",
         (
+            "DescribeListenerAttributes",
             "DescribeListenerCertificates",
             "DescribeListeners",
             "DescribeLoadBalancerAttributes",
@@ -113,6 +114,7 @@ RIGHTS: tuple[Right, ...] = (
             "DeleteTargetGroup",
             "DeregisterTargets",
             "ModifyListener",
+            "ModifyListenerAttributes",
             "ModifyLoadBalancerAttributes",
             "ModifyTargetGroup",
             "ModifyTargetGroupAttributes",

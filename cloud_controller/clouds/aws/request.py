@@ -67,14 +67,16 @@ class Request:
         return pairs(field(argument), self.words(argument))
 
     def ignored(self, argument: str, reason: str) -> Iterator[Ignored]:
-        """The annotation as ignored for this reason, if it is given."""
-        if argument in self.settings.given:
-            yield Ignored(field(argument), self.settings.given[argument], reason)
+        """The annotation, or all of its family, as ignored for this reason, if it is given."""
+        members = (f"{argument}.{suffix}" for suffix in self.settings.members(argument))
+        for each in (argument, *members):
+            if each in self.settings.given:
+                yield Ignored(field(each), self.settings.given[each], reason)
 
 
 def field(argument: str) -> str:
     """How the annotation of an argument is named in errors."""
-    return f"annotation {CATALOGUE.by_argument[argument].name}"
+    return f"annotation {CATALOGUE.of_argument(argument).name}"
 
 
 def request(service: Object, config: Config, facts: Facts) -> Request:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
-from cloud_controller.clouds.aws.attributes import target_group_defaults
+from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import tag_list, told
 from cloud_controller.load_balancer import HealthCheck, Owner, Pool
@@ -197,10 +197,12 @@ def pool_of(name: str, group: Mapping[str, Any], attributes: Mapping[str, str], 
 def check_of(group: Mapping[str, Any]) -> HealthCheck:
     """The health check of a target group as AWS describes it."""
     protocol, port = str(group["HealthCheckProtocol"]), group.get("HealthCheckPort")
+    by_http = protocol in ("HTTP", "HTTPS")
     return HealthCheck(
         protocol=protocol,
         port=int(port) if port and str(port).isdigit() else None,
-        path=(group.get("HealthCheckPath") or "/") if protocol in ("HTTP", "HTTPS") else None,
+        path=(group.get("HealthCheckPath") or "/") if by_http else None,
+        success_codes=((group.get("Matcher") or {}).get("HttpCode") or DEFAULT_SUCCESS_CODES) if by_http else None,
         interval_seconds=int(group["HealthCheckIntervalSeconds"]),
         timeout_seconds=int(group["HealthCheckTimeoutSeconds"]),
         healthy_threshold=int(group["HealthyThresholdCount"]),
@@ -217,7 +219,11 @@ def _check_params(check: HealthCheck) -> dict[str, Any]:
         "HealthyThresholdCount": check.healthy_threshold,
         "UnhealthyThresholdCount": check.unhealthy_threshold,
     }
-    return params | ({"HealthCheckPath": check.path} if check.path is not None else {})
+    if check.path is not None:
+        params["HealthCheckPath"] = check.path
+    if check.success_codes is not None:
+        params["Matcher"] = {"HttpCode": check.success_codes}
+    return params
 
 
 def _chunks(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
