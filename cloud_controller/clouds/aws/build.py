@@ -8,7 +8,14 @@ from dataclasses import replace
 from cloud_controller.catalogue import Annotation
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
+from cloud_controller.clouds.aws.annotations import (
+    CATALOGUE,
+    CLASS_OF_THE_OTHER,
+    CLASSES,
+    ELSEWHERE,
+    FINALIZER_OF_THE_OTHER,
+    said,
+)
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.named import TagsOfGroup, named
@@ -22,9 +29,13 @@ from cloud_controller.load_balancer_backends import Backends, Member, NodeBacken
 def claims(service: Object) -> bool:
     """Whether the Service is ours: not so where its annotation leaves it to the AWS Load Balancer Controller.
 
-    A class of ours in its spec makes it ours whatever the annotation.
+    A class of ours in its spec makes it ours whatever the annotation. One of that controller's class is ours (which the
+    cloud config says) unless it carries that controller's finalizer: two must never serve one Service.
     """
-    annotations = said(service["metadata"].get("annotations"))
+    metadata = service["metadata"]
+    if service["spec"].get("loadBalancerClass") == CLASS_OF_THE_OTHER:
+        return FINALIZER_OF_THE_OTHER not in (metadata.get("finalizers") or ())
+    annotations = said(metadata.get("annotations"))
     by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
     return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in ELSEWHERE
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, said
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
@@ -31,9 +31,13 @@ _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
 
 
 def scheme(asked: Request) -> str:
-    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree."""
+    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree.
+
+    A Service of the AWS Load Balancer Controller's class has its default: what was internal there must not be public.
+    """
     given = asked.settings.given
-    by_flag = "internal" if asked.settings.flag("internal") else "internet-facing"
+    of_the_other = asked.spec.get("loadBalancerClass") == CLASS_OF_THE_OTHER
+    by_flag = "internal" if given.get("internal", of_the_other) else "internet-facing"
     by_name = str(given.get("scheme", by_flag))
     if "internal" in given and by_name != by_flag:
         why = f"{by_name!r} contradicts {field('internal')}"
