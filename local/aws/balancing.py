@@ -6,6 +6,8 @@
 - A target group tells which load balancers lead to it now (moto: which have done so once).
 - A network target group that is checked by HTTP takes answers from 200 to 399 where its maker names no codes (moto:
   200), and other codes once it is told them (moto: never).
+- A load balancer tells whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
+  families (moto knows neither).
 - One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
 
@@ -17,6 +19,7 @@ from typing import Any
 
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
+from moto.elbv2.responses import ELBV2Response
 
 
 def _register(group: Any, targets: list[dict[str, Any]]) -> None:
@@ -98,6 +101,25 @@ def _modify_target_group(backend: Any, arn: str, *arguments: Any, **named: Any) 
     return group
 
 
+_respond_to_creation = ELBV2Response.create_load_balancer
+_respond_to_subnets = ELBV2Response.set_subnets
+
+
+def _take_creation(response: Any) -> Any:
+    answer = _respond_to_creation(response)
+    made = response.elbv2_backend.describe_load_balancers([], [response._get_param("Name")])[0]
+    made.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
+    return answer
+
+
+def _take_subnets(response: Any) -> Any:
+    answer = _respond_to_subnets(response)
+    changed = response.elbv2_backend.load_balancers[response._get_param("LoadBalancerArn")]
+    changed.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
+    changed.ip_address_type = response._get_param("IpAddressType", changed.ip_address_type)
+    return answer
+
+
 _describe = ELBv2Backend.describe_target_groups
 
 
@@ -130,6 +152,8 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
     (ELBv2Backend, "create_target_group"): _create_target_group,
     (ELBv2Backend, "modify_target_group"): _modify_target_group,
+    (ELBV2Response, "create_load_balancer"): _take_creation,
+    (ELBV2Response, "set_subnets"): _take_subnets,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
 }

@@ -58,7 +58,7 @@ def build(asked: Request, backends: Backends) -> Built:
         pools=(pool,),
         tags=common.tags(asked, {}),
     )
-    return Built(model, ignored=tuple(_ignored(asked, model)), warnings=common.warnings(asked))
+    return Built(model, ignored=tuple(_ignored(asked, model)), warnings=common.warnings(asked, model))
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:

@@ -22,6 +22,8 @@ from cloud_controller.load_balancer_backends import Backends, Member
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 _MOST_TAGS = 50
+_FREE_ADDRESSES = 8
+"""What AWS asks of a subnet for a classic load balancer, and the AWS Load Balancer Controller for either kind."""
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
 """What load balancing takes in keys and values of tags; EC2 takes more."""
@@ -207,8 +209,9 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 # --------------------------------------------------------------------------------------------- ignored and warnings
 
 
-def warnings(asked: Request, *arguments: str) -> tuple[tuple[str, str], ...]:
-    """What of these `key=value` annotations, and of those of both kinds, counts other than it may have been meant."""
+def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple[tuple[str, str], ...]:
+    """What may go wrong with the subnets; what of these `key=value` annotations, and of those of both kinds, counts
+    other than it may have been meant."""
     given = (*arguments, "additional_resource_tags", "target_node_labels")
     members = [f"{argument}.{suffix}" for argument in arguments for suffix in asked.settings.members(argument)]
     repeated = (
@@ -216,10 +219,22 @@ def warnings(asked: Request, *arguments: str) -> tuple[tuple[str, str], ...]:
         for argument in (*given, *members)
         for key, value in contradictions(asked.words(argument)).items()
     )
-    return tuple(
-        ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
-        for argument, key, value in repeated
+    return (
+        *_full_subnets(asked, model),
+        *(
+            ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
+            for argument, key, value in repeated
+        ),
     )
+
+
+def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[str, str]]:
+    chosen = aws.texts(model.attributes["subnets"])
+    for subnet in asked.facts.subnets:
+        free = subnet.free_addresses
+        if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
+            why = f"{subnet.id} ({subnet.cidr}) has {free} free addresses; a load balancer needs {_FREE_ADDRESSES}"
+            yield "SubnetAlmostFull", why
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:

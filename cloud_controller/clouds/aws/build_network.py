@@ -21,6 +21,7 @@ from cloud_controller.clouds.aws.build_network_listeners import listener, marks
 from cloud_controller.clouds.aws.build_network_targets import (
     OF_PORT,
     health_check,
+    outside_of_the_vpc,
     require_members,
     target_attributes,
 )
@@ -60,7 +61,7 @@ def build(asked: Request, backends: Backends) -> Built:
         "type": "network",
         "scheme": scheme,
         "subnets": tuple(sorted(subnet.id for subnet in chosen)),
-        "ip_address_type": addresses.type,
+        **addresses.attributes,
         **common.front(
             asked, [(front.transport, front.number) for front in found], dualstack=addresses.type == "dualstack"
         ),
@@ -80,7 +81,10 @@ def build(asked: Request, backends: Backends) -> Built:
     return Built(
         model,
         ignored=(*_ignored(asked, targets, model), *addresses.ignored),
-        warnings=common.warnings(asked, "attributes", "target_group_attributes", "listener_attributes", OF_PORT),
+        warnings=(
+            *common.warnings(asked, model, "attributes", "target_group_attributes", "listener_attributes", OF_PORT),
+            *outside_of_the_vpc(asked, model.pools),
+        ),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
-from cloud_controller.load_balancer import HealthCheck
+from cloud_controller.load_balancer import HealthCheck, Pool
 from cloud_controller.load_balancer_backends import Backends
 
 _INTERVAL, _THRESHOLD = 30, 3
@@ -16,6 +16,9 @@ _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
 
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
+
+_NAMED = 5
+"""Targets that a warning names."""
 
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 """AWS's defaults, in seconds; upstream has no say in it."""
@@ -107,6 +110,18 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
 def _require_agreement(where: str, given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
     if asked_for and given.get(key) == "false":
         raise InvalidConfiguration(where, f"{key}=false contradicts {by}", "one of them")
+
+
+def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
+    """A warning about targets that are in no subnet of the VPC: AWS takes them, whether it can reach them or not."""
+    addresses = dict.fromkeys(member.address for pool in pools for member in pool.members)
+    outside = [address for address in addresses if asked.facts.is_outside(address)]
+    if outside:
+        more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+        why = (
+            f"{', '.join(outside[:_NAMED])}{more}: in no subnet of {asked.facts.vpc_id}, which must have a route there"
+        )
+        yield "TargetsOutsideVpc", why
 
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from cloud_controller.clouds.aws.attributes import texts
+from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, Memory, View
@@ -19,6 +19,8 @@ from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import LoadBalancerModel
+
+_FAMILIES = ("ip_address_type", SOURCE_NAT)
 
 
 class NetworkChanges:
@@ -90,8 +92,10 @@ class NetworkChanges:
         present, wanted = (texts(each.attributes.get("subnets")) for each in (before, model))
         zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
         steps = exchange(present, wanted, zones)
+        kind, nat = model.attributes["ip_address_type"], model.attributes.get(SOURCE_NAT, "off")
+        if "on" in (nat, before.attributes.get(SOURCE_NAT)):
+            return self._put_source_nat(known, before, model, steps or [[*wanted]])
         calls = [("SetSubnets", subnet_params(model, step)) for step in steps]
-        kind = model.attributes["ip_address_type"]
         if before.attributes.get("ip_address_type") != kind:
             calls.append(("SetIpAddressType", {"IpAddressType": kind}))
             if kind == "dualstack":
@@ -101,6 +105,18 @@ class NetworkChanges:
                 calls.insert(0, calls.pop())
         for operation, params in calls:
             self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
+        return known
+
+    def _put_source_nat(
+        self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel, steps: Sequence[Sequence[str]]
+    ) -> Known:
+        """All of it in one call: AWS takes IPv6 beside UDP only with this, and this only with IPv6."""
+        if any(before.attributes.get(key) != model.attributes.get(key) for key in ("subnets", *_FAMILIES)):
+            of_families = {"IpAddressType": model.attributes["ip_address_type"]}
+            of_families["EnablePrefixForIpv6SourceNat"] = model.attributes.get(SOURCE_NAT, "off")
+            for step in steps:
+                params = {**subnet_params(model, step), **of_families}
+                self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **params)
         return known
 
     def _without_datagrams(self, known: Known) -> Known:

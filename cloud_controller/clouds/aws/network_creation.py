@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound, Unavailable
-from cloud_controller.clouds.aws.attributes import load_balancer_defaults, texts
+from cloud_controller.clouds.aws.attributes import SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -123,6 +123,7 @@ class NetworkCreation:
             "SecurityGroups": [*security_groups],
             "Tags": tag_list(model.tags),
             **subnet_params(model, texts(model.attributes["subnets"])),
+            **source_nat_params(model),
         }
         try:
             made: View = self._api.call("elbv2", "CreateLoadBalancer", **params)["LoadBalancers"][0]
@@ -161,6 +162,11 @@ def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[st
         return {"Subnets": [*subnets]}
     own = {subnet: {key: of[subnet] for key, of in chosen.items() if subnet in of} for subnet in subnets}
     return {"SubnetMappings": [{"SubnetId": subnet, **own[subnet]} for subnet in subnets]}
+
+
+def source_nat_params(model: LoadBalancerModel) -> dict[str, Any]:
+    """Nothing where there is no such thing: not every region of AWS knows it."""
+    return {"EnablePrefixForIpv6SourceNat": "on"} if model.attributes.get(SOURCE_NAT) == "on" else {}
 
 
 def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:

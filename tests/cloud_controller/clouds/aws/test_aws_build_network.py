@@ -762,6 +762,22 @@ def test_udp_keeps_a_load_balancer_to_ipv4() -> None:
     assert "UDP" in ignored(service, facts=DUAL_VPC)["spec.ipFamilies"]
 
 
+def test_udp_over_ipv6_is_served_where_the_service_asks_for_source_addresses() -> None:
+    service = nlb(named(enable_prefix_for_ipv6_source_nat="on"), port(53, "UDP"), **DUAL)
+
+    found = model(service, facts=DUAL_VPC).attributes
+
+    assert (found["ip_address_type"], found["source_nat"]) == ("dualstack", "on")
+    assert ignored(service, facts=DUAL_VPC) == {}
+
+
+def test_source_addresses_without_ipv6_have_no_effect_and_are_told_of() -> None:
+    service = nlb(named(enable_prefix_for_ipv6_source_nat="on"), port(53, "UDP"))
+
+    assert "source_nat" not in model(service).attributes
+    assert ignored(service) == {"enable-prefix-for-ipv6-source-nat": "the load balancer has no IPv6 addresses"}
+
+
 def test_the_annotation_wins_over_the_families() -> None:
     assert model(nlb(named(ip_address_type="ipv4"), **DUAL), facts=DUAL_VPC).attributes["ip_address_type"] == "ipv4"
     assert model(nlb(named(ip_address_type="dualstack")), facts=DUAL_VPC).attributes["ip_address_type"] == "dualstack"
