@@ -8,6 +8,7 @@
   200), and other codes once it is told them (moto: never).
 - A load balancer tells whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
   families (moto knows neither).
+- Network interfaces are listed by their type (moto has no such filter).
 - One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
 from moto.elbv2.responses import ELBV2Response
@@ -120,6 +122,15 @@ def _take_subnets(response: Any) -> Any:
     return answer
 
 
+_filter_value = NetworkInterface.get_filter_value
+
+
+def _value_of_filter(interface: Any, filter_name: str, method_name: str | None = None) -> Any:
+    if filter_name == "interface-type":
+        return interface.interface_type
+    return _filter_value(interface, filter_name, method_name)
+
+
 _describe = ELBv2Backend.describe_target_groups
 
 
@@ -154,6 +165,7 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (ELBv2Backend, "modify_target_group"): _modify_target_group,
     (ELBV2Response, "create_load_balancer"): _take_creation,
     (ELBV2Response, "set_subnets"): _take_subnets,
+    (NetworkInterface, "get_filter_value"): _value_of_filter,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
 }

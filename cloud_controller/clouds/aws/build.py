@@ -19,6 +19,7 @@ from cloud_controller.clouds.aws.annotations import (
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.named import TagsOfGroup, named
+from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
@@ -88,13 +89,23 @@ def backend(node: Object) -> NodeBackend | None:
 
 
 def build(
-    service: Object, backends: Backends, *, config: Config, facts: Facts, tags_of_group: TagsOfGroup = lambda _: {}
+    service: Object,
+    backends: Backends,
+    *,
+    config: Config,
+    facts: Facts,
+    tags_of_group: TagsOfGroup = lambda _: {},
+    groups_of_pods: GroupsOfPods = lambda _: {},
 ) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     asked = request(service, config, facts)
     build_one = build_network.build if asked.kind == "network" else build_classic.build
     built = build_one(asked, backends)
-    return replace(built, named=tuple(named(asked, built.model, tags_of_group)))
+    warnings = built.warnings
+    if by_pod(service) and not config.disable_security_group_ingress:
+        pods = {member.address for pool in built.model.pools for member in pool.members}
+        warnings = (*warnings, *closed(facts, groups_of_pods(pods) if pods else {}, config.cluster_tag))
+    return replace(built, named=tuple(named(asked, built.model, tags_of_group)), warnings=warnings)
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:

@@ -235,8 +235,10 @@ def check(annotations: dict[str, str] | None = None, config: Config = CONFIG, **
     return only_pool(nlb(annotations, **spec), config=config).health_check
 
 
-def by_http(protocol: str, port: int | None, path: str, *numbers: int) -> HealthCheck:
-    return HealthCheck(protocol, port, path, *numbers, success_codes="200-399")
+def by_http(
+    protocol: str, port: int | None, path: str, interval: int, timeout: int, healthy: int, unhealthy: int
+) -> HealthCheck:
+    return HealthCheck(protocol, port, path, interval, timeout, healthy, unhealthy, "200-399")
 
 
 SHARED = Config("prod-1", health_probe_mode="Shared")
