@@ -161,7 +161,7 @@ def test_the_typed_settings_are_those_of_the_catalogue(catalogue: Catalogue, arg
 def test_a_setting_that_is_given_by_port_is_an_annotation_for_each_port(run_program: Any) -> None:
     given: AwsLoadBalancerArgs = {"type": "nlb", "listener_attributes": {"TCP-80": ["tcp.idle_timeout.seconds=60"]}}
 
-    recording = run_program(lambda: LoadBalancerService("web", {**args(), "cloud": "aws", "settings": given}))
+    recording = run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
 
     annotations = recording.one(SERVICE, "web").inputs["metadata"]["annotations"]
     assert annotations[f"{AWS_PREFIX}listener-attributes.TCP-80"] == "tcp.idle_timeout.seconds=60"
@@ -171,7 +171,7 @@ def test_a_port_that_is_none_names_the_setting(run_program: Any) -> None:
     given: AwsLoadBalancerArgs = {"listener_attributes": {"80": ["tcp.idle_timeout.seconds=60"]}}
 
     with pytest.raises(pulumi.InputPropertyError, match=r"settings.listener_attributes: '80' is no PROTOCOL-PORT"):
-        run_program(lambda: LoadBalancerService("web", {**args(), "cloud": "aws", "settings": given}))
+        run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
 
 
 def test_a_change_that_costs_the_address_is_warned_of_before_the_update(run_program: Any) -> None:
