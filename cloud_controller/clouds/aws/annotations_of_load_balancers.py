@@ -29,6 +29,21 @@ LOAD_BALANCERS = (
         source="requirements 001 and 002; cloud-provider-aws",
     ),
     entry(
+        "name",
+        "text",
+        "load_balancer_name",
+        "What AWS calls the load balancer, for life; no other load balancer of the account's region may have the name.",
+        applies_to=NETWORK,
+        pattern=r"(?!internal-|k8s-|a[0-9a-f]{31}$)[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?",
+        form="at most 32 letters, digits and hyphens, no hyphen at either end; none that begins with internal- or k8s-,"
+        " nor a and 31 hexadecimal digits",
+        default_note="k8s-NAMESPACE-NAME-DIGEST",
+        example="edge",
+        mutability=Mutability.CREATE_ONLY,
+        exclusive=True,
+        controller="2.2",
+    ),
+    entry(
         "internal",
         "flag",
         "scheme",

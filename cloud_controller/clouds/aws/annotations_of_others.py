@@ -22,15 +22,6 @@ def _other(
 
 OTHERS = (
     _other(
-        "name",
-        "text",
-        "A name of one's own for the load balancer.",
-        restricts=False,
-        controller="2.2",
-        why="its name is made from the Service's identity, so that a creation that is repeated makes no second one;"
-        " a tag (additional-resource-tags) may say what people call it",
-    ),
-    _other(
         "ipv6-addresses",
         "list",
         "IPv6 addresses of one's own.",

@@ -9,7 +9,8 @@ A model's `attributes`, by kind (`type`):
   `security_rules`, sorted; None where people's groups stand for them), `access_logs.s3.enabled`,
   `load_balancing.cross_zone.enabled`; with logs enabled `access_logs.s3.bucket` and `access_logs.s3.prefix` (AWS keeps
   both when logs are switched off, so that they are not compared then);
-- `network`: `ip_address_type`, with `dualstack` `source_nat` (`on`, `off`), `eip_allocations` and
+- `network`: `ip_address_type`, with `dualstack` `source_nat` (`on`, `off`),
+  `load_balancer_name` (where people chose it; AWS's name alone), `eip_allocations` and
   `private_ipv4_addresses` (empty, or one for each of `subnets`), and what else of `LOAD_BALANCER` annotations name;
 - `classic`: `idle_timeout.timeout_seconds`, `connection_draining.enabled`; with draining enabled
   `connection_draining.timeout_seconds`; with logs enabled `access_logs.s3.emit_interval`.
@@ -45,6 +46,7 @@ IDLE_TIMEOUT = "idle_timeout.timeout_seconds"
 DRAINING, DRAINING_TIMEOUT = "connection_draining.enabled", "connection_draining.timeout_seconds"
 
 SOURCE_NAT = "source_nat"
+NAME = "load_balancer_name"
 
 PRESERVE_CLIENT_IP = "preserve_client_ip.enabled"
 PROXY_PROTOCOL = "proxy_protocol_v2.enabled"

@@ -27,6 +27,7 @@ _ONLY_NETWORK = (
     "enable_prefix_for_ipv6_source_nat",
     "healthcheck_success_codes",
     "listener_attributes",
+    "name",
     "nlb_target_type",
     "target_group_attributes",
     "target_group_attributes_of_port",

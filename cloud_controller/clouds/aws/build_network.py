@@ -60,6 +60,7 @@ def build(asked: Request, backends: Backends) -> Built:
     attributes: dict[str, Value | None] = {
         "type": "network",
         "scheme": scheme,
+        **({aws.NAME: (str(asked.settings.given["name"]),)} if "name" in asked.settings.given else {}),
         "subnets": tuple(sorted(subnet.id for subnet in chosen)),
         **addresses.attributes,
         **common.front(

@@ -12,7 +12,8 @@ import re
 from cloud_controller.load_balancer import LoadBalancerModel, Owner
 
 LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
-"""On target groups and security groups: the load balancer for which they were made."""
+"""On target groups and security groups: the id of the load balancer for which they were made; on a load balancer whose
+name people chose: its own id."""
 
 POOL_TAG = "cloud-controller/pool"
 """On target groups: the pool of the model that it is."""

@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
-from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, id_in, name_in
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG, PREFIX, pool_name
 from cloud_controller.clouds.aws.network_model import addresses_of
 from cloud_controller.clouds.aws.tags import of_many, tags_of, told
@@ -62,7 +62,7 @@ class NetworkReads:
         since = self._memory.moment()
         found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
         shown = (*self._memory.just_made().values(), *found[0])
-        balancers = {each["LoadBalancerArn"]: each for each in shown if _ours(each, "LoadBalancerName", vpc_id)}
+        balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if _may_be_ours(each, vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
         self._forget_unadoptable(balancers)
@@ -70,6 +70,7 @@ class NetworkReads:
         names = {each["LoadBalancerName"] for each in balancers.values()}
         old = {name for name in names if self._memory.last(name) is not None and self._memory.is_due(name)}
         self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
+        balancers = {arn: self._by_id(each) for arn, each in balancers.items()}
         mine = {arn: each for arn, each in balancers.items() if self._concerns_us(each, vpc_id)}
         upstreams = {arn for arn, each in mine.items() if upstream.is_name(each["LoadBalancerName"])}
         listed = Listed(
@@ -88,10 +89,10 @@ class NetworkReads:
     def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
         """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
         since = self._memory.moment()
+        found = [*self._by_name(ids)]
+        self._read_tags([arn for each in found if self._memory.tags(arn := each["LoadBalancerArn"]) is None])
         views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}
-        views |= {each["LoadBalancerName"]: each for each in self._by_name(ids)}
-        arns = {each["LoadBalancerArn"] for each in views.values()}
-        self._read_tags([arn for arn in arns if self._memory.tags(arn) is None])
+        views |= {each["LoadBalancerName"]: each for each in map(self._by_id, found)}
         refused = {lb_id: each for lb_id, each in views.items() if not self._concerns_us(each, vpc_id)}
         refused = {lb_id: each for lb_id, each in refused.items() if self.adoptable(each, vpc_id)}
         views = {lb_id: each for lb_id, each in views.items() if self._concerns_us(each, vpc_id)}
@@ -139,13 +140,21 @@ class NetworkReads:
 
     def _by_name(self, ids: Collection[str]) -> Iterator[dict[str, Any]]:
         if len(ids) == 1:
+            (lb_id,) = ids
+            named = [arn for arn in self._memory.named(lb_id) if name_in(arn) != lb_id]
+            asked = {"LoadBalancerArns": named} if named else {"Names": [lb_id]}
             try:
-                yield from self._api.call("elbv2", "DescribeLoadBalancers", Names=[*ids])["LoadBalancers"]
+                yield from self._api.call("elbv2", "DescribeLoadBalancers", **asked)["LoadBalancers"]
             except NotFound:
                 return
         elif ids:
             # Asked for by name, one that is gone would be an error for all.
-            yield from (each for each in self._load_balancers() if each["LoadBalancerName"] in ids)
+            yield from (each for each in self._load_balancers() if self._by_id(each)["LoadBalancerName"] in ids)
+
+    def _by_id(self, view: View) -> View:
+        """The load balancer with its id as its name: the two differ where people chose the name."""
+        arn = str(view["LoadBalancerArn"])
+        return {**view, "LoadBalancerName": id_in(arn, self._memory.tags(arn) or {})}
 
     def _read_tags(self, arns: Sequence[str]) -> None:
         for arn, tags in self.tags(sorted(arns)).items():
@@ -274,6 +283,11 @@ class NetworkReads:
 def _ours(view: View, key: str, vpc_id: str) -> bool:
     """Whether it may be ours: names are for life, so that others' tags need not be asked for."""
     return (str(view[key]).startswith(PREFIX) and view.get("VpcId") == vpc_id) or upstream.is_name(str(view[key]))
+
+
+def _may_be_ours(view: View, vpc_id: str) -> bool:
+    """People may have chosen the name of one in the VPC."""
+    return view.get("VpcId") == vpc_id or upstream.is_name(str(view["LoadBalancerName"]))
 
 
 def _leads_from(target_group: View, load_balancers: Collection[str]) -> bool:

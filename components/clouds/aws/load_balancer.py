@@ -16,6 +16,8 @@ class AwsLoadBalancerArgs(TypedDict):
 
     type: NotRequired[pulumi.Input[Literal["nlb", "classic", "clb", "elb", "external", "nlb-ip"]]]
     """Its kind; `external` and `nlb-ip` leave it to another controller. A change replaces load balancer and address."""
+    name: NotRequired[pulumi.Input[str]]
+    """What AWS calls the load balancer; only one that is made later gets another name."""
     internal: NotRequired[pulumi.Input[bool]]
     """Whether it is for the VPC and what is joined to it alone. A change replaces load balancer and address."""
     scheme: NotRequired[pulumi.Input[Literal["internet-facing", "internal"]]]
