@@ -99,7 +99,7 @@ def _modify_target_group(backend: Any, arn: str, *arguments: Any, **named: Any) 
     group = _modify_group(backend, arn, *arguments, **named)
     given = dict(zip(list(signature(_modify_group).parameters)[2:], arguments, strict=False)) | named
     if given.get("http_codes") is not None:
-        group.matcher["HttpCode"] = given["http_codes"]
+        group.matcher = {"HttpCode": given["http_codes"]}
     return group
 
 
@@ -109,7 +109,9 @@ _respond_to_subnets = ELBV2Response.set_subnets
 
 def _take_creation(response: Any) -> Any:
     answer = _respond_to_creation(response)
-    made = response.elbv2_backend.describe_load_balancers([], [response._get_param("Name")])[0]
+    # Not by a list: moto takes what was listed for ready.
+    present = response.elbv2_backend.load_balancers.values()
+    made = next(each for each in present if each.name == response._get_param("Name"))
     made.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
     return answer
 
