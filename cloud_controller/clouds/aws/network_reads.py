@@ -150,7 +150,7 @@ class NetworkReads:
         if len(ids) == 1:
             (lb_id,) = ids
             named = [arn for arn in self._memory.named(lb_id) if name_in(arn) != lb_id]
-            asked = {"LoadBalancerArns": named} if named else {"Names": [lb_id]}
+            asked: dict[str, Any] = {"LoadBalancerArns": named} if named else {"Names": [lb_id]}
             try:
                 yield from self._api.call("elbv2", "DescribeLoadBalancers", **asked)["LoadBalancers"]
             except NotFound:
