@@ -83,7 +83,7 @@ def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: A
 def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warned(
     account: AwsAccount,
 ) -> None:
-    # The pods of an EKS hybrid node: the cluster knows their range, the VPC has a route there and no subnet.
+    # The cluster knows the pods' range; the VPC has routes there, and no subnet.
     cluster = Cluster()
     (machine,) = account.launch(1)
     put_nodes(cluster, [machine])
