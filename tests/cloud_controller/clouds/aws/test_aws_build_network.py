@@ -618,9 +618,14 @@ def test_what_only_a_classic_one_does_is_told_of() -> None:
 
 
 def test_what_the_other_controller_alone_honours_is_told_of_with_the_reason() -> None:
-    service = nlb({"service.beta.kubernetes.io/aws-load-balancer-name": "mine"})
+    service = nlb({f"{PREFIX}multi-cluster-target-group": "true"})
 
-    assert "its name is made from the Service's identity" in ignored(service)["name"]
+    assert "a target group is one Service's own" in ignored(service)["multi-cluster-target-group"]
+
+
+def test_the_name_that_people_choose_is_the_load_balancers_in_aws() -> None:
+    assert model(nlb(named(name="edge"))).attributes["load_balancer_name"] == ("edge",)
+    assert "load_balancer_name" not in model(nlb()).attributes
 
 
 def test_an_address_of_kubernetes_own_field_is_refused_as_upstream_does() -> None:
