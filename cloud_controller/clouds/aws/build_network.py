@@ -84,7 +84,7 @@ def build(asked: Request, backends: Backends) -> Built:
         ignored=(*_ignored(asked, targets, model), *addresses.ignored),
         warnings=(
             *common.warnings(asked, model, "attributes", "target_group_attributes", "listener_attributes", OF_PORT),
-            *outside_of_the_vpc(asked, model.pools),
+            *(outside_of_the_vpc(asked, model.pools) if targets == "ip" else ()),
         ),
     )
 
