@@ -49,17 +49,27 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
         yield from ("", f"### `{entry.name}`", "", *_paragraph(entry))
     if ignored:
         yield from ("", f"### Known, but not offered by {catalogue.cloud}", "")
-        for entry in ignored:
-            also = f" Honoured by: {entry.honoured_by}." if entry.honoured_by else ""
-            what = entry.description.rstrip(".")
-            yield f"- `{entry.name}` ({what}): ignored, and the plan says so: {entry.ignored}.{also}"
+        yield "The plan and a Warning event `NotOffered` name one that is ignored, and say why. One that restricts"
+        yield "access is an error: without it, more clients could connect than its author believes."
+        yield ""
+        yield from _table(
+            ("annotation", "what it is for", "restricts access", "here", "honoured by"),
+            [_not_offered(entry) for entry in ignored],
+        )
+
+
+def _not_offered(entry: Annotation) -> Sequence[str]:
+    harmless = ", ".join(f"`{value}`" for value in entry.harmless)
+    here = f"refused, but for {harmless}" if harmless else "refused" if entry.restricts else "ignored"
+    restricts = "yes" if entry.restricts else "no"
+    return f"`{entry.name}`", entry.description, restricts, f"{here}: {entry.ignored}", entry.honoured_by or ""
 
 
 def _paragraph(entry: Annotation) -> Iterator[str]:
     yield f"{entry.description} Applies to {entry.applies_to}."
     yield ""
     example = entry.example or _example(entry)
-    yield f'- Example: `{entry.name}: "{example}"`'
+    yield f'- Example: `{_example_name(entry)}: "{example}"`'
     yield f"- Since version {entry.since}; source: {entry.source}."
     if entry.exclusive:
         yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
@@ -67,6 +77,10 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
         yield f"- An administrator may limit what it names: `{entry.names}` in `--annotations-may-name`."
     if entry.honoured_by:
         yield f"- Also honoured by: {entry.honoured_by}."
+
+
+def _example_name(entry: Annotation) -> str:
+    return entry.name.removesuffix(entry.suffix or "") + entry.suffix_example if entry.suffix else entry.name
 
 
 def _example(entry: Annotation) -> str:

@@ -88,7 +88,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """How a member is found fit for traffic. Protocol `NONE`: it always is. `port` None: the member's own."""
+    """How a member is found fit for traffic. Protocol `NONE`: it always is. `port` None: the member's own.
+
+    `success_codes`: the codes of HTTP that pass; None where the cloud has no such thing, or the protocol.
+    """
 
     protocol: str
     port: int | None = None
@@ -97,6 +100,7 @@ class HealthCheck:
     timeout_seconds: int = 1
     healthy_threshold: int = 2
     unhealthy_threshold: int = 2
+    success_codes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

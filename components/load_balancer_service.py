@@ -155,11 +155,13 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
     annotations: dict[str, pulumi.Input[str]] = {}
     for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
         path = f"settings.{argument}"
-        entry = catalogue.by_argument[argument]
-        if inputs.is_known(value):
-            annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
-        else:
-            annotations[entry.name] = pulumi.Output.from_input(value).apply(entry.to_text)
+        stem = catalogue.by_argument[argument]
+        members = _refusing(path, lambda stem=stem, value=value: stem.given(value))
+        for entry, of in members:
+            if inputs.is_known(of):
+                annotations[entry.name] = _refusing(path, lambda entry=entry, of=of: entry.to_text(of))
+            else:
+                annotations[entry.name] = pulumi.Output.from_input(of).apply(entry.to_text)
     annotations |= args.get("annotations", {})
     # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}

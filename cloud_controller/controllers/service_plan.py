@@ -50,6 +50,8 @@ from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
 """Upstream's reason for a load balancer that has nobody to send to."""
+NOT_OFFERED = "NotOffered"
+"""The reason of events about what a Service asks for and its cloud does not honour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +307,7 @@ def _ensure(
     if keeper is not None and serves:
         actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
     warnings = [*built.warnings]
+    warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))

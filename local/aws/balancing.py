@@ -4,16 +4,24 @@
 - A listener can become one of any protocol (moto: TCP alone).
 - A load balancer's name is taken while it is there (moto makes a second one).
 - A target group tells which load balancers lead to it now (moto: which have done so once).
+- A network target group that is checked by HTTP takes answers from 200 to 399 where its maker names no codes (moto:
+  200), and other codes once it is told them (moto: never).
+- A load balancer tells whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
+  families (moto knows neither).
+- Network interfaces are listed by their type (moto has no such filter).
 - One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
+from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
+from moto.elbv2.responses import ELBV2Response
 
 
 def _register(group: Any, targets: list[dict[str, Any]]) -> None:
@@ -75,6 +83,56 @@ def _create_load_balancer(backend: Any, name: str, *arguments: Any, **settings: 
     return _create(backend, name, *arguments, **settings)
 
 
+_create_group = ELBv2Backend.create_target_group
+
+
+def _create_target_group(backend: Any, name: str, **settings: Any) -> Any:
+    if settings.get("protocol") in ("TCP", "UDP", "TLS", "TCP_UDP"):
+        settings["matcher"] = settings.get("matcher") or {"HttpCode": "200-399"}
+    return _create_group(backend, name, **settings)
+
+
+_modify_group = ELBv2Backend.modify_target_group
+
+
+def _modify_target_group(backend: Any, arn: str, *arguments: Any, **named: Any) -> Any:
+    group = _modify_group(backend, arn, *arguments, **named)
+    given = dict(zip(list(signature(_modify_group).parameters)[2:], arguments, strict=False)) | named
+    if given.get("http_codes") is not None:
+        group.matcher = {"HttpCode": given["http_codes"]}
+    return group
+
+
+_respond_to_creation = ELBV2Response.create_load_balancer
+_respond_to_subnets = ELBV2Response.set_subnets
+
+
+def _take_creation(response: Any) -> Any:
+    answer = _respond_to_creation(response)
+    # Not by a list: moto takes what was listed for ready.
+    present = response.elbv2_backend.load_balancers.values()
+    made = next(each for each in present if each.name == response._get_param("Name"))
+    made.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
+    return answer
+
+
+def _take_subnets(response: Any) -> Any:
+    answer = _respond_to_subnets(response)
+    changed = response.elbv2_backend.load_balancers[response._get_param("LoadBalancerArn")]
+    changed.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
+    changed.ip_address_type = response._get_param("IpAddressType", changed.ip_address_type)
+    return answer
+
+
+_filter_value = NetworkInterface.get_filter_value
+
+
+def _value_of_filter(interface: Any, filter_name: str, method_name: str | None = None) -> Any:
+    if filter_name == "interface-type":
+        return interface.interface_type
+    return _filter_value(interface, filter_name, method_name)
+
+
 _describe = ELBv2Backend.describe_target_groups
 
 
@@ -105,6 +163,11 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "health_for"): _health_for,
     (ELBv2Backend, "modify_listener"): _modify_listener,
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
+    (ELBv2Backend, "create_target_group"): _create_target_group,
+    (ELBv2Backend, "modify_target_group"): _modify_target_group,
+    (ELBV2Response, "create_load_balancer"): _take_creation,
+    (ELBV2Response, "set_subnets"): _take_subnets,
+    (NetworkInterface, "get_filter_value"): _value_of_filter,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
 }

@@ -146,11 +146,44 @@ def test_an_entry_that_the_cloud_does_not_offer_is_ignored_by_name_whatever_its_
 
 
 def test_a_value_that_would_restrict_access_is_refused_where_the_entry_is_ignored() -> None:
-    unoffered = catalogue(entry(type=bool, ignored="it is always on", refused={"false": "it can't be off"}))
+    unoffered = catalogue(entry(type=bool, ignored="it can't be off", restricts=True, harmless=("true",)))
 
     assert unoffered.parse({f"{PREFIX}limit": "true"}).ignored
     with pytest.raises(InvalidConfiguration, match="' false ': it can't be off"):
         unoffered.parse({f"{PREFIX}limit": " false "})
+    with pytest.raises(InvalidConfiguration, match="'maybe': it can't be off"):
+        unoffered.parse({f"{PREFIX}limit": "maybe"})
+
+
+# -------------------------------------------------------------------------------------------------------- families
+
+
+def family(**more: Any) -> Annotation:
+    return entry("limit.PORT", argument="limit_of_port", type=tuple, suffix="PORT", suffix_pattern="[0-9]+", **more)
+
+
+def test_a_member_of_a_family_is_an_annotation_of_its_own() -> None:
+    known = catalogue(entry(), family())
+
+    settings = known.parse({f"{PREFIX}limit": "3", f"{PREFIX}limit.80": "a,b", f"{PREFIX}limit.443": "c"})
+
+    assert settings.given["limit"] == 3
+    assert settings.members("limit_of_port") == {"80": ("a", "b"), "443": ("c",)}
+
+
+@pytest.mark.parametrize("suffix", ["http", "", "PORT", "80.1"])
+def test_a_suffix_that_is_none_is_an_unknown_annotation(suffix: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"does not know it; did you mean service.example.com/lb-limit.PORT"):
+        catalogue(family()).parse({f"{PREFIX}limit.{suffix}": "a"})
+
+
+def test_typed_arguments_of_a_family_are_a_mapping_by_suffix() -> None:
+    known = catalogue(family())
+
+    assert known.annotations({"limit_of_port": {"80": ("a", "b")}}) == {f"{PREFIX}limit.80": "a,b"}
+    with pytest.raises(InvalidConfiguration, match=r"lb-limit.PORT: 'http' is no PORT"):
+        known.annotations({"limit_of_port": {"http": ("a",)}})
+    assert known.of_argument("limit_of_port.80").name == f"{PREFIX}limit.80"
 
 
 def test_a_list_of_commas_alone_is_no_empty_list() -> None:

@@ -184,6 +184,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         "sends it, or AWS's default",
         "an annotation that is accepted must have its effect",
     ),
+    Difference(
+        "nlb-health-check-http|nlb-local",
+        "load_balancers/0/listeners/*/target_group/health_check/matcher",
+        "names no codes: AWS's default (200 to 399; moto's is 200)",
+        "names AWS's default, 200 to 399",
+        "the same on AWS; `healthcheck-success-codes` says others, which the peer does not know",
+    ),
 )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
+from cloud_controller.clouds.aws.annotations import PREFIX as AWS_PREFIX
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
 from components.clouds.aws.load_balancer import AwsLoadBalancerArgs
 from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
@@ -153,7 +154,24 @@ def test_the_typed_settings_are_those_of_the_catalogue(catalogue: Catalogue, arg
         allowed = ", ".join(f'"{value}"' for value in entry.allowed)
         named = "Sequence[str]" if entry.type is tuple else entry.type.__name__
         plain = f"Literal[{allowed}]" if entry.allowed else named
-        assert annotations[argument].replace("'", '"') == f"NotRequired[pulumi.Input[{plain}]]"
+        given = f"Mapping[str, pulumi.Input[{plain}]]" if entry.suffix else f"pulumi.Input[{plain}]"
+        assert annotations[argument].replace("'", '"') == f"NotRequired[{given}]"
+
+
+def test_a_setting_that_is_given_by_port_is_an_annotation_for_each_port(run_program: Any) -> None:
+    given: AwsLoadBalancerArgs = {"type": "nlb", "listener_attributes": {"TCP-80": ["tcp.idle_timeout.seconds=60"]}}
+
+    recording = run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
+
+    annotations = recording.one(SERVICE, "web").inputs["metadata"]["annotations"]
+    assert annotations[f"{AWS_PREFIX}listener-attributes.TCP-80"] == "tcp.idle_timeout.seconds=60"
+
+
+def test_a_port_that_is_none_names_the_setting(run_program: Any) -> None:
+    given: AwsLoadBalancerArgs = {"listener_attributes": {"80": ["tcp.idle_timeout.seconds=60"]}}
+
+    with pytest.raises(pulumi.InputPropertyError, match=r"settings.listener_attributes: '80' is no PROTOCOL-PORT"):
+        run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
 
 
 def test_a_change_that_costs_the_address_is_warned_of_before_the_update(run_program: Any) -> None:

@@ -438,6 +438,17 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
             on_aws([PLANE], controlPlane="ec2", nodes="asg", ccm="vendor"),
             "aws.ccmVersion is null: goes with ccm: vendor, and with it alone",
         ),
+        (
+            on_aws(
+                [PLANE],
+                controlPlane="ec2",
+                nodes="asg",
+                ccm="vendor",
+                ccmVersion="v1.34.0",
+                serveNlbClass=True,
+            ),
+            "aws.serveNlbClass is true: AWS's controller does not know the class",
+        ),
         (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
         (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
         (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),

@@ -16,7 +16,15 @@ from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALAN
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
 
-__all__ = ["CATALOGUE", "CLASSES", "ELSEWHERE", "PREFIX", "said"]
+__all__ = [
+    "CATALOGUE",
+    "CLASSES",
+    "CLASS_OF_THE_OTHER",
+    "ELSEWHERE",
+    "FINALIZER_OF_THE_OTHER",
+    "PREFIX",
+    "said",
+]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
 
@@ -25,6 +33,12 @@ CLASSES: Mapping[str, Literal["network", "classic"]] = {
     "cloud-controller/classic": "classic",
 }
 """The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
+
+CLASS_OF_THE_OTHER = "service.k8s.aws/nlb"
+"""The class of the AWS Load Balancer Controller, ours too where the cloud config says so (`ServeNLBClass`)."""
+
+FINALIZER_OF_THE_OTHER = "service.k8s.aws/resources"
+"""What the AWS Load Balancer Controller puts on a Service before it makes anything for it."""
 
 ELSEWHERE = ("external", "nlb-ip")
 """The types of load balancer that leave a Service to the AWS Load Balancer Controller."""

@@ -71,6 +71,22 @@ LISTENERS = (
         source="requirements 001; cloud-provider-aws",
     ),
     entry(
+        "listener-attributes.PROTOCOL-PORT",
+        "list",
+        "listener.attributes",
+        "Attributes of one listener under AWS's names, as key=value: PROTOCOL is the listener's, PORT the Service's"
+        " port. AWS has one, `tcp.idle_timeout.seconds` of TCP listeners, 60 to 6,000; one that is taken off again goes"
+        " back to AWS's 350.",
+        argument="listener_attributes",
+        suffix="PROTOCOL-PORT",
+        suffix_pattern="(TCP|UDP|TCP_UDP|TLS)-[1-9][0-9]{0,4}",
+        suffix_example="TCP-80",
+        applies_to=f"one listener of {NETWORK}",
+        default_note="AWS's own",
+        example="tcp.idle_timeout.seconds=600",
+        controller="2",
+    ),
+    entry(
         "proxy-protocol",
         "text",
         "listener.proxy_protocol",

@@ -29,6 +29,21 @@ LOAD_BALANCERS = (
         source="requirements 001 and 002; cloud-provider-aws",
     ),
     entry(
+        "name",
+        "text",
+        "load_balancer_name",
+        "What AWS calls the load balancer, for life; no other load balancer of the account's region may have the name.",
+        applies_to=NETWORK,
+        pattern=r"(?!internal-|k8s-|a[0-9a-f]{31}$)[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?",
+        form="at most 32 letters, digits and hyphens, no hyphen at either end; none that begins with internal- or k8s-,"
+        " nor a and 31 hexadecimal digits",
+        default_note="k8s-NAMESPACE-NAME-DIGEST",
+        example="edge",
+        mutability=Mutability.CREATE_ONLY,
+        exclusive=True,
+        controller="2.2",
+    ),
+    entry(
         "internal",
         "flag",
         "scheme",
@@ -73,6 +88,17 @@ LOAD_BALANCERS = (
         allowed=("ipv4", "dualstack"),
         default_note="dualstack where `spec.ipFamilies` has IPv6",
         controller="2.1",
+    ),
+    entry(
+        "enable-prefix-for-ipv6-source-nat",
+        "text",
+        "source_nat",
+        "Whether the load balancer has a range of each subnet's IPv6 addresses, from which it sends UDP to targets: AWS"
+        " has no UDP listeners on a load balancer with IPv6 without it.",
+        applies_to=f"{NETWORK} with IPv6",
+        allowed=("on", "off"),
+        default="off",
+        controller="2",
     ),
     entry(
         "eip-allocations",
@@ -218,12 +244,15 @@ LOAD_BALANCERS = (
         "connection-idle-timeout",
         "number",
         "idle_timeout.timeout_seconds",
-        "How long a connection may be silent before it is closed.",
-        applies_to=f"{CLASSIC}; on a network one TCP's is 350 seconds",
+        "How long a connection may be silent before it is closed: 1 to 4,000 seconds on a classic load balancer, 60 to"
+        " 6,000 on the TCP listeners of a network one. `listener-attributes.PROTOCOL-PORT` wins for its port. AWS"
+        " changes none of the 350 seconds of TLS listeners, nor UDP's 120.",
+        applies_to=f"{CLASSIC}; TCP listeners of {NETWORK}",
         minimum=1,
-        maximum=4000,
+        maximum=6000,
         unit="seconds",
         default=60,
+        default_note="classic: 60; network: 350",
         upstream="1.12",
         source="requirements 000 and 001; cloud-provider-aws",
     ),

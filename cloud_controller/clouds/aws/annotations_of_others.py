@@ -1,140 +1,104 @@
-"""The annotations of the AWS Load Balancer Controller that are known here and do nothing: each says why."""
+"""The annotations of the AWS Load Balancer Controller that are known here and not honoured: each says why.
+
+Of each it stands here whether it restricts access. One that does not is ignored, by name and with a warning; one that
+does is refused, as is every name that is in no table: what its author wanted closed must never be open.
+"""
 
 from __future__ import annotations
 
-from cloud_controller.clouds.aws.annotation_entries import FALSE_WORDS, NETWORK, entry
+from typing import Any
+
+from cloud_controller.catalogue import Annotation
+from cloud_controller.clouds.aws.annotation_entries import NETWORK, TRUE_WORDS, entry
+
+
+def _other(
+    name: str, kind: str, description: str, *, restricts: bool, why: str, controller: str = "2", **more: Any
+) -> Annotation:
+    sets = name.replace("-", "_")
+    more = {"applies_to": NETWORK, "controller": controller, "ignored": why, "restricts": restricts, **more}
+    return entry(name, kind, sets, description, **more)
+
 
 OTHERS = (
-    entry(
-        "name",
-        "text",
-        "name",
-        "A name of one's own for the load balancer.",
-        applies_to=NETWORK,
-        controller="2.2",
-        ignored="its name is made from the Service's identity, so that a creation that is repeated makes no second one;"
-        " a tag (additional-resource-tags) may say what people call it",
-    ),
-    entry(
-        "healthcheck-success-codes",
-        "text",
-        "health_check.matcher",
-        "The HTTP codes that pass a check.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="AWS's default for network load balancers counts, 200 to 399",
-    ),
-    entry(
+    _other(
         "ipv6-addresses",
         "list",
-        "ipv6_addresses",
         "IPv6 addresses of one's own.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="AWS chooses them from the subnets",
+        restricts=False,
+        why="AWS chooses them from the subnets",
     ),
-    entry(
+    _other(
         "manage-backend-security-group-rules",
         "flag",
-        "backend_rules",
-        "Whether the nodes' security groups are opened for the load balancer: always. `false` is an error.",
-        applies_to=NETWORK,
-        controller="2",
-        refused=dict.fromkeys(
-            ("false", *FALSE_WORDS),
-            "one rule in the nodes' security groups is for all load balancers of the cluster;"
-            " DisableSecurityGroupIngress in the cloud config leaves them alone",
-        ),
-        ignored="one rule opens them for all load balancers of the cluster",
+        "Whether the nodes' security groups are opened for the load balancer.",
+        restricts=True,
+        harmless=("true", *TRUE_WORDS),
+        why="one rule in the nodes' security groups is for all load balancers of the cluster;"
+        " DisableSecurityGroupIngress in the cloud config leaves them alone",
     ),
-    entry(
+    _other(
         "inbound-sg-rules-on-private-link-traffic",
         "text",
-        "private_link_rules",
         "Whether security groups also judge traffic by PrivateLink.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="AWS's default counts: they do",
+        restricts=True,
+        harmless=("on", "off"),
+        why="AWS's default counts: they do",
     ),
-    entry(
+    _other(
         "multi-cluster-target-group",
         "flag",
-        "multi_cluster",
         "Whether other clusters register targets in the same target groups.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="a target group is one Service's own",
+        restricts=False,
+        why="a target group is one Service's own",
     ),
-    entry(
+    _other(
         "minimum-load-balancer-capacity",
         "list",
-        "capacity",
         "Capacity that is reserved for the load balancer.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="AWS scales it by its traffic; a reservation is made, and paid, outside of the cluster",
+        restricts=False,
+        why="AWS scales it by its traffic; a reservation is made, and paid, outside of the cluster",
     ),
-    entry(
-        "enable-prefix-for-ipv6-source-nat",
-        "text",
-        "source_nat",
-        "Whether UDP of IPv6 clients gets a source address of the load balancer.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="a Service with UDP ports gets an IPv4 load balancer",
-    ),
-    entry(
+    _other(
         "source-nat-ipv6-prefixes",
         "list",
-        "source_nat",
-        "The prefixes of those source addresses.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="a Service with UDP ports gets an IPv4 load balancer",
+        "The prefixes of the addresses that UDP of IPv6 clients comes from.",
+        restricts=False,
+        why="AWS chooses them from the subnets",
     ),
-    entry(
+    _other(
         "enable-tcp-udp-listener",
         "flag",
-        "tcp_udp",
         "Whether TCP and UDP on one port share a listener.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="they always do, for there is no other way on a network load balancer",
+        restricts=False,
+        why="they always do, for there is no other way on a network load balancer",
     ),
-    entry(
+    _other(
         "disable-nlb-sg",
         "flag",
-        "no_security_groups",
         "Whether the load balancer is made without security groups.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="one that is made without can never get any",
+        restricts=False,
+        why="one that is made without can never get any",
     ),
-    entry(
+    _other(
         "eip-allocations-discovery-tags",
         "list",
-        "eip_allocations",
         "The tags by which Elastic IP addresses are found.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="eip-allocations names them",
+        restricts=False,
+        why="eip-allocations names them",
     ),
-    entry(
+    _other(
         "proxy-protocol-per-target-group",
         "text",
-        "proxy_protocol_ports",
         "The ports whose targets are told the client's address by the proxy protocol.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="proxy-protocol is for all ports of a Service",
+        restricts=False,
+        why="target-group-attributes.PORT says proxy_protocol_v2.enabled=true for a port, proxy-protocol for all",
     ),
-    entry(
+    _other(
         "quic-enabled-ports",
         "list",
-        "quic",
         "UDP ports whose listener speaks QUIC.",
-        applies_to=NETWORK,
-        controller="2",
-        ignored="what comes to a UDP port is passed on as it is",
+        restricts=False,
+        why="what comes to a UDP port is passed on as it is",
     ),
 )

@@ -9,13 +9,15 @@ A model's `attributes`, by kind (`type`):
   `security_rules`, sorted; None where people's groups stand for them), `access_logs.s3.enabled`,
   `load_balancing.cross_zone.enabled`; with logs enabled `access_logs.s3.bucket` and `access_logs.s3.prefix` (AWS keeps
   both when logs are switched off, so that they are not compared then);
-- `network`: `ip_address_type`, `eip_allocations` and `private_ipv4_addresses` (empty, or one for each of `subnets`),
-  and whatever else of `LOAD_BALANCER` an annotation names;
+- `network`: `ip_address_type`, with `dualstack` `source_nat` (`on`, `off`),
+  `load_balancer_name` (where people chose it; AWS's name alone), `eip_allocations` and
+  `private_ipv4_addresses` (empty, or one for each of `subnets`), and what else of `LOAD_BALANCER` annotations name;
 - `classic`: `idle_timeout.timeout_seconds`, `connection_draining.enabled`; with draining enabled
   `connection_draining.timeout_seconds`; with logs enabled `access_logs.s3.emit_interval`.
 
 Listeners: `network`: `protocol`, `certificates` (the default one first, the others sorted), `ssl_policy`, `alpn_policy`
-(the last three empty or None without TLS; never None with it: AWS's default is named); `classic`: `protocol`,
+(the last three empty or None without TLS; never None with it: AWS's default is named), and with TCP those of
+`LISTENER`; `classic`: `protocol`,
 `instance_protocol`, `instance_port`, `certificate`, `ssl_policy` (None: AWS's own choice), `proxy_protocol`.
 
 Pools: `network`: `protocol`, `target_type`, `ip_address_type` and attributes of target groups; `classic`: nothing.
@@ -34,16 +36,23 @@ DEFAULT_SSL_POLICY = "ELBSecurityPolicy-2016-08"
 
 DEFAULT_ALPN_POLICY = "None"
 
+DEFAULT_SUCCESS_CODES = "200-399"
+"""What AWS's API gives a network target group that is checked by HTTP."""
+
 ENABLED, BUCKET, PREFIX = "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix"
 EMIT_INTERVAL = "access_logs.s3.emit_interval"
 CROSS_ZONE = "load_balancing.cross_zone.enabled"
 IDLE_TIMEOUT = "idle_timeout.timeout_seconds"
 DRAINING, DRAINING_TIMEOUT = "connection_draining.enabled", "connection_draining.timeout_seconds"
 
+SOURCE_NAT = "source_nat"
+NAME = "load_balancer_name"
+
 PRESERVE_CLIENT_IP = "preserve_client_ip.enabled"
 PROXY_PROTOCOL = "proxy_protocol_v2.enabled"
 STICKINESS, STICKINESS_TYPE = "stickiness.enabled", "stickiness.type"
 DEREGISTRATION_DELAY = "deregistration_delay.timeout_seconds"
+TCP_IDLE_TIMEOUT = "tcp.idle_timeout.seconds"
 TERMINATE_UNHEALTHY = "target_health_state.unhealthy.connection_termination.enabled"
 DRAIN_UNHEALTHY = "target_health_state.unhealthy.draining_interval_seconds"
 
@@ -110,6 +119,15 @@ TARGET_GROUP: Mapping[str, Rule] = {
     DRAIN_UNHEALTHY: Rule(low=0, high=360_000, default="0"),
 }
 """Those of the target groups of network load balancers."""
+
+
+LISTENER: Mapping[str, Rule] = {TCP_IDLE_TIMEOUT: Rule(low=60, high=6000, default="350")}
+"""Those of TCP listeners of network load balancers: TLS's and UDP's timeouts can't be changed."""
+
+
+def listener_defaults(protocol: str) -> dict[str, str]:
+    """What AWS gives every attribute of a new listener of this protocol."""
+    return {key: rule.default for key, rule in LISTENER.items()} if protocol == "TCP" else {}
 
 
 def target_group_defaults(protocol: str, target_type: str) -> dict[str, str]:

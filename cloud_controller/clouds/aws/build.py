@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from cloud_controller.catalogue import Annotation
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, ELSEWHERE, said
+from cloud_controller.clouds.aws.annotations import (
+    CATALOGUE,
+    CLASS_OF_THE_OTHER,
+    CLASSES,
+    ELSEWHERE,
+    FINALIZER_OF_THE_OTHER,
+    said,
+)
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.named import TagsOfGroup, named
+from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
 from cloud_controller.clouds.aws.provider_ids import identity
-from cloud_controller.clouds.aws.request import field, kind_of, request
+from cloud_controller.clouds.aws.request import kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.load_balancer import Built, Object
 from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
@@ -20,9 +30,13 @@ from cloud_controller.load_balancer_backends import Backends, Member, NodeBacken
 def claims(service: Object) -> bool:
     """Whether the Service is ours: not so where its annotation leaves it to the AWS Load Balancer Controller.
 
-    A class of ours in its spec makes it ours whatever the annotation.
+    A class of ours in its spec makes it ours whatever the annotation. One of that controller's class is ours (which the
+    cloud config says) unless it carries that controller's finalizer: two must never serve one Service.
     """
-    annotations = said(service["metadata"].get("annotations"))
+    metadata = service["metadata"]
+    if service["spec"].get("loadBalancerClass") == CLASS_OF_THE_OTHER:
+        return FINALIZER_OF_THE_OTHER not in (metadata.get("finalizers") or ())
+    annotations = said(metadata.get("annotations"))
     by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
     return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in ELSEWHERE
 
@@ -46,11 +60,18 @@ def drains(service: Object) -> bool:
     try:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True
-        given = CATALOGUE.value(annotations, "target_group_attributes")
-        attributes = pairs(field("target_group_attributes"), given if isinstance(given, tuple) else ())
+        given = [pairs(entry.name, words) for entry, words in _target_group_attributes(annotations)]
     except InvalidConfiguration:
         return False
-    return attributes.get(DEREGISTRATION_DELAY) != "0"
+    return all(attributes.get(DEREGISTRATION_DELAY) != "0" for attributes in given)
+
+
+def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[Annotation, tuple[str, ...]]]:
+    """Those of all target groups, and of single ones."""
+    for name, text in annotations.items():
+        entry = CATALOGUE.entry(name)
+        if entry is not None and entry.sets == "pool.attributes" and isinstance(words := entry.parse(text), tuple):
+            yield entry, words
 
 
 def backend(node: Object) -> NodeBackend | None:
@@ -68,13 +89,23 @@ def backend(node: Object) -> NodeBackend | None:
 
 
 def build(
-    service: Object, backends: Backends, *, config: Config, facts: Facts, tags_of_group: TagsOfGroup = lambda _: {}
+    service: Object,
+    backends: Backends,
+    *,
+    config: Config,
+    facts: Facts,
+    tags_of_group: TagsOfGroup = lambda _: {},
+    groups_of_pods: GroupsOfPods = lambda _: {},
 ) -> Built:
     """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
     asked = request(service, config, facts)
     build_one = build_network.build if asked.kind == "network" else build_classic.build
     built = build_one(asked, backends)
-    return replace(built, named=tuple(named(asked, built.model, tags_of_group)))
+    warnings = built.warnings
+    if by_pod(service) and not config.disable_security_group_ingress:
+        pods = {member.address for pool in built.model.pools for member in pool.members}
+        warnings = (*warnings, *closed(facts, groups_of_pods(pods) if pods else {}, config.cluster_tag))
+    return replace(built, named=tuple(named(asked, built.model, tags_of_group)), warnings=warnings)
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:

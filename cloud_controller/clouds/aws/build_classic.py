@@ -24,8 +24,13 @@ _ONLY_NETWORK = (
     "private_ipv4_addresses",
     "attributes",
     "alpn_policy",
+    "enable_prefix_for_ipv6_source_nat",
+    "healthcheck_success_codes",
+    "listener_attributes",
+    "name",
     "nlb_target_type",
     "target_group_attributes",
+    "target_group_attributes_of_port",
 )
 _BEHIND_TLS = {
     None: ("SSL", "TCP"),
@@ -38,6 +43,8 @@ _BEHIND_TLS = {
 
 _LONGEST_CHECK = 60
 """Seconds that a check may wait."""
+_LONGEST_IDLE = 4000
+"""Seconds that a connection may be silent."""
 
 
 def build(asked: Request, backends: Backends) -> Built:
@@ -50,9 +57,9 @@ def build(asked: Request, backends: Backends) -> Built:
         attributes=_attributes(asked),
         listeners=listeners,
         pools=(pool,),
-        tags=common.tags(asked),
+        tags=common.tags(asked, {}),
     )
-    return Built(model, ignored=tuple(_ignored(asked, model)), warnings=common.warnings(asked))
+    return Built(model, ignored=tuple(_ignored(asked, model)), warnings=common.warnings(asked, model))
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:
@@ -83,13 +90,17 @@ def _require_offered(asked: Request) -> None:
 def _attributes(asked: Request) -> dict[str, Value | None]:
     settings = asked.settings
     scheme = common.scheme(asked)
+    idle_timeout = settings.integer("connection_idle_timeout")
+    if idle_timeout > _LONGEST_IDLE:
+        allowed = f"1 to {_LONGEST_IDLE:,}"
+        raise InvalidConfiguration(field("connection_idle_timeout"), f"{idle_timeout} s on a classic one", allowed)
     found: dict[str, Value | None] = {
         "type": "classic",
         "scheme": scheme,
         "subnets": tuple(sorted(subnet.id for subnet in common.subnets(asked, scheme))),
         **common.front(asked, [("TCP", port["port"]) for port in asked.ports], dualstack=False),
         **common.logs(asked, {}),
-        aws.IDLE_TIMEOUT: str(settings.integer("connection_idle_timeout")),
+        aws.IDLE_TIMEOUT: str(idle_timeout),
         aws.DRAINING: as_text(settings.flag("connection_draining_enabled")),
     }
     if found[aws.ENABLED] == "true":

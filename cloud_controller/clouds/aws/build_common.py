@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, said
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
@@ -22,6 +22,8 @@ from cloud_controller.load_balancer_backends import Backends, Member
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 _MOST_TAGS = 50
+_FREE_ADDRESSES = 8
+"""What AWS asks of a subnet for a classic load balancer, and the AWS Load Balancer Controller for either kind."""
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
 """What load balancing takes in keys and values of tags; EC2 takes more."""
@@ -31,9 +33,13 @@ _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
 
 
 def scheme(asked: Request) -> str:
-    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree."""
+    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree.
+
+    A Service of the AWS Load Balancer Controller's class has its default: what was internal there must not be public.
+    """
     given = asked.settings.given
-    by_flag = "internal" if asked.settings.flag("internal") else "internet-facing"
+    of_the_other = asked.spec.get("loadBalancerClass") == CLASS_OF_THE_OTHER
+    by_flag = "internal" if given.get("internal", of_the_other) else "internet-facing"
     by_name = str(given.get("scheme", by_flag))
     if "internal" in given and by_name != by_flag:
         why = f"{by_name!r} contradicts {field('internal')}"
@@ -47,13 +53,17 @@ def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
     return chosen(asked.facts, asked.config, of_scheme, named)
 
 
-def tags(asked: Request) -> dict[str, str]:
-    """What everything that is made for the Service carries. Raises InvalidConfiguration for tags that can't be."""
+def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
+    """What everything that is made for the Service carries, and these marks.
+
+    Raises InvalidConfiguration for tags that can't be.
+    """
     owner = asked.owner
     own = {
         **owner.tags,
         asked.config.cluster_tag: "owned",
         SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
+        **marks,
     }
     where = field("additional_resource_tags")
     more = asked.pairs("additional_resource_tags")
@@ -199,17 +209,32 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 # --------------------------------------------------------------------------------------------- ignored and warnings
 
 
-def warnings(asked: Request, *arguments: str) -> tuple[tuple[str, str], ...]:
-    """What of these `key=value` annotations, and of those of both kinds, counts other than it may have been meant."""
+def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple[tuple[str, str], ...]:
+    """What may go wrong with the subnets; what of these `key=value` annotations, and of those of both kinds, counts
+    other than it may have been meant."""
+    given = (*arguments, "additional_resource_tags", "target_node_labels")
+    members = [f"{argument}.{suffix}" for argument in arguments for suffix in asked.settings.members(argument)]
     repeated = (
         (argument, key, value)
-        for argument in (*arguments, "additional_resource_tags", "target_node_labels")
+        for argument in (*given, *members)
         for key, value in contradictions(asked.words(argument)).items()
     )
-    return tuple(
-        ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
-        for argument, key, value in repeated
+    return (
+        *_full_subnets(asked, model),
+        *(
+            ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
+            for argument, key, value in repeated
+        ),
     )
+
+
+def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[str, str]]:
+    chosen = aws.texts(model.attributes["subnets"])
+    for subnet in asked.facts.subnets:
+        free = subnet.free_addresses
+        if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
+            why = f"{subnet.id} ({subnet.cidr}) has {free} free addresses; a load balancer needs {_FREE_ADDRESSES}"
+            yield "SubnetAlmostFull", why
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
@@ -226,7 +251,8 @@ def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
         if strange:
             yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
     if all(pool.health_check.path is None for pool in model.pools):
-        yield from asked.ignored("healthcheck_path", f"{field('healthcheck_protocol')} is not HTTP")
+        for argument in ("healthcheck_path", "healthcheck_success_codes"):
+            yield from asked.ignored(argument, f"{field('healthcheck_protocol')} is not HTTP")
     if model.attributes[aws.ENABLED] != "true":
         for argument in ("access_log_s3_bucket_name", "access_log_s3_bucket_prefix"):
             yield from asked.ignored(argument, f"{field('access_log_enabled')} is not true")

@@ -16,10 +16,18 @@ from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.annotations import CATALOGUE, said
 from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
-from cloud_controller.clouds.aws.build_network_targets import health_check, require_members, target_attributes
+from cloud_controller.clouds.aws.build_network_listeners import ignored as listeners_ignored
+from cloud_controller.clouds.aws.build_network_listeners import listener, marks
+from cloud_controller.clouds.aws.build_network_targets import (
+    OF_PORT,
+    health_check,
+    outside_of_the_vpc,
+    require_members,
+    target_attributes,
+)
 from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field
-from cloud_controller.load_balancer import Built, Ignored, Listener, LoadBalancerModel, Object, Pool
+from cloud_controller.load_balancer import Built, Ignored, LoadBalancerModel, Object, Pool
 from cloud_controller.load_balancer_backends import Backends, Member
 
 _PROTOCOLS = ("TCP", "UDP")
@@ -52,8 +60,9 @@ def build(asked: Request, backends: Backends) -> Built:
     attributes: dict[str, Value | None] = {
         "type": "network",
         "scheme": scheme,
+        **({aws.NAME: (str(asked.settings.given["name"]),)} if "name" in asked.settings.given else {}),
         "subnets": tuple(sorted(subnet.id for subnet in chosen)),
-        "ip_address_type": addresses.type,
+        **addresses.attributes,
         **common.front(
             asked, [(front.transport, front.number) for front in found], dualstack=addresses.type == "dualstack"
         ),
@@ -62,17 +71,21 @@ def build(asked: Request, backends: Backends) -> Built:
         **common.logs(asked, named),
     }
     pools = {front.number: _pool(asked, front, targets, addresses, backends) for front in found}
+    listeners = tuple(listener(asked, front.transport, front.ports[0], pools[front.number].name) for front in found)
     model = LoadBalancerModel(
         name=asked.owner.load_balancer_name,
         attributes=attributes,
-        listeners=tuple(_listener(asked, front, pools[front.number].name) for front in found),
+        listeners=listeners,
         pools=tuple(pools.values()),
-        tags=common.tags(asked),
+        tags=common.tags(asked, marks(asked, listeners)),
     )
     return Built(
         model,
         ignored=(*_ignored(asked, targets, model), *addresses.ignored),
-        warnings=common.warnings(asked, "attributes", "target_group_attributes"),
+        warnings=(
+            *common.warnings(asked, model, "attributes", "target_group_attributes", "listener_attributes", OF_PORT),
+            *(outside_of_the_vpc(asked, model.pools) if targets == "ip" else ()),
+        ),
     )
 
 
@@ -99,7 +112,7 @@ def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[
     return {(front.transport, front.number): _members(service, front, backends, pods) for front in served}
 
 
-# --------------------------------------------------------------------------------------------- listeners and pools
+# ----------------------------------------------------------------------------------------------------------- pools
 
 
 def _require_offered(asked: Request, targets: str) -> None:
@@ -138,27 +151,7 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
             "protocol": protocol,
             "target_type": targets,
             "ip_address_type": addresses.of_targets,
-            **target_attributes(asked, protocol, targets, tls=tls),
-        },
-    )
-
-
-def _listener(asked: Request, front: Front, pool: str) -> Listener:
-    tls = common.speaks_tls(asked, front.ports[0])
-    certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
-    settings = asked.settings
-    return Listener(
-        front.transport,
-        front.number,
-        pool,
-        attributes={
-            "protocol": "TLS" if tls else front.transport,
-            "certificates": (
-                *certificates[:1],
-                *sorted({*certificates[1:]} - {*certificates[:1]}, key=str.lower),
-            ),
-            "ssl_policy": (settings.text("ssl_negotiation_policy") or aws.DEFAULT_SSL_POLICY) if tls else None,
-            "alpn_policy": (settings.text("alpn_policy") or aws.DEFAULT_ALPN_POLICY) if tls else None,
+            **target_attributes(asked, front.number, protocol, targets, tls=tls),
         },
     )
 
@@ -167,7 +160,6 @@ def _listener(asked: Request, front: Front, pool: str) -> Listener:
 
 _ONLY_CLASSIC: Mapping[str, str] = {
     "access_log_emit_interval": "a network load balancer writes its logs when AWS chooses",
-    "connection_idle_timeout": "TCP connections through a network load balancer may be silent for 350 seconds",
     "connection_draining_enabled": "a network load balancer always drains",
     "connection_draining_timeout": f"{field('target_group_attributes')}: deregistration_delay.timeout_seconds says it",
 }
@@ -175,10 +167,13 @@ _ONLY_CLASSIC: Mapping[str, str] = {
 
 def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator[Ignored]:
     yield from common.ignored(asked, model)
+    yield from listeners_ignored(asked, model.listeners)
     for argument, reason in _ONLY_CLASSIC.items():
         yield from asked.ignored(argument, reason)
     if not asked.words("ssl_cert"):
         yield from asked.ignored("alpn_policy", f"there is no {field('ssl_cert')}")
+    for suffix in asked.settings.members(OF_PORT).keys() - {str(port["port"]) for port in asked.ports}:
+        yield from asked.ignored(f"{OF_PORT}.{suffix}", "no port of the Service has this number")
     if asked.settings.text("backend_protocol") in ("http", "https"):
         yield from asked.ignored("backend_protocol", "a network load balancer passes on what is in TLS as it is")
     if targets == "ip":

@@ -9,18 +9,31 @@ from ipaddress import IPv4Address, IPv4Network
 
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.surroundings import Subnet
 from cloud_controller.load_balancer import Ignored
 
+_SOURCE_NAT = "enable_prefix_for_ipv6_source_nat"
+
 
 @dataclass(frozen=True, slots=True)
 class AddressType:
-    """The families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`)."""
+    """The families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`).
+
+    `source_nat`: with IPv6, `on` where it has a range of those addresses to send from, else `off`.
+    """
 
     type: str
     of_targets: str
+    source_nat: str = "off"
     ignored: tuple[Ignored, ...] = ()
+
+    @property
+    def attributes(self) -> dict[str, Value | None]:
+        """Those of the model."""
+        with_ipv6: dict[str, Value | None] = {aws.SOURCE_NAT: self.source_nat} if self.type == "dualstack" else {}
+        return {"ip_address_type": self.type, **with_ipv6}
 
 
 def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence[str]) -> AddressType:
@@ -35,16 +48,19 @@ def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence
     if given == "ipv4" and of_targets == "ipv6":
         why = "'ipv4', and targets have IPv6 addresses (spec.ipFamilies)"
         raise InvalidConfiguration(field("ip_address_type"), why, "dualstack")
+    source_nat = str(asked.settings.text(_SOURCE_NAT))
     if given == "ipv4" or (given is None and "IPv6" not in families):
-        return AddressType("ipv4", of_targets)
-    obstacle = _obstacle(subnets, transports)
+        why = "the load balancer has no IPv6 addresses"
+        return AddressType("ipv4", of_targets, ignored=tuple(asked.ignored(_SOURCE_NAT, why)))
+    obstacle = _obstacle(subnets, () if source_nat == "on" else transports)
     if obstacle is None:
-        return AddressType("dualstack", of_targets)
+        return AddressType("dualstack", of_targets, source_nat)
     if given is not None:
         raise InvalidConfiguration(field("ip_address_type"), f"{given!r}: {obstacle}", "ipv4")
     if of_targets == "ipv6" or asked.spec.get("ipFamilyPolicy") == "RequireDualStack":
         raise InvalidConfiguration("spec.ipFamilies", f"{', '.join(families)}: {obstacle}", "IPv4")
-    return AddressType("ipv4", of_targets, (Ignored("spec.ipFamilies", tuple(families), f"IPv4 alone: {obstacle}"),))
+    without = Ignored("spec.ipFamilies", tuple(families), f"IPv4 alone: {obstacle}")
+    return AddressType("ipv4", of_targets, ignored=(without,))
 
 
 def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | None:
@@ -52,7 +68,7 @@ def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | Non
     if without:
         return f"{', '.join(without)} has no IPv6 range"
     if any("UDP" in transport for transport in transports):
-        return "a network load balancer with IPv6 has no UDP listeners without source NAT prefixes"
+        return f"a network load balancer with IPv6 has no UDP listeners without {field(_SOURCE_NAT)}: on"
     return None
 
 

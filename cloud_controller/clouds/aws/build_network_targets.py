@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
-from cloud_controller.load_balancer import HealthCheck
+from cloud_controller.load_balancer import HealthCheck, Pool
 from cloud_controller.load_balancer_backends import Backends
 
 _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
 """Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
+
+OF_PORT = "target_group_attributes_of_port"
+"""The family of annotations for the target group of one port."""
+
+_NAMED = 5
+"""Targets that a warning names."""
 
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 """AWS's defaults, in seconds; upstream has no say in it."""
@@ -45,6 +51,7 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
         protocol=protocol,
         port=port,
         path=(settings.text("healthcheck_path") or path) if protocol != "TCP" else None,
+        success_codes=_success_codes(asked) if protocol != "TCP" else None,
         interval_seconds=interval,
         timeout_seconds=timeout,
         healthy_threshold=settings.number("healthcheck_healthy_threshold") or threshold,
@@ -52,13 +59,28 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     )
 
 
-def target_attributes(asked: Request, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
-    """The attributes that a target group is to have: what the Service says, and AWS's default for what it may say.
+def _success_codes(asked: Request) -> str:
+    codes = asked.settings.text("healthcheck_success_codes") or aws.DEFAULT_SUCCESS_CODES
+    for each in codes.split(","):
+        low, _, high = each.partition("-")
+        if high and high < low:
+            raise InvalidConfiguration(field("healthcheck_success_codes"), f"{each!r} ends before it begins", "200-299")
+    return codes
+
+
+def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
+    """The attributes that the target group of a port is to have: what the Service says, and AWS's default for what it
+    may say.
 
     `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
     """
     where = field("target_group_attributes")
-    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, "network target groups")
+    what = "network target groups"
+    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, what)
+    member = f"{OF_PORT}.{number}"
+    if own := {key: value for key, value in asked.pairs(member).items() if value}:
+        where = field(member)
+        given |= aws.checked(where, own, aws.TARGET_GROUP, what)
     sticky = asked.spec.get("sessionAffinity") == "ClientIP"
     _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
     _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")
@@ -88,6 +110,18 @@ def target_attributes(asked: Request, protocol: str, targets: str, *, tls: bool)
 def _require_agreement(where: str, given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
     if asked_for and given.get(key) == "false":
         raise InvalidConfiguration(where, f"{key}=false contradicts {by}", "one of them")
+
+
+def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
+    """A warning about targets that are in no subnet of the VPC: AWS takes them, whether it can reach them or not."""
+    addresses = dict.fromkeys(member.address for pool in pools for member in pool.members)
+    outside = [address for address in addresses if asked.facts.is_outside(address)]
+    if outside:
+        more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+        why = (
+            f"{', '.join(outside[:_NAMED])}{more}: in no subnet of {asked.facts.vpc_id}, which must have a route there"
+        )
+        yield "TargetsOutsideVpc", why
 
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 
 from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws import access
-from cloud_controller.clouds.aws.annotations import CLASSES
+from cloud_controller.clouds.aws.annotations import CLASS_OF_THE_OTHER, CLASSES
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
@@ -46,7 +46,8 @@ class Aws:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        return frozenset(CLASSES)
+        more = (CLASS_OF_THE_OTHER,) if self._api.config.serve_nlb_class else ()
+        return frozenset((*CLASSES, *more))
 
     @property
     def instances(self) -> AwsInstances:

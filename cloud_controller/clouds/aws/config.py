@@ -4,6 +4,7 @@
 KubernetesClusterID = prod-1       # required: what tags and an EKS cluster's name carry
 Region = eu-central-1              # default: the environment's, then the metadata service's
 VPC = vpc-0123456789abcdef0        # default: that of the subnets with the cluster's tag
+ServeNLBClass = true               # ours alone: serve spec.loadBalancerClass service.k8s.aws/nlb; default: false
 
 [ServiceOverride "ec2"]            # another endpoint for one service
 Service = ec2
@@ -40,6 +41,7 @@ _GLOBAL = (
     "ElbSecurityGroup",
     "NLBSecurityGroupMode",
     "NodeIPFamilies",
+    "ServeNLBClass",
     "ClusterServiceLoadBalancerHealthProbeMode",
     "ClusterServiceSharedLoadBalancerHealthProbePort",
     "ClusterServiceSharedLoadBalancerHealthProbePath",
@@ -110,6 +112,8 @@ class Config:
     health_probe_path: str = "/healthz"
     topology_types: str = TOPOLOGY_TYPES
     """A regular expression found in the instance types that AWS tells a place in the network of."""
+    serve_nlb_class: bool = False
+    """Whether Services of the AWS Load Balancer Controller's class are ours, for a cluster where that does not run."""
     overrides: tuple[ServiceOverride, ...] = field(default=())
 
     @property
@@ -159,6 +163,7 @@ def parse(text: str) -> Config:
         health_probe_port=_port(one, "ClusterServiceSharedLoadBalancerHealthProbePort", 10256),
         health_probe_path=_path(one, "ClusterServiceSharedLoadBalancerHealthProbePath", "/healthz"),
         topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern", TOPOLOGY_TYPES),
+        serve_nlb_class=_bool(one, "ServeNLBClass"),
         overrides=tuple(_overrides(overrides, lines)),
     )
 
@@ -181,6 +186,7 @@ def render(config: Config) -> str:
         "SourceARN": config.source_arn,
         "DisableSecurityGroupIngress": "true" if config.disable_security_group_ingress else None,
         "ElbSecurityGroup": config.elb_security_group,
+        "ServeNLBClass": "true" if config.serve_nlb_class else None,
     }
     lines = ["[Global]", *(f"{key} = {written(value)}" for key, value in values.items() if value is not None)]
     if config.node_ip_families != ("ipv4",):

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
-from cloud_controller.clouds.aws.attributes import DEFAULT_ALPN_POLICY, DEFAULT_SSL_POLICY, texts
+from cloud_controller.clouds.aws.attributes import (
+    DEFAULT_ALPN_POLICY,
+    DEFAULT_SSL_POLICY,
+    LISTENER,
+    listener_defaults,
+    texts,
+)
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.tags import tag_list, told
 from cloud_controller.load_balancer import Listener
 
 
@@ -18,10 +25,16 @@ class Listeners:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    def read(self, load_balancer_arn: str, pools: Mapping[str, str]) -> dict[str, Listener]:
-        """Those of a load balancer; `pools` are the names of its target groups, by ARN."""
+    def read(
+        self, load_balancer_arn: str, pools: Mapping[str, str], *, with_attributes: bool = False
+    ) -> dict[str, Listener]:
+        """Those of a load balancer; `pools` are the names of its target groups, by ARN.
+
+        Their attributes are AWS's defaults unless they are asked for: a call for each TCP listener.
+        """
         pages = self._api.pages("elbv2", "DescribeListeners", "Listeners", LoadBalancerArn=load_balancer_arn)
-        return {each["ListenerArn"]: self._listener(each, pools) for each in pages}
+        found = {each["ListenerArn"]: self._listener(each, pools) for each in pages}
+        return {arn: self._with_attributes(arn, each) if with_attributes else each for arn, each in found.items()}
 
     def create(self, load_balancer_arn: str, listener: Listener, group_arn: str, tags: Mapping[str, str]) -> str:
         """Make it, or change the one that has its port; its ARN."""
@@ -42,12 +55,17 @@ class Listeners:
             raise
         arn = str(made["Listeners"][0]["ListenerArn"])
         self._put_certificates(arn, listener, ())
+        self._put_attributes(arn, listener, None)
         return arn
 
     def change(self, arn: str, listener: Listener, group_arn: str, before: Listener) -> None:
         """Make it what it shall be; `before` is what it was."""
-        self._api.call("elbv2", "ModifyListener", ListenerArn=arn, **_params(listener, group_arn))
-        self._put_certificates(arn, listener, _further(before))
+        rest, rest_before = (replace(each, attributes=_apart(each)) for each in (listener, before))
+        # Where nothing at all differs, it is somebody's wish all the same that AWS has exactly this.
+        if rest != rest_before or listener == before:
+            self._api.call("elbv2", "ModifyListener", ListenerArn=arn, **_params(listener, group_arn))
+            self._put_certificates(arn, listener, _further(before))
+        self._put_attributes(arn, listener, before)
 
     def delete(self, arn: str) -> None:
         """Delete it; one that is gone already does not matter."""
@@ -69,6 +87,7 @@ class Listeners:
             "certificates": certificates,
             "ssl_policy": ssl_policy,
             "alpn_policy": alpn_policy,
+            **listener_defaults(protocol),
         }
         groups = [action.get("TargetGroupArn", "") for action in listener.get("DefaultActions") or ()]
         # A target group that somebody else put there is no pool of the model.
@@ -82,6 +101,23 @@ class Listeners:
         all_ = self._api.pages("elbv2", "DescribeListenerCertificates", "Certificates", ListenerArn=arn)
         others = {each["CertificateArn"] for each in all_ if not each.get("IsDefault")} - {*default}
         return (*default, *sorted(others, key=str.lower))
+
+    def _with_attributes(self, arn: str, listener: Listener) -> Listener:
+        if not listener_defaults(str(listener.attributes["protocol"])):
+            return listener
+        of_aws = told(self._api.call("elbv2", "DescribeListenerAttributes", ListenerArn=arn)["Attributes"])
+        attributes = {key: of_aws.get(key, rule.default) for key, rule in LISTENER.items()}
+        return replace(listener, attributes={**listener.attributes, **attributes})
+
+    def _put_attributes(self, arn: str, listener: Listener, before: Listener | None) -> None:
+        """Write those that differ from what they were; a new one has AWS's defaults."""
+        defaults = listener_defaults(str(listener.attributes["protocol"]))
+        known = {**defaults, **(before.attributes if before else {})}
+        wanted = {key: str(listener.attributes.get(key, default)) for key, default in defaults.items()}
+        differing = {key: value for key, value in wanted.items() if known[key] != value}
+        if differing:
+            listed = tag_list(differing)
+            self._api.call("elbv2", "ModifyListenerAttributes", ListenerArn=arn, Attributes=listed)
 
     def _put_certificates(self, arn: str, listener: Listener, before: Sequence[str]) -> None:
         if listener.attributes["protocol"] != "TLS":
@@ -101,6 +137,11 @@ class Listeners:
 def transport(protocol: str) -> str:
     """What a listener of this protocol is in the model: TLS is TCP."""
     return "TCP" if protocol == "TLS" else protocol
+
+
+def _apart(listener: Listener) -> dict[str, Any]:
+    """What ModifyListener changes of it."""
+    return {key: value for key, value in listener.attributes.items() if key not in LISTENER}
 
 
 def _further(listener: Listener) -> tuple[str, ...]:

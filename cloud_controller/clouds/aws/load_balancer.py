@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, Conflict
@@ -22,6 +23,7 @@ from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
 from cloud_controller.clouds.aws.network_model import name_of
+from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
@@ -59,6 +61,7 @@ class AwsLoadBalancers:
         self._config = config
         self._surroundings = surroundings
         self._group_tags = GroupTags(api)
+        self._pod_groups = PodGroups(api)
         # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
         self._kinds = Together()
         self._groups = SecurityGroups(api, config, surroundings)
@@ -101,12 +104,14 @@ class AwsLoadBalancers:
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
+        facts = self._surroundings.facts()
         return building.build(
             service,
             backends,
             config=self._config,
-            facts=self._surroundings.facts(),
+            facts=facts,
             tags_of_group=self._group_tags.of,
+            groups_of_pods=partial(self._pod_groups.of, facts.vpc_id),
         )
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:

@@ -148,9 +148,9 @@ class Memory(Remembered[Known]):
             }
 
     def named(self, id: str) -> list[str]:
-        """The load balancers of this name: ARNs, of which AWS allows but one."""
+        """The load balancers of this id: ARNs, of which AWS allows but one."""
         with self._lock:
-            return [arn for arn in self._tags if name_in(arn) == id]
+            return [arn for arn, tags in self._tags.items() if name_in(arn) and id_in(arn, tags) == id]
 
     # ---------------------------------------------------------------------------------------------------- the whole
 
@@ -177,6 +177,11 @@ class Memory(Remembered[Known]):
             self._tags |= tags
             for lb_id, each in known.items():
                 self.read(lb_id, each, self._moment)
+
+
+def id_in(arn: str, tags: Mapping[str, str]) -> str:
+    """What the load balancer of this ARN is called here: by its tag where people chose its name."""
+    return tags.get(LOAD_BALANCER_TAG) or name_in(arn)
 
 
 def name_in(arn: str) -> str:

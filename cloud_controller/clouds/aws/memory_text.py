@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from cloud_controller.clouds.aws.attributes import listener_defaults
 from cloud_controller.clouds.aws.classic_reads import Details
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener
 from cloud_controller.load_balancer import HealthCheck, Listener, Pool
@@ -119,7 +120,8 @@ def _known(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Known:
 
 def _listener(protocol: str, port: int, pool: str, attributes: Mapping[str, Any]) -> Listener:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
-    return Listener(protocol, port, pool, values)
+    # What an older version kept has none of them.
+    return Listener(protocol, port, pool, {**listener_defaults(str(values.get("protocol"))), **values})
 
 
 def _pool(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Pool:

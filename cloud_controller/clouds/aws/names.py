@@ -12,10 +12,15 @@ import re
 from cloud_controller.load_balancer import LoadBalancerModel, Owner
 
 LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
-"""On target groups and security groups: the load balancer for which they were made."""
+"""On target groups and security groups: the id of the load balancer for which they were made; on a load balancer whose
+name people chose: its own id."""
 
 POOL_TAG = "cloud-controller/pool"
 """On target groups: the pool of the model that it is."""
+
+LISTENER_ATTRIBUTES_TAG = "cloud-controller/listener-attributes"
+"""On load balancers with a listener that was given attributes of its own: AWS tells them one by one, and what has no
+such tag is never asked."""
 
 SERVICE_NAME_TAG = "kubernetes.io/service-name"
 """On load balancers and target groups, upstream's controller's too: NAMESPACE/NAME of the Service."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from cloud_controller.clouds.aws.attributes import texts
+from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, Memory, View
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_creation import settable, subnet_params
 from cloud_controller.clouds.aws.network_model import exchange
 from cloud_controller.clouds.aws.node_rules import NodeRules
@@ -20,6 +20,8 @@ from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import LoadBalancerModel
+
+_FAMILIES = ("ip_address_type", SOURCE_NAT)
 
 
 class NetworkChanges:
@@ -52,7 +54,7 @@ class NetworkChanges:
         lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
         differs = {key for key, value in model.attributes.items() if before.attributes.get(key) != value}
         changed = {key: value for key, value in settable(model).items() if key in differs}
-        if lacking or differs & {"ingress_rules", "security_groups"}:
+        if lacking.keys() - {LISTENER_ATTRIBUTES_TAG} or differs & {"ingress_rules", "security_groups"}:
             self._put_security_groups(view, model)
         known = self._put_network(known, before, model)
         if changed:
@@ -91,8 +93,10 @@ class NetworkChanges:
         present, wanted = (texts(each.attributes.get("subnets")) for each in (before, model))
         zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
         steps = exchange(present, wanted, zones)
+        kind, nat = model.attributes["ip_address_type"], model.attributes.get(SOURCE_NAT, "off")
+        if "on" in (nat, before.attributes.get(SOURCE_NAT)):
+            return self._put_source_nat(known, before, model, steps or [[*wanted]])
         calls = [("SetSubnets", subnet_params(model, step)) for step in steps]
-        kind = model.attributes["ip_address_type"]
         if before.attributes.get("ip_address_type") != kind:
             calls.append(("SetIpAddressType", {"IpAddressType": kind}))
             if kind == "ipv4":
@@ -105,6 +109,18 @@ class NetworkChanges:
                 self._api.call("elbv2", operation, LoadBalancerArn=known.arn, **params)
         return known
 
+    def _put_source_nat(
+        self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel, steps: Sequence[Sequence[str]]
+    ) -> Known:
+        """All of it in one call: AWS takes IPv6 beside UDP only with this, and this only with IPv6."""
+        if any(before.attributes.get(key) != model.attributes.get(key) for key in ("subnets", *_FAMILIES)):
+            of_families = {"IpAddressType": model.attributes["ip_address_type"]}
+            of_families["EnablePrefixForIpv6SourceNat"] = model.attributes.get(SOURCE_NAT, "off")
+            for step in steps:
+                params = {**subnet_params(model, step), **of_families}
+                self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **params)
+        return known
+
     def _without_datagrams(self, known: Known) -> Known:
         """AWS takes no IPv6 while a listener has UDP: those that a model with IPv6 can't have go first."""
         for port, present in known.listeners.items():
@@ -115,7 +131,9 @@ class NetworkChanges:
 
     def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
         parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
-        self._together([partial(self._tag, arn, tags) for arn in parts])
+        # The mark means something on the load balancer alone.
+        of_parts = {key: value for key, value in tags.items() if key != LISTENER_ATTRIBUTES_TAG}
+        self._together([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
         # Last: by what it lacks it is seen that they may.
         self._tag(known.arn, tags)
 

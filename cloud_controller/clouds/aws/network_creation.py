@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloud_controller.cloud import Conflict, NotFound, Unavailable
-from cloud_controller.clouds.aws.attributes import load_balancer_defaults, texts
+from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Unavailable
+from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -52,7 +53,11 @@ class NetworkCreation:
         self._together = together
 
     def load_balancer(self, name: str, model: LoadBalancerModel) -> tuple[View, Known, tuple[str, ...]]:
-        """Make it; as AWS describes it, what is known of it, and the security groups that it is in."""
+        """Make it; as AWS describes it, what is known of it, and the security groups that it is in.
+
+        Raises InvalidConfiguration where the name that people chose is another's, before anything is made.
+        """
+        self._require_free_name(model)
         fronts, made = self._together.both(
             partial(self._security_groups.front, name, model),
             [partial(self.group, name, pool, model.tags) for pool in model.pools],
@@ -65,7 +70,8 @@ class NetworkCreation:
         )
         unfit = {member for each in refused for member in each}
         arn = str(view["LoadBalancerArn"])
-        self._memory.put_tags(arn, dict(model.tags))
+        self._memory.put_tags(arn, {**model.tags, **_own_id(name, model)})
+        view = {**view, "LoadBalancerName": name}
         self._memory.made(name, view)
         attributes, arns = self._together.both(
             partial(self._write_attributes, arn, model),
@@ -80,6 +86,18 @@ class NetworkCreation:
             {key: texts(model.attributes.get(key)) for key in ADDRESSES},
         )
         return view, known, attached
+
+    def _require_free_name(self, model: LoadBalancerModel) -> None:
+        for name in texts(model.attributes.get(NAME)):
+            try:
+                found = self._api.call("elbv2", "DescribeLoadBalancers", Names=[name])["LoadBalancers"]
+            except NotFound:
+                continue
+            owner = Owner.of_tags(model.tags)
+            for arn, tags in self._reads.tags([each["LoadBalancerArn"] for each in found]).items():
+                if owner is None or not owner.owns(tags):
+                    where = f"annotation {CATALOGUE.by_argument['name'].name}"
+                    raise InvalidConfiguration(where, f"{name!r} is the name of {arn} already", "a name of its own")
 
     def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
         """The target group of this pool, with the targets that it has: none if it is new."""
@@ -115,14 +133,16 @@ class NetworkCreation:
         return self._groups.exchange(group.arn, added, sorted(present - wanted))
 
     def _made(self, name: str, model: LoadBalancerModel, security_groups: Collection[str]) -> View:
+        aws_name = next(iter(texts(model.attributes.get(NAME))), name)
         params = {
-            "Name": name,
+            "Name": aws_name,
             "Type": "network",
             "Scheme": model.attributes["scheme"],
             "IpAddressType": model.attributes["ip_address_type"],
             "SecurityGroups": [*security_groups],
-            "Tags": tag_list(model.tags),
+            "Tags": tag_list({**model.tags, **_own_id(name, model)}),
             **subnet_params(model, texts(model.attributes["subnets"])),
+            **source_nat_params(model),
         }
         try:
             made: View = self._api.call("elbv2", "CreateLoadBalancer", **params)["LoadBalancers"][0]
@@ -130,7 +150,7 @@ class NetworkCreation:
             if error_code(error) != "DuplicateLoadBalancerName":
                 raise
             # It is there with other settings, though no list has shown it: once one does, it is changed, not made.
-            made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[name])["LoadBalancers"][0]
+            made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[aws_name])["LoadBalancers"][0]
             self._reads.require_ownership(name, str(made["LoadBalancerArn"]), model.tags)
             raise Unavailable(f"load balancer {name} is there already, and must be read first") from error
         return made
@@ -161,6 +181,16 @@ def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[st
         return {"Subnets": [*subnets]}
     own = {subnet: {key: of[subnet] for key, of in chosen.items() if subnet in of} for subnet in subnets}
     return {"SubnetMappings": [{"SubnetId": subnet, **own[subnet]} for subnet in subnets]}
+
+
+def source_nat_params(model: LoadBalancerModel) -> dict[str, Any]:
+    """Nothing where there is no such thing: not every region of AWS knows it."""
+    return {"EnablePrefixForIpv6SourceNat": "on"} if model.attributes.get(SOURCE_NAT) == "on" else {}
+
+
+def _own_id(lb_id: str, model: LoadBalancerModel) -> dict[str, str]:
+    """The tag that tells the id of a load balancer whose name people chose."""
+    return {LOAD_BALANCER_TAG: lb_id} if model.attributes.get(NAME) else {}
 
 
 def _filled(group: KnownGroup, pool: Pool, unfit: Collection[Member]) -> KnownGroup:

@@ -62,7 +62,7 @@ class NetworkLoadBalancers:
         self._surroundings = surroundings
         self._security_groups = security_groups
         self._together = together
-        self._groups = TargetGroups(api)
+        self._groups = TargetGroups(api, surroundings)
         self._listeners = Listeners(api)
         self.memory = Memory()
         self._nodes = NodeRules(api, config, surroundings)

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from cloud_controller.catalogue import Value
-from cloud_controller.clouds.aws.attributes import load_balancer_defaults
-from cloud_controller.clouds.aws.memory import Known
+from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults
+from cloud_controller.clouds.aws.memory import Known, name_in
 from cloud_controller.load_balancer import (
     Ingress,
     LoadBalancerModel,
@@ -95,8 +95,10 @@ def _attributes(view: Mapping[str, Any], known: Known, groups: Mapping[str, Valu
         **known.attributes,
         "type": "network",
         "scheme": scheme,
+        NAME: (name_in(str(view["LoadBalancerArn"])),),
         "subnets": tuple(sorted(zone["SubnetId"] for zone in view.get("AvailabilityZones") or ())),
         "ip_address_type": view.get("IpAddressType") or "ipv4",
+        SOURCE_NAT: view.get("EnablePrefixForIpv6SourceNat") or "off",
         **addresses_of(view, known),
         **groups,
     }

@@ -7,7 +7,7 @@ the memory does not know of, or the memory has become old, is more asked.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,19 @@ from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
-from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
-from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, PREFIX, pool_name
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, id_in, name_in
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_model import addresses_of
+from cloud_controller.clouds.aws.network_views import (
+    balancer_may_be_ours,
+    brought_up_to_date,
+    is_attached,
+    leads_from,
+    may_be_ours,
+    pool_of_view,
+)
 from cloud_controller.clouds.aws.tags import of_many, tags_of, told
-from cloud_controller.clouds.aws.target_groups import TargetGroups, check_of, pool_of
+from cloud_controller.clouds.aws.target_groups import TargetGroups, pool_of
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import CLUSTER_TAG, Adoptable, Owner
 
@@ -62,19 +70,20 @@ class NetworkReads:
         since = self._memory.moment()
         found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
         shown = (*self._memory.just_made().values(), *found[0])
-        balancers = {each["LoadBalancerArn"]: each for each in shown if _ours(each, "LoadBalancerName", vpc_id)}
-        groups = {each["TargetGroupArn"]: each for each in found[1] if _ours(each, "TargetGroupName", vpc_id)}
+        balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if balancer_may_be_ours(each, vpc_id)}
+        groups = {each["TargetGroupArn"]: each for each in found[1] if may_be_ours(each, vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
         self._forget_unadoptable(balancers)
         # Those of a load balancer are believed as long as what else is known of it.
         names = {each["LoadBalancerName"] for each in balancers.values()}
         old = {name for name in names if self._memory.last(name) is not None and self._memory.is_due(name)}
         self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
+        balancers = {arn: self._by_id(each) for arn, each in balancers.items()}
         mine = {arn: each for arn, each in balancers.items() if self._concerns_us(each, vpc_id)}
         upstreams = {arn for arn, each in mine.items() if upstream.is_name(each["LoadBalancerName"])}
         listed = Listed(
             {each["LoadBalancerName"]: each for each in mine.values()},
-            {arn: each for arn, each in groups.items() if self._is_clusters(arn) or _leads_from(each, upstreams)},
+            {arn: each for arn, each in groups.items() if self._is_clusters(arn) or leads_from(each, upstreams)},
             {
                 each["LoadBalancerName"]: each
                 for arn, each in balancers.items()
@@ -88,10 +97,10 @@ class NetworkReads:
     def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
         """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
         since = self._memory.moment()
+        found = [*self._by_name(ids)]
+        self._read_tags([arn for each in found if self._memory.tags(arn := each["LoadBalancerArn"]) is None])
         views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}
-        views |= {each["LoadBalancerName"]: each for each in self._by_name(ids)}
-        arns = {each["LoadBalancerArn"] for each in views.values()}
-        self._read_tags([arn for arn in arns if self._memory.tags(arn) is None])
+        views |= {each["LoadBalancerName"]: each for each in map(self._by_id, found)}
         refused = {lb_id: each for lb_id, each in views.items() if not self._concerns_us(each, vpc_id)}
         refused = {lb_id: each for lb_id, each in refused.items() if self.adoptable(each, vpc_id)}
         views = {lb_id: each for lb_id, each in views.items() if self._concerns_us(each, vpc_id)}
@@ -109,10 +118,10 @@ class NetworkReads:
 
     def target_groups(self, vpc_id: str, of: Iterable[View] = ()) -> dict[str, View]:
         """All of this cluster in its VPC, and those that these of upstream's lead to, by ARN: one call."""
-        groups = {each["TargetGroupArn"]: each for each in self._groups.all() if _ours(each, "TargetGroupName", vpc_id)}
+        groups = {each["TargetGroupArn"]: each for each in self._groups.all() if may_be_ours(each, vpc_id)}
         self._read_tags([arn for arn in groups if self._memory.tags(arn) is None])
         leading = {each["LoadBalancerArn"] for each in of if upstream.is_name(each["LoadBalancerName"])}
-        return {arn: each for arn, each in groups.items() if self._is_clusters(arn) or _leads_from(each, leading)}
+        return {arn: each for arn, each in groups.items() if self._is_clusters(arn) or leads_from(each, leading)}
 
     def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         """The tags of these now; those that are gone are absent."""
@@ -139,13 +148,21 @@ class NetworkReads:
 
     def _by_name(self, ids: Collection[str]) -> Iterator[dict[str, Any]]:
         if len(ids) == 1:
+            (lb_id,) = ids
+            named = [arn for arn in self._memory.named(lb_id) if name_in(arn) != lb_id]
+            asked: dict[str, Any] = {"LoadBalancerArns": named} if named else {"Names": [lb_id]}
             try:
-                yield from self._api.call("elbv2", "DescribeLoadBalancers", Names=[*ids])["LoadBalancers"]
+                yield from self._api.call("elbv2", "DescribeLoadBalancers", **asked)["LoadBalancers"]
             except NotFound:
                 return
         elif ids:
             # Asked for by name, one that is gone would be an error for all.
-            yield from (each for each in self._load_balancers() if each["LoadBalancerName"] in ids)
+            yield from (each for each in self._load_balancers() if self._by_id(each)["LoadBalancerName"] in ids)
+
+    def _by_id(self, view: View) -> View:
+        """The load balancer with its id as its name: the two differ where people chose the name."""
+        arn = str(view["LoadBalancerArn"])
+        return {**view, "LoadBalancerName": id_in(arn, self._memory.tags(arn) or {})}
 
     def _read_tags(self, arns: Sequence[str]) -> None:
         for arn, tags in self.tags(sorted(arns)).items():
@@ -194,7 +211,7 @@ class NetworkReads:
             known = self._known(view)
             shown = None
             if known is not None and not self._memory.is_due(lb_id):
-                shown = _brought_up_to_date(known, groups[lb_id], all_listed=lb_id not in new)
+                shown = brought_up_to_date(known, groups[lb_id], all_listed=lb_id not in new)
             if shown is None:
                 lacking.append(lb_id)
             elif shown != known:
@@ -226,7 +243,7 @@ class NetworkReads:
                 listeners = self._listeners.read(str(view["LoadBalancerArn"]), {}).values()
             except NotFound:  # It went meanwhile; the next look tells.
                 return {}
-            names = {each.pool: _pool_of(groups[each.pool], each.port) for each in listeners if each.pool in groups}
+            names = {each.pool: pool_of_view(groups[each.pool], each.port) for each in listeners if each.pool in groups}
         return {arn: names[arn] for arn in groups if arn in names}
 
     def _known(self, view: View) -> Known | None:
@@ -248,13 +265,15 @@ class NetworkReads:
             attributes, members = self._groups.attributes(arn), self._groups.health(arn)
         except NotFound:  # It went meanwhile; the next look tells.
             return None
-        return KnownGroup(arn, pool_of(name, view, attributes, sorted(members)), _is_attached(view))
+        return KnownGroup(arn, pool_of(name, view, attributes, sorted(members)), is_attached(view))
 
     def _balancer(self, view: View, groups: Mapping[str, KnownGroup | None]) -> Known | None:
         arn = str(view["LoadBalancerArn"])
         present = {name: each for name, each in groups.items() if each is not None}
         try:
-            found = self._listeners.read(arn, {each.arn: name for name, each in present.items()})
+            pools = {each.arn: name for name, each in present.items()}
+            marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags(arn) or {})
+            found = self._listeners.read(arn, pools, with_attributes=marked)
             attributes = told(
                 self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]
             )
@@ -267,39 +286,3 @@ class NetworkReads:
             present,
             addresses_of(view, self._memory.last(view["LoadBalancerName"])),
         )
-
-
-def _ours(view: View, key: str, vpc_id: str) -> bool:
-    """Whether it may be ours: names are for life, so that others' tags need not be asked for."""
-    return (str(view[key]).startswith(PREFIX) and view.get("VpcId") == vpc_id) or upstream.is_name(str(view[key]))
-
-
-def _leads_from(target_group: View, load_balancers: Collection[str]) -> bool:
-    return any(arn in load_balancers for arn in target_group.get("LoadBalancerArns") or ())
-
-
-def _pool_of(target_group: View, port: int) -> str:
-    protocol, target_type = str(target_group["Protocol"]), str(target_group["TargetType"])
-    return pool_name(protocol, port, target_type, target_group.get("IpAddressType") or "ipv4")
-
-
-def _is_attached(view: View) -> bool:
-    return bool(view.get("LoadBalancerArns"))
-
-
-def _brought_up_to_date(known: Known, views: Mapping[str, View], *, all_listed: bool) -> Known | None:
-    """What is known, with what lists show of the target groups; None where they hint at more."""
-    arns = {name: str(view["TargetGroupArn"]) for name, view in views.items()}
-    believed = {name: group.arn for name, group in known.groups.items() if all_listed or name in arns}
-    if believed != arns:
-        return None
-    for name, view in views.items():
-        group = known.groups[name]
-        attached = _is_attached(view)
-        if group.attached is not None and group.attached != attached:
-            return None
-        check = check_of(view)
-        if group.attached != attached or group.pool.health_check != check:
-            changed = replace(group, attached=attached, pool=replace(group.pool, health_check=check))
-            known = known.with_group(name, changed)
-    return known

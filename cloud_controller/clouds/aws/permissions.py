@@ -65,9 +65,11 @@ RIGHTS: tuple[Right, ...] = (
     Right("eks", ("DescribeCluster",), _NOBODY),
     Right(
         "ec2",
-        ("DescribeAvailabilityZones", "DescribeInstanceTopology", "DescribeInstances", "DescribeNetworkInterfaces"),
+        ("DescribeAvailabilityZones", "DescribeInstanceTopology", "DescribeInstances"),
         _MACHINES,
     ),
+    # Fargate's nodes, and the security groups of pods.
+    Right("ec2", ("DescribeNetworkInterfaces",), CONTROLLERS),
     Right("ec2", ("DescribeSubnets",), CONTROLLERS),
     Right("ec2", ("DescribeRouteTables",), (*_ROUTE, *_SERVICE)),
     Right("service-quotas", ("GetServiceQuota",), _ROUTE),
@@ -89,6 +91,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "elbv2",
         (
+            "DescribeListenerAttributes",
             "DescribeListenerCertificates",
             "DescribeListeners",
             "DescribeLoadBalancerAttributes",
@@ -113,6 +116,7 @@ RIGHTS: tuple[Right, ...] = (
             "DeleteTargetGroup",
             "DeregisterTargets",
             "ModifyListener",
+            "ModifyListenerAttributes",
             "ModifyLoadBalancerAttributes",
             "ModifyTargetGroup",
             "ModifyTargetGroupAttributes",

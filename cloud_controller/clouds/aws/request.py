@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, CLASSES, said
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.surroundings import Facts
@@ -67,14 +67,16 @@ class Request:
         return pairs(field(argument), self.words(argument))
 
     def ignored(self, argument: str, reason: str) -> Iterator[Ignored]:
-        """The annotation as ignored for this reason, if it is given."""
-        if argument in self.settings.given:
-            yield Ignored(field(argument), self.settings.given[argument], reason)
+        """The annotation, or all of its family, as ignored for this reason, if it is given."""
+        members = (f"{argument}.{suffix}" for suffix in self.settings.members(argument))
+        for each in (argument, *members):
+            if each in self.settings.given:
+                yield Ignored(field(each), self.settings.given[each], reason)
 
 
 def field(argument: str) -> str:
     """How the annotation of an argument is named in errors."""
-    return f"annotation {CATALOGUE.by_argument[argument].name}"
+    return f"annotation {CATALOGUE.of_argument(argument).name}"
 
 
 def request(service: Object, config: Config, facts: Facts) -> Request:
@@ -99,7 +101,9 @@ def kind_of(service: Object) -> Kind:
     annotations = said(service["metadata"].get("annotations"))
     said_type = CATALOGUE.value(annotations, "type")
     by_type: Kind = "network" if said_type == "nlb" else "classic"
-    by_class = CLASSES.get(name)
+    if name == CLASS_OF_THE_OTHER and said_type in (None, "nlb", "external"):
+        return "network"
+    by_class = "network" if name == CLASS_OF_THE_OTHER else CLASSES.get(name)
     if by_class is None:
         return by_type
     if said_type is not None and (by_class != by_type or said_type in ("external", "nlb-ip")):

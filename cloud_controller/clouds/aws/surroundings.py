@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -22,6 +22,7 @@ from cloud_controller.clouds.aws.ip_permissions import rule_texts
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.load_balancer import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.load_balancer_pods import parsed_address
 
 LIFETIME = 600.0
 """Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""
@@ -54,6 +55,8 @@ class Subnet:
     ipv6_cidr: str | None = None
     public: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
+    free_addresses: int | None = None
+    """IPv4 addresses that nothing has; None: not told."""
 
     @property
     def in_regional_zone(self) -> bool:
@@ -104,6 +107,15 @@ class Facts:
         v4 = collapse_addresses(IPv4Network(subnet.cidr) for subnet in self.subnets if subnet.cidr)
         v6 = collapse_addresses(IPv6Network(subnet.ipv6_cidr) for subnet in self.subnets if subnet.ipv6_cidr)
         return tuple(str(each) for each in (*v4, *v6))
+
+    def is_outside(self, address: str) -> bool:
+        """Whether this is an IP address, and in no subnet of the VPC."""
+        parsed = parsed_address(address)
+        return parsed is not None and not any(parsed in each for each in self._networks)
+
+    @cached_property
+    def _networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(ip_network(each) for each in self.ranges)
 
     @cached_property
     def node_groups(self) -> tuple[SecurityGroup, ...]:
@@ -245,6 +257,7 @@ def _subnet(subnet: Mapping[str, Any], public: bool) -> Subnet:
         ipv6_cidr=next(_ipv6_cidrs(subnet), None),
         public=public,
         tags=tags_of(subnet),
+        free_addresses=subnet.get("AvailableIpAddressCount"),
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
-from cloud_controller.clouds.aws.attributes import target_group_defaults
+from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list, told
 from cloud_controller.load_balancer import HealthCheck, Owner, Pool
 from cloud_controller.load_balancer_backends import Member
@@ -39,8 +40,9 @@ _UNUSED_PORT = 80
 class TargetGroups:
     """The calls, each idempotent; safe to share between threads. Groups are named by ARN."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, surroundings: Surroundings) -> None:
         self._api = api
+        self._surroundings = surroundings
 
     # -------------------------------------------------------------------------------------------------------- reads
 
@@ -141,7 +143,7 @@ class TargetGroups:
         refused: list[Member] = []
         while members:
             try:
-                self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=_targets(members))
+                self._api.call("elbv2", "RegisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
             except (Conflict, InvalidConfiguration) as error:
                 # One that it does not take, and AWS takes none of the call; it names them, or (addresses outside of the
                 # VPC, by a ValidationError) the first of them.
@@ -157,14 +159,24 @@ class TargetGroups:
 
     def _deregister(self, arn: str, members: Sequence[Member]) -> list[Member]:
         try:
-            self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=_targets(members))
+            self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=self._targets(members))
         except Conflict as error:
             if error_code(error) != "InvalidTarget":
                 raise
             present = self.health(arn).keys() & {*members}
             if present:
-                self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=_targets(sorted(present)))
+                rest = self._targets(sorted(present))
+                self._api.call("elbv2", "DeregisterTargets", TargetGroupArn=arn, Targets=rest)
         return []
+
+    def _targets(self, members: Iterable[Member]) -> list[dict[str, Any]]:
+        """Of an address outside of the VPC, AWS wants to be told that it is in no zone."""
+        facts = self._surroundings.facts()
+        found: list[dict[str, Any]] = []
+        for member in members:
+            nowhere = {"AvailabilityZone": "all"} if facts.is_outside(member.address) else {}
+            found.append({"Id": member.address, "Port": member.port, **nowhere})
+        return found
 
 
 # ------------------------------------------------------------------------------------------------- the API's objects
@@ -197,10 +209,12 @@ def pool_of(name: str, group: Mapping[str, Any], attributes: Mapping[str, str], 
 def check_of(group: Mapping[str, Any]) -> HealthCheck:
     """The health check of a target group as AWS describes it."""
     protocol, port = str(group["HealthCheckProtocol"]), group.get("HealthCheckPort")
+    by_http = protocol in ("HTTP", "HTTPS")
     return HealthCheck(
         protocol=protocol,
         port=int(port) if port and str(port).isdigit() else None,
-        path=(group.get("HealthCheckPath") or "/") if protocol in ("HTTP", "HTTPS") else None,
+        path=(group.get("HealthCheckPath") or "/") if by_http else None,
+        success_codes=((group.get("Matcher") or {}).get("HttpCode") or DEFAULT_SUCCESS_CODES) if by_http else None,
         interval_seconds=int(group["HealthCheckIntervalSeconds"]),
         timeout_seconds=int(group["HealthCheckTimeoutSeconds"]),
         healthy_threshold=int(group["HealthyThresholdCount"]),
@@ -217,15 +231,15 @@ def _check_params(check: HealthCheck) -> dict[str, Any]:
         "HealthyThresholdCount": check.healthy_threshold,
         "UnhealthyThresholdCount": check.unhealthy_threshold,
     }
-    return params | ({"HealthCheckPath": check.path} if check.path is not None else {})
+    if check.path is not None:
+        params["HealthCheckPath"] = check.path
+    if check.success_codes is not None:
+        params["Matcher"] = {"HttpCode": check.success_codes}
+    return params
 
 
 def _chunks(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
     return (members[start : start + TARGETS_A_CALL] for start in range(0, len(members), TARGETS_A_CALL))
-
-
-def _targets(members: Iterable[Member]) -> list[dict[str, Any]]:
-    return [{"Id": member.address, "Port": member.port} for member in members]
 
 
 def _member(target: Mapping[str, Any]) -> Member:

@@ -158,6 +158,7 @@ class AwsAdapter:
                     cluster_id=ids[0],
                     vpc_id=ids[1],
                     region=settings.region,
+                    serve_nlb_class=settings.serve_nlb_class,
                     overrides=overrides(settings.endpoint, settings.region),
                 )
             )

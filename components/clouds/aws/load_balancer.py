@@ -5,7 +5,7 @@ A test holds names and types to `cloud_controller/clouds/aws/annotations.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
 import pulumi
@@ -16,6 +16,8 @@ class AwsLoadBalancerArgs(TypedDict):
 
     type: NotRequired[pulumi.Input[Literal["nlb", "classic", "clb", "elb", "external", "nlb-ip"]]]
     """Its kind; `external` and `nlb-ip` leave it to another controller. A change replaces load balancer and address."""
+    name: NotRequired[pulumi.Input[str]]
+    """What AWS calls the load balancer; only one that is made later gets another name."""
     internal: NotRequired[pulumi.Input[bool]]
     """Whether it is for the VPC and what is joined to it alone. A change replaces load balancer and address."""
     scheme: NotRequired[pulumi.Input[Literal["internet-facing", "internal"]]]
@@ -24,6 +26,8 @@ class AwsLoadBalancerArgs(TypedDict):
     """The subnets, by id or by their tag `Name`, one a zone."""
     ip_address_type: NotRequired[pulumi.Input[Literal["ipv4", "dualstack"]]]
     """Whether clients reach it by IPv6 too."""
+    enable_prefix_for_ipv6_source_nat: NotRequired[pulumi.Input[Literal["on", "off"]]]
+    """Whether UDP reaches a load balancer with IPv6."""
     eip_allocations: NotRequired[pulumi.Input[Sequence[str]]]
     """Elastic IP addresses, by allocation id, one for each subnet, in the order of `subnets` or of the zones."""
     private_ipv4_addresses: NotRequired[pulumi.Input[Sequence[str]]]
@@ -51,7 +55,7 @@ class AwsLoadBalancerArgs(TypedDict):
     access_log_emit_interval: NotRequired[pulumi.Input[Literal["5", "60"]]]
     """Minutes from one log to the next; classic load balancers alone."""
     connection_idle_timeout: NotRequired[pulumi.Input[int]]
-    """Seconds that a connection may be silent before it is closed; classic load balancers alone."""
+    """Seconds that a connection may be silent before it is closed."""
     connection_draining_enabled: NotRequired[pulumi.Input[bool]]
     """Whether connections to a node that leaves may end by themselves; classic load balancers alone."""
     connection_draining_timeout: NotRequired[pulumi.Input[int]]
@@ -70,6 +74,8 @@ class AwsLoadBalancerArgs(TypedDict):
     """Which application protocols TLS listeners offer to clients."""
     backend_protocol: NotRequired[pulumi.Input[Literal["http", "https", "ssl", "tcp"]]]
     """What is spoken behind the listener."""
+    listener_attributes: NotRequired[Mapping[str, pulumi.Input[Sequence[str]]]]
+    """By listener (`TCP-80`): its attributes under AWS's names, as key=value."""
     proxy_protocol: NotRequired[pulumi.Input[Literal["*"]]]
     """`*`: targets are told the client's address by the proxy protocol."""
     nlb_target_type: NotRequired[pulumi.Input[Literal["instance", "ip"]]]
@@ -82,12 +88,16 @@ class AwsLoadBalancerArgs(TypedDict):
     """Attributes of target groups under AWS's names, as key=value: all those that a network load balancer's can
     have.
     """
+    target_group_attributes_of_port: NotRequired[Mapping[str, pulumi.Input[Sequence[str]]]]
+    """By port of the Service (`80`): the same for its target group alone."""
     healthcheck_protocol: NotRequired[pulumi.Input[Literal["TCP", "HTTP", "HTTPS", "SSL"]]]
     """How targets are checked."""
     healthcheck_port: NotRequired[pulumi.Input[str]]
     """The port that is checked: `traffic-port`, or a number."""
     healthcheck_path: NotRequired[pulumi.Input[str]]
     """The path that an HTTP or HTTPS check asks for."""
+    healthcheck_success_codes: NotRequired[pulumi.Input[str]]
+    """The codes of an HTTP answer that pass a check, such as `200-299,301`."""
     healthcheck_interval: NotRequired[pulumi.Input[int]]
     """Seconds from one check to the next."""
     healthcheck_timeout: NotRequired[pulumi.Input[int]]

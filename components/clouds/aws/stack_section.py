@@ -81,6 +81,11 @@ class AwsConfig(Section):
     ccm: Annotated[str, *choice("ours", "vendor")] = Field(
         default="ours", description="Whose cloud controller manager the daemon is: this project's, or AWS's."
     )
+    serve_nlb_class: Flag = Field(
+        default=False,
+        description="Whether our daemon serves Services of class service.k8s.aws/nlb: only in a cluster where the AWS"
+        " Load Balancer Controller does not run.",
+    )
     ccm_image: NotEmpty | None = Field(default=None, description="Our daemon's image, in a registry that nodes reach.")
     ccm_version: Annotated[str, matching(CCM_VERSION, "a version such as v1.36.1")] | None = Field(
         default=None, description="The version of AWS's controller, where ccm is vendor."
@@ -142,6 +147,9 @@ def check(config: StackConfig) -> None:
         raise ConfigError(line("aws.ccm", aws.ccm, why))
     if (aws.ccm == "vendor") != (aws.ccm_version is not None):
         raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "goes with ccm: vendor, and with it alone"))
+    if aws.ccm == "vendor" and aws.serve_nlb_class:
+        why = "AWS's controller does not know the class; allowed with ccm: vendor: false"
+        raise ConfigError(line("aws.serveNlbClass", aws.serve_nlb_class, why))
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
         why = "no machine of AWS has our daemon's image; allowed: where you have pushed it (`make image`)"
         raise ConfigError(line("aws.ccmImage", aws.ccm_image, why))

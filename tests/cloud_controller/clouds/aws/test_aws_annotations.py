@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.catalogue import Mutability
+from cloud_controller.catalogue import Annotation, Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, said
 
@@ -71,28 +71,59 @@ OF_THE_REQUIREMENTS = [
 
 
 OF_THE_AWS_LOAD_BALANCER_CONTROLLER = [
+    "access-log-enabled",
+    "access-log-s3-bucket-name",
+    "access-log-s3-bucket-prefix",
+    "additional-resource-tags",
     "alpn-policy",
     "attributes",
+    "backend-protocol",
+    "cross-zone-load-balancing-enabled",
     "disable-nlb-sg",
+    "eip-allocations",
     "eip-allocations-discovery-tags",
     "enable-icmp-for-path-mtu-discovery",
     "enable-prefix-for-ipv6-source-nat",
     "enable-tcp-udp-listener",
+    "healthcheck-healthy-threshold",
+    "healthcheck-interval",
+    "healthcheck-path",
+    "healthcheck-port",
+    "healthcheck-protocol",
     "healthcheck-success-codes",
+    "healthcheck-timeout",
+    "healthcheck-unhealthy-threshold",
     "inbound-sg-rules-on-private-link-traffic",
+    "internal",
     "ip-address-type",
     "ipv6-addresses",
+    "listener-attributes.TCP-80",
     "manage-backend-security-group-rules",
     "minimum-load-balancer-capacity",
     "multi-cluster-target-group",
     "name",
     "nlb-target-type",
+    "private-ipv4-addresses",
+    "proxy-protocol",
     "proxy-protocol-per-target-group",
     "quic-enabled-ports",
     "scheme",
     "security-group-prefix-lists",
+    "security-groups",
     "source-nat-ipv6-prefixes",
+    "ssl-cert",
+    "ssl-negotiation-policy",
+    "ssl-ports",
+    "subnets",
+    "target-group-attributes",
+    "target-group-attributes.80",
+    "target-node-labels",
+    "type",
 ]
+"""Its pkg/annotations/constants.go, the suffixes of Services, of 2026."""
+
+RESTRICTING = {"inbound-sg-rules-on-private-link-traffic", "manage-backend-security-group-rules"}
+"""Those of its annotations that are not honoured here and restrict access."""
 
 
 def test_upstream_has_thirty_annotations_and_each_is_offered_and_says_who_else_honours_it() -> None:
@@ -110,7 +141,46 @@ def test_every_annotation_of_the_requirements_is_offered(name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_THE_AWS_LOAD_BALANCER_CONTROLLER)
 def test_a_service_that_was_the_aws_load_balancer_controllers_is_not_refused_for_what_it_knew(name: str) -> None:
-    assert CATALOGUE.by_name[f"{PREFIX}{name}"].honoured_by
+    entry = CATALOGUE.entry(f"{PREFIX}{name}")
+
+    assert entry is not None
+    assert entry.honoured_by
+
+
+def test_what_is_not_honoured_is_marked_by_whether_it_restricts_access() -> None:
+    others = {entry.name.removeprefix(PREFIX): entry for entry in CATALOGUE if entry.ignored}
+
+    assert {name for name, entry in others.items() if entry.restricts} == RESTRICTING
+
+
+@pytest.mark.parametrize("entry", [each for each in CATALOGUE if each.ignored], ids=lambda each: each.argument)
+def test_what_is_not_honoured_is_ignored_by_name_unless_it_restricts_access(entry: Annotation) -> None:
+    if entry.restricts:
+        with pytest.raises(InvalidConfiguration, match="'whatever': "):
+            CATALOGUE.parse({entry.name: "whatever"})
+    texts = entry.harmless if entry.restricts else ("whatever",)
+
+    assert all(CATALOGUE.parse({entry.name: text}).ignored == (entry,) for text in texts)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "internl",
+        "intern",
+        "internal-lb",
+        "schema",
+        "sheme",
+        "private",
+        "inbound-cidrs",
+        "source-ranges",
+        "wafv2-acl-arn",
+    ],
+)
+@pytest.mark.parametrize("text", ["true", "internal", "10.0.0.0/8", "false"])
+def test_a_name_that_no_controller_knows_is_refused_whatever_it_says(name: str, text: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="does not know it"):
+        CATALOGUE.parse({f"{PREFIX}{name}": text})
 
 
 def test_every_entry_says_who_else_honours_it_and_those_that_do_nothing_why() -> None:

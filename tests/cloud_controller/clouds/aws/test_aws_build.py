@@ -11,11 +11,12 @@ from cloud_controller.catalogue import Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
+from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancer_diff import diff
 from cloud_controller.plan import ActionKind
-from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node
+from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node, subnet
 
 TYPE = f"{PREFIX}type"
 
@@ -84,6 +85,23 @@ def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ou
 )
 def test_connections_outlive_a_member_where_the_load_balancer_drains(service: Object, drained: bool) -> None:
     assert drains(service) is drained
+
+
+@pytest.mark.parametrize("service", [nlb(), classic()], ids=["network", "classic"])
+@pytest.mark.parametrize(("free", "told"), [(7, True), (8, False), (None, False)])
+def test_a_subnet_with_too_few_addresses_is_told_of(service: Object, free: int | None, told: bool) -> None:
+    facts = Facts("vpc-1", (subnet("a1", free_addresses=free), subnet("b1", free_addresses=200)))
+
+    found = dict(built(service, facts=facts).warnings)
+
+    message = "subnet-a1 (10.0.1.0/24) has 7 free addresses; a load balancer needs 8"
+    assert found == ({"SubnetAlmostFull": message} if told else {})
+
+
+def test_a_subnet_that_the_load_balancer_is_not_in_may_be_full() -> None:
+    facts = Facts("vpc-1", (subnet("a1", free_addresses=0), subnet("b1", free_addresses=200)))
+
+    assert built(nlb(named(subnets=("subnet-b1",))), facts=facts).warnings == ()
 
 
 def test_pods_are_followed_only_where_they_are_targets() -> None:

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.attributes import DEFAULT_SSL_POLICY, target_group_defaults
-from cloud_controller.clouds.aws.build import members
+from cloud_controller.clouds.aws.annotations import PREFIX
+from cloud_controller.clouds.aws.attributes import (
+    DEFAULT_SSL_POLICY,
+    DEREGISTRATION_DELAY,
+    PROXY_PROTOCOL,
+    target_group_defaults,
+)
+from cloud_controller.clouds.aws.build import drains, members
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.kube import Object
 from cloud_controller.load_balancer import HealthCheck
 from cloud_controller.load_balancer_backends import Member
 from cloud_controller.restrictions import SOURCE_RANGES
@@ -166,7 +173,8 @@ def test_with_a_certificate_every_tcp_listener_speaks_tls_by_awss_own_policy() -
 def test_without_one_there_is_no_tls_and_the_rest_of_it_is_said_to_be_ignored() -> None:
     annotations = named(ssl_ports=("443",), ssl_negotiation_policy="ELBSecurityPolicy-2016-08", alpn_policy="HTTP2Only")
 
-    assert listener_of(annotations) == {"protocol": "TCP", "certificates": (), "ssl_policy": None, "alpn_policy": None}
+    no_tls = {"protocol": "TCP", "certificates": (), "ssl_policy": None, "alpn_policy": None}
+    assert listener_of(annotations) == {**no_tls, "tcp.idle_timeout.seconds": "350"}
     assert {*ignored(nlb(annotations))} == {"ssl-ports", "ssl-negotiation-policy", "alpn-policy"}
 
 
@@ -227,6 +235,12 @@ def check(annotations: dict[str, str] | None = None, config: Config = CONFIG, **
     return only_pool(nlb(annotations, **spec), config=config).health_check
 
 
+def by_http(
+    protocol: str, port: int | None, path: str, interval: int, timeout: int, healthy: int, unhealthy: int
+) -> HealthCheck:
+    return HealthCheck(protocol, port, path, interval, timeout, healthy, unhealthy, "200-399")
+
+
 SHARED = Config("prod-1", health_probe_mode="Shared")
 
 
@@ -234,17 +248,17 @@ SHARED = Config("prod-1", health_probe_mode="Shared")
     ("found", "wanted"),
     [
         (check(), HealthCheck("TCP", None, None, 30, 10, 3, 3)),
-        (check(**LOCAL), HealthCheck("HTTP", 31000, "/healthz", 10, 6, 2, 2)),
-        (check(config=SHARED), HealthCheck("HTTP", 10256, "/healthz", 30, 6, 3, 3)),
-        (check(config=SHARED, **LOCAL), HealthCheck("HTTP", 31000, "/healthz", 10, 6, 2, 2)),
-        (check(named(healthcheck_protocol="http")), HealthCheck("HTTP", None, "/", 30, 6, 3, 3)),
+        (check(**LOCAL), by_http("HTTP", 31000, "/healthz", 10, 6, 2, 2)),
+        (check(config=SHARED), by_http("HTTP", 10256, "/healthz", 30, 6, 3, 3)),
+        (check(config=SHARED, **LOCAL), by_http("HTTP", 31000, "/healthz", 10, 6, 2, 2)),
+        (check(named(healthcheck_protocol="http")), by_http("HTTP", None, "/", 30, 6, 3, 3)),
         (
             check(named(healthcheck_protocol="HTTPS", healthcheck_path="/up")),
-            HealthCheck("HTTPS", None, "/up", 30, 10, 3, 3),
+            by_http("HTTPS", None, "/up", 30, 10, 3, 3),
         ),
         (check(named(healthcheck_path="/up")), HealthCheck("TCP", None, None, 30, 10, 3, 3)),
         (check(named(healthcheck_port="8080")), HealthCheck("TCP", 8080, None, 30, 10, 3, 3)),
-        (check(named(healthcheck_port="traffic-port"), **LOCAL), HealthCheck("HTTP", None, "/healthz", 10, 6, 2, 2)),
+        (check(named(healthcheck_port="traffic-port"), **LOCAL), by_http("HTTP", None, "/healthz", 10, 6, 2, 2)),
         (check(named(healthcheck_protocol="TCP"), config=SHARED), HealthCheck("TCP", 10256, None, 30, 10, 3, 3)),
         (check(named(healthcheck_interval=5)), HealthCheck("TCP", None, None, 5, 5, 3, 3)),
         (check(named(healthcheck_timeout=20)), HealthCheck("TCP", None, None, 30, 20, 3, 3)),
@@ -259,9 +273,28 @@ def test_checks_are_upstreams_unless_the_service_says_otherwise(found: HealthChe
     assert found == wanted
 
 
+@pytest.mark.parametrize("codes", ["200", "200-299,301", "200-599"])
+def test_the_codes_that_pass_a_check_are_the_services(codes: str) -> None:
+    given = named(healthcheck_protocol="HTTP", healthcheck_success_codes=codes)
+
+    assert check(given).success_codes == codes
+
+
+def test_codes_without_a_check_by_http_have_no_effect_and_are_told_of() -> None:
+    given = named(healthcheck_success_codes="200")
+
+    assert check(given).success_codes is None
+    assert [*ignored(nlb(given))] == ["healthcheck-success-codes"]
+
+
 @pytest.mark.parametrize(
     ("annotations", "hint"),
     [
+        (
+            {f"{PREFIX}healthcheck-protocol": "HTTP", f"{PREFIX}healthcheck-success-codes": "299-200"},
+            "'299-200' ends before it begins",
+        ),
+        ({f"{PREFIX}healthcheck-success-codes": "100"}, "codes from 200 to 599"),
         (named(healthcheck_timeout=20, healthcheck_interval=10), "healthcheck-timeout: 20 s .*2 to 10"),
         (named(healthcheck_protocol="SSL"), "healthcheck-protocol: 'SSL' .*HTTP, HTTPS, TCP"),
         (named(healthcheck_port="70000"), "healthcheck-port: '70000' .*1 to 65535"),
@@ -448,16 +481,136 @@ def test_attributes_may_be_given_under_awss_names_but_not_against_their_annotati
     refused(nlb(named(attributes=("idle_timeout.timeout_seconds=60",))), "is no attribute of network load balancers")
 
 
+# ----------------------------------------------------------------------------------------- attributes of listeners
+
+IDLE = "tcp.idle_timeout.seconds"
+
+
+def idle_timeouts(service: Object) -> dict[int, object]:
+    return {each.port: each.attributes.get(IDLE) for each in model(service).listeners}
+
+
+def test_an_idle_timeout_is_that_of_every_tcp_listener() -> None:
+    service = nlb(
+        named(connection_idle_timeout=60, ssl_cert=(CERTIFICATE,), ssl_ports=("443",)),
+        port(80),
+        port(443),
+        port(3306),
+        port(53, "UDP"),
+    )
+
+    assert idle_timeouts(service) == {80: "60", 443: None, 3306: "60", 53: None}
+    assert ignored(service) == {}
+
+
+def test_the_mysql_service_of_the_requirements_gets_its_sixty_seconds() -> None:
+    # requirements 000: its annotations as they stand there.
+    service = nlb(
+        {f"{PREFIX}connection-idle-timeout": "60", f"{PREFIX}cross-zone-load-balancing-enabled": "true"}, port(3306)
+    )
+
+    assert idle_timeouts(service) == {3306: "60"}
+    assert built(service).ignored == ()
+
+
+def test_a_listeners_own_attributes_win_over_the_services_idle_timeout() -> None:
+    own = {"TCP-80": (f"{IDLE}=6000",)}
+    service = nlb(named(connection_idle_timeout=60, listener_attributes=own), port(80), port(81))
+
+    assert idle_timeouts(service) == {80: "6000", 81: "60"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "marked"),
+    [
+        ({}, False),
+        (named(connection_idle_timeout=60), True),
+        (named(listener_attributes={"TCP-80": (f"{IDLE}=350",)}), True),
+        (named(listener_attributes={"TCP-81": (f"{IDLE}=60",)}), False),
+    ],
+    ids=["no attributes", "for all", "for one", "for none that there is"],
+)
+def test_a_load_balancer_whose_listeners_have_attributes_is_marked(annotations: dict[str, str], marked: bool) -> None:
+    assert ("cloud-controller/listener-attributes" in model(nlb(annotations, port(80))).tags) == marked
+
+
+@pytest.mark.parametrize(
+    ("annotations", "hint"),
+    [
+        (named(connection_idle_timeout=59), "connection-idle-timeout: .*can't be '59'.*60 to 6,000"),
+        (named(listener_attributes={"TCP-80": (f"{IDLE}=6001",)}), "attributes.TCP-80: .*'6001'.*60 to 6,000"),
+        (named(listener_attributes={"TCP-80": ("idle=60",)}), "'idle' is no attribute of TCP listeners.*tcp.idle"),
+        (named(listener_attributes={"UDP-53": (f"{IDLE}=60",)}), "AWS has no attributes of UDP listeners"),
+    ],
+)
+def test_what_aws_does_not_take_of_a_listener_is_refused(annotations: dict[str, str], hint: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=hint):
+        model(nlb(annotations, port(80), port(53, "UDP")))
+
+
+def test_attributes_of_a_listener_that_there_is_not_have_no_effect_and_are_told_of() -> None:
+    found = ignored(nlb(named(listener_attributes={"TLS-80": (f"{IDLE}=60",)}), port(80)))
+
+    assert found == {"listener-attributes.TLS-80": "there is no such listener, but TCP-80"}
+
+
+def test_an_idle_timeout_without_tcp_listeners_has_no_effect_and_is_told_of() -> None:
+    assert [*ignored(nlb(named(connection_idle_timeout=60), port(53, "UDP")))] == ["connection-idle-timeout"]
+
+
+# ------------------------------------------------------------------------------- attributes of single target groups
+
+
+def test_the_attributes_of_a_port_win_over_those_of_all() -> None:
+    service = nlb(
+        named(
+            target_group_attributes=("deregistration_delay.timeout_seconds=30", "proxy_protocol_v2.enabled=true"),
+            target_group_attributes_of_port={
+                "80": ("deregistration_delay.timeout_seconds=5", "proxy_protocol_v2.enabled=")
+            },
+        ),
+        port(80),
+        port(81),
+    )
+
+    found = {
+        each.name: (each.attributes[DEREGISTRATION_DELAY], each.attributes[PROXY_PROTOCOL])
+        for each in model(service).pools
+    }
+    assert found == {"tcp-80": ("5", "true"), "tcp-81": ("30", "true")}
+
+
+def test_a_wrong_attribute_of_a_port_names_the_annotation_of_that_port() -> None:
+    wrong = named(target_group_attributes_of_port={"80": ("stickiness.enabled=maybe",)})
+
+    with pytest.raises(InvalidConfiguration, match=r"target-group-attributes.80: stickiness.enabled can't be 'maybe'"):
+        model(nlb(wrong, port(80)))
+
+
+def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of() -> None:
+    given = named(target_group_attributes_of_port={"81": ("stickiness.enabled=true",)})
+
+    assert ignored(nlb(given, port(80))) == {"target-group-attributes.81": "no port of the Service has this number"}
+
+
+def test_a_port_whose_connections_are_cut_keeps_members_that_leave() -> None:
+    given = named(target_group_attributes_of_port={"81": ("deregistration_delay.timeout_seconds=0",)})
+
+    assert not drains(nlb(given, port(80), port(81)))
+    assert drains(nlb({}, port(80), port(81)))
+
+
+# -------------------------------------------------------------------------------------------------------- the rest
+
+
 def test_what_only_a_classic_one_does_is_told_of() -> None:
     given = named(
-        connection_idle_timeout=60,
         connection_draining_enabled=True,
         connection_draining_timeout=10,
         access_log_emit_interval="5",
     )
 
     assert {*ignored(nlb(given))} == {
-        "connection-idle-timeout",
         "connection-draining-enabled",
         "connection-draining-timeout",
         "access-log-emit-interval",
@@ -465,9 +618,14 @@ def test_what_only_a_classic_one_does_is_told_of() -> None:
 
 
 def test_what_the_other_controller_alone_honours_is_told_of_with_the_reason() -> None:
-    service = nlb({"service.beta.kubernetes.io/aws-load-balancer-name": "mine"})
+    service = nlb({f"{PREFIX}multi-cluster-target-group": "true"})
 
-    assert "its name is made from the Service's identity" in ignored(service)["name"]
+    assert "a target group is one Service's own" in ignored(service)["multi-cluster-target-group"]
+
+
+def test_the_name_that_people_choose_is_the_load_balancers_in_aws() -> None:
+    assert model(nlb(named(name="edge"))).attributes["load_balancer_name"] == ("edge",)
+    assert "load_balancer_name" not in model(nlb()).attributes
 
 
 def test_an_address_of_kubernetes_own_field_is_refused_as_upstream_does() -> None:
@@ -609,6 +767,22 @@ def test_udp_keeps_a_load_balancer_to_ipv4() -> None:
 
     assert model(service, facts=DUAL_VPC).attributes["ip_address_type"] == "ipv4"
     assert "UDP" in ignored(service, facts=DUAL_VPC)["spec.ipFamilies"]
+
+
+def test_udp_over_ipv6_is_served_where_the_service_asks_for_source_addresses() -> None:
+    service = nlb(named(enable_prefix_for_ipv6_source_nat="on"), port(53, "UDP"), **DUAL)
+
+    found = model(service, facts=DUAL_VPC).attributes
+
+    assert (found["ip_address_type"], found["source_nat"]) == ("dualstack", "on")
+    assert ignored(service, facts=DUAL_VPC) == {}
+
+
+def test_source_addresses_without_ipv6_have_no_effect_and_are_told_of() -> None:
+    service = nlb(named(enable_prefix_for_ipv6_source_nat="on"), port(53, "UDP"))
+
+    assert "source_nat" not in model(service).attributes
+    assert ignored(service) == {"enable-prefix-for-ipv6-source-nat": "the load balancer has no IPv6 addresses"}
 
 
 def test_the_annotation_wins_over_the_families() -> None:

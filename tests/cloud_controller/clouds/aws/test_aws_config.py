@@ -224,6 +224,12 @@ def test_any_text_is_written_so_that_it_is_read_back(text: str) -> None:
     assert entry.value == text
 
 
+def test_the_class_of_the_aws_load_balancer_controller_is_ours_only_where_it_is_said() -> None:
+    assert not config("").serve_nlb_class
+    assert config("ServeNLBClass = true").serve_nlb_class
+    assert parse(render(config("ServeNLBClass = true"))).serve_nlb_class
+
+
 def test_the_clusters_tag_has_its_id_in_the_key() -> None:
     assert config("").cluster_tag == "kubernetes.io/cluster/c"
 

@@ -76,7 +76,7 @@ Change = Callable[[Cluster], None]
 
 
 def asked(cluster: Cluster) -> None:
-    cluster.put(nlb())
+    cluster.put(nlb(annotations=CATALOGUE.annotations({"connection_idle_timeout": 60})))
 
 
 def changed(cluster: Cluster) -> None:
@@ -86,6 +86,7 @@ def changed(cluster: Cluster) -> None:
         CATALOGUE.by_argument["healthcheck_healthy_threshold"].name: "5",
         CATALOGUE.by_argument["target_group_attributes"].name: "deregistration_delay.timeout_seconds=30",
         CATALOGUE.by_argument["cross_zone_load_balancing_enabled"].name: "true",
+        CATALOGUE.by_argument["connection_idle_timeout"].name: "600",
         CATALOGUE.by_argument["additional_resource_tags"].name: "team=web",
     }
     service["spec"]["loadBalancerSourceRanges"] = ["10.0.0.0/8"]
@@ -112,6 +113,7 @@ def state(account: AwsAccount) -> dict[str, Any]:
                 "listeners": {
                     number: (
                         each["Protocol"],
+                        _idle_timeout(account, each) if each["Protocol"] == "TCP" else None,
                         targets(account, groups[each["DefaultActions"][0]["TargetGroupArn"]]),
                     )
                     for number, each in listeners(account, lb).items()
@@ -146,6 +148,11 @@ def _delay(account: AwsAccount, group: Any) -> str:
     arn = group["TargetGroupArn"]
     attributes = account.elbv2.describe_target_group_attributes(TargetGroupArn=arn)["Attributes"]
     return next(each["Value"] for each in attributes if each["Key"] == "deregistration_delay.timeout_seconds")
+
+
+def _idle_timeout(account: AwsAccount, listener: Any) -> str | None:
+    found = account.elbv2.describe_listener_attributes(ListenerArn=listener["ListenerArn"])["Attributes"]
+    return next((each["Value"] for each in found if each["Key"] == "tcp.idle_timeout.seconds"), None)
 
 
 def _tags(account: AwsAccount, arn: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -185,6 +186,15 @@ def test_all_of_it_is_kept() -> None:
     written = to_bytes({WEB: mixed, "other": known()}, tags, classic, limit=LIMIT)
 
     assert from_bytes(written) == ({WEB: mixed, "other": known()}, tags, classic)
+
+
+def test_a_tcp_listener_that_an_older_version_kept_has_what_aws_gives_it() -> None:
+    older = Listener("TCP", 80, "tcp-80", {"protocol": "TCP"})
+    with_it = replace(known(), listeners={80: KnownListener(f"{LB}/listener", older)})
+
+    found, _, _ = from_bytes(to_bytes({WEB: with_it}, {}, {}, limit=LIMIT))
+
+    assert found[WEB].listeners[80].listener.attributes == {"protocol": "TCP", "tcp.idle_timeout.seconds": "350"}
 
 
 def test_the_same_memory_is_the_same_bytes() -> None:

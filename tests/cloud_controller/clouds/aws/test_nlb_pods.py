@@ -5,12 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.aws import as_aws
-from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import WEB, Running, nlb, port, put_nodes, target_groups, targets
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.nlb_world import (
+    WEB,
+    Refusal,
+    Refusing,
+    Running,
+    nlb,
+    port,
+    put_nodes,
+    target_groups,
+    targets,
+)
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 
 
@@ -61,6 +74,130 @@ def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: A
     running = Running(account, cluster)
 
     running.controller._endpoints._slice_changed(EventType.ADDED, None, endpoint_slice(name, address))
+    running.settle(WEB)
+
+    (group,) = target_groups(account)
+    assert targets(account, group) == {(address, 8000)}
+
+
+def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warned(
+    account: AwsAccount,
+) -> None:
+    # The cluster knows the pods' range; the VPC has routes there, and no subnet.
+    cluster = Cluster()
+    (machine,) = account.launch(1)
+    put_nodes(cluster, [machine])
+    inside, outside = _another_in_the_subnet(account), "10.85.0.7"
+    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    registered: list[dict[str, Any]] = []
+
+    def record(operation: str, params: dict[str, Any]) -> None:
+        if operation == "RegisterTargets":
+            registered.extend(params["Targets"])
+
+    options = ServiceOptions(resync=300.0, pod_ranges=("10.85.0.0/16",))
+    running = Running(account, cluster, wrap=Refusing(record), options=options)
+    slice_ = endpoint_slice(machine["InstanceId"], inside, outside)
+    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    running.settle(WEB)
+
+    assert sorted(registered, key=lambda each: each["Id"]) == [
+        {"Id": inside, "Port": 8000},
+        {"Id": outside, "Port": 8000, "AvailabilityZone": "all"},
+    ]
+    ((_, message),) = [event for event in cluster.events if event[0] == "TargetsOutsideVpc"]
+    assert message == f"{outside}: in no subnet of {account.vpc_id}, which must have a route there"
+
+
+@pytest.fixture
+def balanced_pod(account: AwsAccount) -> tuple[Cluster, str, dict[str, Any]]:
+    """A Service whose targets are pods, the address of its only pod, and the pod's EndpointSlice."""
+    cluster = Cluster()
+    (machine,) = account.launch(1)
+    put_nodes(cluster, [machine])
+    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    address = _another_in_the_subnet(account)
+    return cluster, address, endpoint_slice(machine["InstanceId"], address)
+
+
+def pod_interface(account: AwsAccount, address: str, **tags: str) -> str:
+    """The security group of a pod's own network interface, which has these tags."""
+    group = account.ec2.create_security_group(GroupName="of-pods", Description="x", VpcId=account.vpc_id)["GroupId"]
+    if tags:
+        account.ec2.create_tags(Resources=[group], Tags=tag_list(tags))
+    made = account.ec2.create_network_interface(
+        SubnetId=account.private_subnets[0], PrivateIpAddress=address, Groups=[group]
+    )["NetworkInterface"]
+    backend = ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
+    backend.enis[made["NetworkInterfaceId"]].interface_type = "branch"
+    return group
+
+
+def sources_of(account: AwsAccount, group: str) -> set[str]:
+    """The names of the groups that a security group lets in."""
+    found = account.ec2.describe_security_groups()["SecurityGroups"]
+    names = {each["GroupId"]: each["GroupName"] for each in found}
+    (of,) = (each for each in found if each["GroupId"] == group)
+    return {names[pair["GroupId"]] for each in of["IpPermissions"] for pair in each["UserIdGroupPairs"]}
+
+
+def served(account: AwsAccount, cluster: Cluster, slice_: dict[str, Any]) -> Running:
+    running = Running(account, cluster)
+    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    running.settle(WEB)
+    return running
+
+
+def test_the_security_group_of_a_pod_is_opened_to_load_balancers_where_it_has_the_clusters_tag(
+    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+) -> None:
+    cluster, address, slice_ = balanced_pod
+    group = pod_interface(account, address, **{CLUSTER_TAG: "shared"})
+
+    served(account, cluster, slice_)
+
+    assert {name.startswith("k8s-shared-") for name in sources_of(account, group)} == {True}
+    assert "PodSecurityGroups" not in cluster.reasons
+
+
+def test_one_without_the_tag_is_left_alone_and_the_service_is_warned(
+    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+) -> None:
+    cluster, address, slice_ = balanced_pod
+    group = pod_interface(account, address)
+
+    served(account, cluster, slice_)
+
+    assert sources_of(account, group) == set()
+    ((_, message),) = [event for event in cluster.events if event[0] == "PodSecurityGroups"]
+    assert message.startswith(f"{address} ({group}): no group of these pods has the tag {CLUSTER_TAG}")
+
+
+def test_interfaces_of_pods_are_one_list_for_many_visits_and_none_where_targets_are_nodes(
+    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+) -> None:
+    cluster, _, slice_ = balanced_pod
+    running = served(account, cluster, slice_)
+    running.settle()
+    assert running.calls.of("ec2 DescribeNetworkInterfaces") == 1
+
+    del cluster.service(WEB)["metadata"]["annotations"][CATALOGUE.by_argument["nlb_target_type"].name]
+    by_node = Running(account, cluster)
+    by_node.settle()
+
+    assert by_node.calls.of("ec2 DescribeNetworkInterfaces") == 0
+
+
+def test_without_the_right_to_see_interfaces_pods_are_served_all_the_same(
+    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+) -> None:
+    cluster, address, slice_ = balanced_pod
+
+    def denied(operation: str, _params: dict[str, Any]) -> Refusal | None:
+        return ("UnauthorizedOperation", "no") if operation == "DescribeNetworkInterfaces" else None
+
+    running = Running(account, cluster, wrap=Refusing(denied))
+    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
     running.settle(WEB)
 
     (group,) = target_groups(account)

@@ -1,0 +1,70 @@
+"""What the listeners of a network load balancer do: TLS, and attributes under AWS's names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws import build_common as common
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG
+from cloud_controller.clouds.aws.request import Port, Request, field
+from cloud_controller.load_balancer import Ignored, Listener
+
+_FAMILY = "listener_attributes"
+
+
+def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
+    """The listener of this port, which leads to this pool. Raises InvalidConfiguration, naming the annotation."""
+    tls, settings = common.speaks_tls(asked, port), asked.settings
+    protocol = "TLS" if tls else transport
+    certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
+    return Listener(
+        transport,
+        port["port"],
+        pool,
+        attributes={
+            "protocol": protocol,
+            "certificates": (
+                *certificates[:1],
+                *sorted({*certificates[1:]} - {*certificates[:1]}, key=str.lower),
+            ),
+            "ssl_policy": (settings.text("ssl_negotiation_policy") or aws.DEFAULT_SSL_POLICY) if tls else None,
+            "alpn_policy": (settings.text("alpn_policy") or aws.DEFAULT_ALPN_POLICY) if tls else None,
+            **aws.listener_defaults(protocol),
+            **_given(asked, protocol, port["port"]),
+        },
+    )
+
+
+def marks(asked: Request, listeners: Sequence[Listener]) -> dict[str, str]:
+    """The tag of a load balancer whose listeners have attributes of their own, which are read for that alone."""
+    given = any(_given(asked, str(each.attributes["protocol"]), each.port) for each in listeners)
+    return {LISTENER_ATTRIBUTES_TAG: "true"} if given else {}
+
+
+def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
+    """What the Service says of listeners that it does not have."""
+    protocols = {f"{each.attributes['protocol']}-{each.port}": each for each in listeners}
+    for suffix in asked.settings.members(_FAMILY):
+        if suffix not in protocols:
+            shown = ", ".join(protocols)
+            yield from asked.ignored(f"{_FAMILY}.{suffix}", f"there is no such listener, but {shown}")
+    if not any(each.attributes["protocol"] == "TCP" for each in listeners):
+        why = "AWS has an idle timeout for TCP listeners alone, and there are none"
+        yield from asked.ignored("connection_idle_timeout", why)
+
+
+def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
+    """The attributes that annotations give the listener, checked."""
+    rules = aws.LISTENER if protocol == "TCP" else {}
+    found: dict[str, str] = {}
+    if aws.TCP_IDLE_TIMEOUT in rules and "connection_idle_timeout" in asked.settings.given:
+        seconds = {aws.TCP_IDLE_TIMEOUT: str(asked.settings.given["connection_idle_timeout"])}
+        found = aws.checked(field("connection_idle_timeout"), seconds, rules, "TCP listeners")
+    member = f"{_FAMILY}.{protocol}-{number}"
+    pairs: Mapping[str, str] = asked.pairs(member)
+    if pairs and not rules:
+        why = f"AWS has no attributes of {protocol} listeners"
+        raise InvalidConfiguration(field(member), why, "none, or a TCP listener")
+    return {**found, **(aws.checked(field(member), pairs, rules, f"{protocol} listeners") if pairs else {})}

@@ -1,0 +1,72 @@
+"""The security groups of pods that have a network interface of their own ("security groups for pods").
+
+The nodes' groups do not protect such pods. A group with the cluster's tag is opened to load balancers as the nodes'
+are; the controller has no right to change another one, and the Service is warned.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from cloud_controller.cloud import AccessDenied
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.surroundings import LIFETIME, Facts
+
+_AGAIN = 60.0
+"""Seconds after which the list is read again for a pod that is not in it, where any pod has an interface of its own."""
+_NAMED = 5
+"""Pods that a warning names."""
+
+_log = logging.getLogger(__name__)
+
+GroupsOfPods = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
+"""Security groups by the pod's address, of those pods that have an interface of their own."""
+
+
+class PodGroups:
+    """The interfaces of a VPC's pods, one list for all; safe to share between threads."""
+
+    def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._groups: Mapping[str, tuple[str, ...]] = {}
+        self._read_at: float | None = None
+
+    def of(self, vpc_id: str, addresses: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """See `GroupsOfPods`. Nothing where the right to read it lacks: load balancers can do without."""
+        with self._lock:
+            age = float("inf") if self._read_at is None else self._clock() - self._read_at
+            incomplete = bool(self._groups) and not {*addresses} <= self._groups.keys()
+            if age > LIFETIME or (incomplete and age > _AGAIN):
+                self._read_at = self._clock()
+                self._groups = dict(self._read(vpc_id))
+            return {each: self._groups[each] for each in addresses if each in self._groups}
+
+    def _read(self, vpc_id: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "interface-type", "Values": ["branch"]}]
+        pages = self._api.pages(
+            "ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", Filters=filters, MaxResults=1000
+        )
+        try:
+            for interface in pages:
+                groups = tuple(each["GroupId"] for each in interface.get("Groups") or ())
+                of_v6 = (each["Ipv6Address"] for each in interface.get("Ipv6Addresses") or ())
+                for address in (interface["PrivateIpAddress"], *of_v6):
+                    yield address, groups
+        except AccessDenied as error:
+            _log.warning("security groups of pods unknown error=%r", str(error))
+
+
+def closed(facts: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_tag: str) -> Iterator[tuple[str, str]]:
+    """A warning about pods none of whose groups is opened to load balancers. Pure."""
+    opened = {group.id for group in facts.node_groups}
+    pods = {address: groups for address, groups in groups_of_pods.items() if opened.isdisjoint(groups)}
+    if pods:
+        shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
+        more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+        why = f"no group of these pods has the tag {cluster_tag}, so none is opened to load balancers"
+        yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"
