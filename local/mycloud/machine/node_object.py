@@ -16,6 +16,9 @@ CONTROL_PLANE_TAINT = "node-role.kubernetes.io/control-plane"
 CONTROLLER_MANAGED_ATTACH = "volumes.kubernetes.io/controller-managed-attach-detach"
 PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 ZONE_LABEL = "topology.kubernetes.io/zone"
+WEBSOCKETS_FEATURE = "ExtendWebSocketsToKubelet"
+"""What a node declares for the API server to pass WebSockets on; to other kubelets it speaks SPDY."""
+
 KUBELET_VERSION = "v1.36.1"
 """The release whose kubelet this one stands in for: the version of the control plane (tools/go.mod)."""
 
@@ -131,6 +134,7 @@ def node_status(config: MachineConfig, node: Object, now: str, volumes_in_use: S
         "conditions": _conditions(status.get("conditions") or [], now),
         "nodeInfo": _node_info(config),
         "volumesInUse": list(volumes_in_use),
+        "declaredFeatures": [WEBSOCKETS_FEATURE],
     }
 
 
@@ -142,7 +146,7 @@ def status_patch(node: Object, wanted: Object) -> Object:
     status = node.get("status") or {}
     patch = {
         key: wanted[key]
-        for key in ("capacity", "allocatable", "addresses", "nodeInfo")
+        for key in ("capacity", "allocatable", "addresses", "nodeInfo", "declaredFeatures")
         if status.get(key) != wanted[key] and not _includes(status.get(key), wanted[key])
     }
     if (status.get("volumesInUse") or []) != wanted["volumesInUse"]:

@@ -111,9 +111,7 @@ class Cluster:
             "type": "m1.small",
         }
         (directory / "machine.json").write_text(json.dumps(config | settings))
-        kubelet = self.control_plane.kubeconfig(f"system:node:{name}", ["system:nodes"], TTL)
-        (directory / "kubelet.kubeconfig").write_text(kubelet)
-        (directory / "proxier.kubeconfig").write_text(self.control_plane.kubeconfig("system:kube-proxy", [], TTL))
+        self.control_plane.write_kubelet_credentials(directory, name, address, TTL)
         machine = self.machines[name] = Machine(name, address, directory)
         machine.boot()
         return machine
