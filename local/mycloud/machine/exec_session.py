@@ -48,7 +48,7 @@ async def run(websocket: WebSocket, container: Container, request: ExecRequest) 
             process = await container.start_beside(request.argv, streams)
     except ValueError as error:
         ours.close()
-        await _end(websocket, _failure("InternalError", str(error)))
+        await _end(websocket, _failure("InternalError", f"{request.argv[0]}: {error}"))
         return
     with ours:
         outputs = asyncio.ensure_future(_send_all(websocket, ours))

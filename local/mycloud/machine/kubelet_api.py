@@ -132,8 +132,9 @@ def application(find: Find) -> Starlette:
 
 
 async def _refuse_spdy(_: HTTPConnection) -> NoReturn:
-    raise HTTPException(501, "exec over SPDY is not supported by this machine: kubectl 1.31 and newer use WebSocket")
+    # No colon: clients of SPDY would take the text for a YAML object, and show nothing of it.
+    raise HTTPException(501, "exec over SPDY is not supported by this machine; kubectl 1.31 and newer use WebSocket")
 
 
 async def _refuse(connection: HTTPConnection) -> NoReturn:
-    raise HTTPException(501, f"{connection.path_params['call']} is not supported by this machine: logs and exec are")
+    raise HTTPException(501, f"{connection.path_params['call']} is not supported by this machine; logs and exec are")

@@ -202,7 +202,7 @@ def test_a_command_that_does_not_exist_is_an_error_that_names_it(cluster: Cluste
     *_, status = cluster.run(sleeper, "no-such-command")
 
     assert status["status"] == "Failure"
-    assert "no-such-command" in status["message"] or "No such file" in status["message"]
+    assert status["message"].startswith("no-such-command: ")
 
 
 def test_input_reaches_the_command_until_it_is_closed(cluster: Cluster, sleeper: str) -> None:
@@ -268,7 +268,7 @@ def test_other_calls_are_refused_by_name(cluster: Cluster, sleeper: str, call: s
         answer = pool.request("POST", f"{cluster.pod_url(sleeper)}/{call}?ports=80&stdout=1", headers=headers)
 
     assert answer.status == 501
-    assert "is not supported by this machine" in answer.data.decode()
+    assert answer.data.decode().endswith(" is not supported by this machine; logs and exec are")
 
 
 # --------------------------------------------------------------------------------------------------------- who may ask
