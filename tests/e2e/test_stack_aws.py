@@ -133,6 +133,13 @@ def test_the_daemon_runs_as_pods_of_the_cluster_without_a_key_of_aws(aws: AwsSta
     assert not [variable for variable in environment if "SECRET" in variable["name"] or "KEY" in variable["name"]]
 
 
+def test_the_log_of_the_daemon_comes_through_the_api_server(aws: AwsStack) -> None:
+    pods = aws.kube.list(PODS, "kube-system").items
+    logs = [aws.stack.run("logs", "--pod", str(pod["metadata"]["name"])) for pod in pods]
+
+    assert any("leading lease=" in log for log in logs)
+
+
 @pytest.mark.parametrize("service", ["web", "echo"])
 def test_a_service_has_a_network_load_balancer_with_all_nodes_and_with_groups(aws: AwsStack, service: str) -> None:
     balancer = aws.load_balancer(service)

@@ -21,7 +21,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from cloud_controller.kube import NODES, PODS, Kube, NotFoundError, Object, PatchType
+from cloud_controller.kube import NODES, PODS, Kube, NotFoundError, PatchType
 from local import processes
 from local.addresses import socket_address
 from local.control_plane.components import EGRESS_PROXY
@@ -46,8 +46,8 @@ class Cluster:
     machine: Path
     address: str
 
-    def pod(self, name: str, script: str) -> Object:
-        """A pod that runs a script, running."""
+    def pod(self, name: str, script: str) -> None:
+        """Make a pod that runs a script, and wait until it has started."""
         container = {"name": "c", "image": "registry.local/web:1", "command": ["sh", "-c", script]}
         spec = {"nodeName": "n", "hostNetwork": True, "terminationGracePeriodSeconds": 1, "restartPolicy": "Never"}
         pod = {
@@ -57,11 +57,10 @@ class Cluster:
             "spec": {**spec, "containers": [container]},
         }
         self.kube.create(PODS, pod, "default")
-        return eventually(lambda: self._started(name), f"{name} has started")
+        eventually(lambda: self.phase(name) != "Pending", f"{name} has started")
 
-    def _started(self, name: str) -> Object | None:
-        pod = self.kube.get(PODS, name, "default")
-        return pod if pod["status"]["phase"] not in ("Pending", "Unknown") else None
+    def phase(self, name: str) -> str:
+        return str(self.kube.get(PODS, name, "default")["status"]["phase"])
 
     def log(self, pod: str, **query: Any) -> tuple[int, str]:
         """Status and body of the API server's answer."""
@@ -253,7 +252,7 @@ def test_a_command_ends_with_the_container_that_it_runs_in(cluster: Cluster) -> 
 
 def test_nothing_runs_in_a_container_that_has_ended(cluster: Cluster) -> None:
     cluster.pod("over", "true")
-    eventually(lambda: cluster.kube.get(PODS, "over", "default")["status"]["phase"] == "Succeeded", "it has ended")
+    eventually(lambda: cluster.phase("over") == "Succeeded", "it has ended")
 
     with pytest.raises(InvalidStatus) as refused:
         cluster.run("over", "true")
