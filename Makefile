@@ -36,10 +36,10 @@ down: set-up ## Destroy the stack, then stop the local site
 stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)
 
-status: set-up ## Show what runs: the site, its clusters, machines and load balancers
+status: set-up ## Show what runs: the site, machines, nodes, the leader, pods that are not ready, load balancers
 	@$(VENV_PYTHON) -m local status --stack $(STACK)
 
-kubeconfig: set-up ## Write the kubeconfig of the stack's cluster; eval "$$(make kubeconfig)" lets kubectl use it
+kubeconfig: set-up ## Write the kubeconfig of the stack's cluster; eval "$(make kubeconfig)" lets kubectl use it
 	@$(VENV_PYTHON) -m local kubeconfig --stack $(STACK)
 
 kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get pods -A"

@@ -129,7 +129,7 @@ def test_status_says_that_all_nodes_and_pods_are_well_and_who_leads(stack: Local
 
     assert {each["name"] for each in cluster["nodes"]} == set(running_machines(stack))
     assert all(each["ready"] and each["initialized"] for each in cluster["nodes"])
-    assert cluster["leader"].startswith("cloud-controller-manager-")
+    assert cluster["leader"].startswith("local-control-plane-0_")  # the daemon's pod has its machine's host name
     assert cluster["pods_not_ready"] == []
 
 

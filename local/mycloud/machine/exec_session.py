@@ -24,8 +24,8 @@ from local.mycloud.machine.processes import Exit, Streams
 PROTOCOL = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 CHUNK = 32 * 1024
-DRAIN_SECONDS = 1.0
-"""How long a descendant that left the command's group may hold its streams open when the command has ended."""
+DRAIN_SECONDS = 10.0
+"""How long a slow client, or a descendant that left the command's group, holds up the end of a command's streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,14 @@ async def run(websocket: WebSocket, container: Container, request: ExecRequest) 
     """Run the command until it or the client ends. The WebSocket is accepted already."""
     # Kubernetes' own servers send this as soon as the streams are there.
     await websocket.send_bytes(bytes([STDOUT]))
-    ours = _Ends()
-    try:
-        with _Ends() as theirs:
-            streams = _terminal(ours, theirs) if request.terminal else _pipes(ours, theirs, request)
-            process = await container.start_beside(request.argv, streams)
-    except ValueError as error:
-        ours.close()
-        await _end(websocket, _failure("InternalError", f"{request.argv[0]}: {error}"))
-        return
-    with ours:
+    with _Ends() as ours:
+        try:
+            with _Ends() as theirs:
+                streams = _terminal(ours, theirs) if request.terminal else _pipes(ours, theirs, request)
+                process = await container.start_beside(request.argv, streams)
+        except ValueError as error:
+            await _end(websocket, _failure("InternalError", f"{request.argv[0]}: {error}"))
+            return
         outputs = asyncio.ensure_future(_send_all(websocket, ours))
         listening = asyncio.ensure_future(_receive(websocket, ours, process.kill))
         try:
