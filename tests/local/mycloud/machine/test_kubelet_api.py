@@ -21,7 +21,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from cloud_controller.kube import NODES, PODS, Kube, NotFoundError, PatchType
+from cloud_controller.kube import NODES, PODS, Kube, name
 from local import processes
 from local.addresses import socket_address
 from local.control_plane.components import EGRESS_PROXY
@@ -39,7 +39,7 @@ Answer = tuple[bytes, bytes, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Cluster:
-    """A control plane with one machine, whose node has the address that a cloud controller would give it."""
+    """A control plane with one machine and without a cloud controller."""
 
     control_plane: ControlPlane
     kube: Kube
@@ -114,21 +114,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             argv = [sys.executable, "-m", "local.mycloud.machine", str(machine)]
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            eventually(lambda: registered(kube, address), "the node has its address")
+            eventually(lambda: [name(node) for node in kube.list(NODES).items] == ["n"], "the node is registered")
             yield Cluster(control_plane, kube, machine, address)
         finally:
             process.terminate()
             assert process.wait(30) == 0
-
-
-def registered(kube: Kube, address: str) -> bool:
-    """Give the node its address, as a cloud controller does."""
-    try:
-        addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": "n"}]
-        kube.patch(NODES, "n", {"status": {"addresses": addresses}}, type=PatchType.MERGE, subresource="status")
-    except NotFoundError:
-        return False
-    return True
 
 
 # ------------------------------------------------------------------------------------------------------------- logs
@@ -165,13 +155,13 @@ def test_the_logs_of_a_pod_that_has_ended_can_be_read(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("parameter", ["previous=true", "sinceSeconds=5", "timestamps=true"])
 def test_what_logs_cannot_do_is_refused_with_a_reason(cluster: Cluster, parameter: str) -> None:
-    name = parameter.partition("=")[0].lower()
-    cluster.pod(f"refused-{name}", "sleep 300")
+    key, _, value = parameter.partition("=")
+    cluster.pod(f"refused-{key.lower()}", "sleep 300")
 
-    status, body = cluster.log(f"refused-{name}", **dict([parameter.split("=")]))
+    status, body = cluster.log(f"refused-{key.lower()}", **{key: value})
 
     assert status == 400
-    assert f"{parameter.partition('=')[0]} is not supported by this machine: " in body
+    assert f"{key} is not supported by this machine: " in body
 
 
 # ------------------------------------------------------------------------------------------------------------- exec

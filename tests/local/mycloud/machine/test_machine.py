@@ -368,7 +368,10 @@ def test_a_machine_registers_its_node_tainted_and_renews_its_lease(cluster: Clus
     assert "node-role.kubernetes.io/control-plane" not in node["metadata"]["labels"]
     assert "node-role.kubernetes.io/control-plane" in machine.log
     assert node["metadata"]["annotations"]["alpha.kubernetes.io/provided-node-ip"] == machine.address
-    assert node["status"]["addresses"] == [{"type": "Hostname", "address": "fresh"}]
+    assert node["status"]["addresses"] == [
+        {"type": "InternalIP", "address": machine.address},
+        {"type": "Hostname", "address": "fresh"},
+    ]
     lease = eventually(lambda: cluster.lease("fresh"), "there is a lease")
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
     first = lease["spec"]["renewTime"]
