@@ -60,7 +60,9 @@ def write_kubeconfig(folder: StateFolder, stack_dir: Path, cluster_id: str | Non
     """Write the kubeconfig of a stack's cluster into the stack's folder. Raises SiteError if it has none here."""
     # mycloud's clusters have folders of their ids; those of EKS are known by their names.
     found = admin_kubeconfigs(folder)
-    source = next((path for folder, path in found.items() if cluster_id in (folder, _cluster_name(path))), None)
+    source = next(
+        (path for folder, path in found.items() if cluster_id in (folder, cluster_name(path.read_text()))), None
+    )
     if source is None:
         raise SiteError(
             f"stack {stack_dir.name!r} has no cluster on this machine; `make up` makes one for stacks on mycloud, "
@@ -71,8 +73,9 @@ def write_kubeconfig(folder: StateFolder, stack_dir: Path, cluster_id: str | Non
     return path
 
 
-def _cluster_name(kubeconfig: Path) -> str:
-    return str(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["name"])
+def cluster_name(kubeconfig: str) -> str:
+    """What people call the cluster of such a kubeconfig."""
+    return str(yaml.safe_load(kubeconfig)["clusters"][0]["name"])
 
 
 def _run_kubectl(kubeconfig: Path, words: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_controller.kube import LEASES, NODES, PODS, ApiError, Kube, KubeconfigError, NotFoundError
+from local.cluster_access import cluster_name
 from local.status_text import section
 
 Json = Mapping[str, Any]
@@ -21,12 +22,20 @@ LEASE_NAMESPACE, LEASE_NAME = "kube-system", "cloud-controller-manager"
 def clusters_status(kubeconfigs: Mapping[str, Path]) -> list[dict[str, Any]]:
     """For each cluster its state, or a `problem` where its API server does not answer."""
     found = []
-    for cluster, path in kubeconfigs.items():
+    for folder, path in kubeconfigs.items():
         try:
-            with closing(Kube.from_file(path)) as patient, closing(patient.with_timeout(ANSWER_SECONDS)) as kube:
-                found.append({"cluster": cluster, **_status(kube)})
+            kubeconfig = path.read_text()
+        except FileNotFoundError:
+            continue  # the cluster was deleted meanwhile
+        cluster = {"id": folder, "name": cluster_name(kubeconfig)}
+        try:
+            with (
+                closing(Kube.from_kubeconfig(kubeconfig)) as patient,
+                closing(patient.with_timeout(ANSWER_SECONDS)) as kube,
+            ):
+                found.append({**cluster, **_status(kube)})
         except (ApiError, KubeconfigError) as error:
-            found.append({"cluster": cluster, "problem": str(error)})
+            found.append({**cluster, "problem": str(error)})
     return found
 
 
@@ -85,7 +94,7 @@ def why_not_ready(pod: Json) -> str | None:
 
 def render(clusters: Sequence[Json]) -> list[str]:
     """The lines of a status for a person; of nodes and pods, those are named with which something is wrong."""
-    return [line for each in clusters for line in section(f"in cluster {each['cluster']}", _rows(each))]
+    return [line for each in clusters for line in section(f"in cluster {each['name']} ({each['id']})", _rows(each))]
 
 
 def _rows(cluster: Json) -> list[list[str]]:

@@ -87,7 +87,7 @@ def test_an_api_server_that_is_down_is_said_to_be_so(tmp_path: Path) -> None:
 
     (found,) = clusters_status({"c-1": tmp_path / "admin.kubeconfig"})
 
-    assert found["cluster"] == "c-1"
+    assert (found["id"], found["name"]) == ("c-1", "test")
     assert "can't be reached" in found["problem"]
     assert render([found])[2].startswith("  the API server does not answer  the API server https://127.")
 
@@ -96,11 +96,11 @@ def test_only_nodes_and_pods_with_which_something_is_wrong_are_named() -> None:
     nodes = [{"name": f"n-{n}", "ready": n != 1, "initialized": n < 2} for n in range(4)]
     pods = [{"namespace": "default", "name": "web", "reason": "CrashLoopBackOff"}]
 
-    lines = render([{"cluster": "c-1", "nodes": nodes, "leader": None, "pods_not_ready": pods}])
+    lines = render([{"id": "c-1", "name": "test", "nodes": nodes, "leader": None, "pods_not_ready": pods}])
 
     assert [line.strip() for line in lines] == [
         "",
-        "in cluster c-1",
+        "in cluster test (c-1)",
         "nodes                     4, of which 3 ready, 2 initialized",
         "n-1: not ready",
         "n-2: not initialized",
