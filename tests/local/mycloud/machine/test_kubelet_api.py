@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import psutil
 import pytest
 import urllib3
 from websockets.exceptions import InvalidStatus
@@ -43,7 +44,8 @@ class Cluster:
 
     control_plane: ControlPlane
     kube: Kube
-    machine: Path
+    machine: int
+    """The process."""
     address: str
 
     def pod(self, name: str, script: str) -> None:
@@ -115,7 +117,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             eventually(lambda: [name(node) for node in kube.list(NODES).items] == ["n"], "the node is registered")
-            yield Cluster(control_plane, kube, machine, address)
+            yield Cluster(control_plane, kube, process.pid, address)
         finally:
             process.terminate()
             assert process.wait(30) == 0
@@ -284,10 +286,10 @@ def test_the_machine_refuses_every_other_client(cluster: Cluster, sleeper: str, 
 
 
 def test_the_kubelet_api_listens_on_the_machines_loopback_address_alone(cluster: Cluster) -> None:
-    listening = subprocess.run(["ss", "-Hltn", f"sport = :{PORT}"], capture_output=True, text=True, check=True).stdout
+    connections = psutil.Process(cluster.machine).net_connections("tcp")
 
-    assert f"{socket_address(cluster.address)}:{PORT}" in listening
-    assert all(line.split()[3].startswith("127.") for line in listening.splitlines())
+    listening = [each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN and each.laddr.port == PORT]
+    assert listening == [socket_address(cluster.address)]
 
 
 def test_the_egress_proxy_is_started_again_after_it_was_killed(cluster: Cluster, sleeper: str) -> None:
