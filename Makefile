@@ -6,6 +6,7 @@ ENGINE ?=
 # Further options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
 ARGS ?=
 NAME ?=
+POD ?=
 VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
 
@@ -13,7 +14,7 @@ SET_UP := .venv/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast crash-test properties preview refresh down stop status new-stack docs check format bench lock wheels image set-up binaries clean
+.PHONY: help up test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check format bench lock wheels image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [ARGS=\"--target URN ...\"]"
@@ -35,8 +36,17 @@ down: set-up ## Destroy the stack, then stop the local site
 stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)
 
-status: set-up ## Show what runs: the site, its clusters, machines and load balancers
+status: set-up ## Show what runs: the site, machines, nodes, the leader, pods that are not ready, load balancers
 	@$(VENV_PYTHON) -m local status --stack $(STACK)
+
+kubeconfig: set-up ## Write the kubeconfig of the stack's cluster; eval "$(make kubeconfig)" lets kubectl use it
+	@$(VENV_PYTHON) -m local kubeconfig --stack $(STACK)
+
+kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get pods -A"
+	@$(VENV_PYTHON) -m local kubectl --stack $(STACK) -- $(ARGS)
+
+logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
+	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
 test: set-up check binaries ## Run the checks and every test
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"

@@ -6,6 +6,10 @@ refresh  read back what is really there into the stack's state
 down     destroy the stack, then stop the site and delete its data
 status   show what runs where
 stop     stop the site's processes and keep everything; `up` goes on from there
+
+kubeconfig  write the kubeconfig of the stack's cluster; prints the line that makes kubectl use it
+kubectl     run kubectl on the stack's cluster: `kubectl --stack local -- get pods`
+logs        print the log of a pod: `logs --pod NAMESPACE/NAME`, with --follow as it is written
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from local import cluster_access, cluster_status
 from local.api_site import ApiSite, SiteError
 from local.aws.folder import site_root
 from local.control_plane.binaries import ensure as ensure_binaries
@@ -64,6 +69,8 @@ class Run:
     """Whether Pulumi's own CLI runs the stack, and not the embedded engine."""
     delete_unmanaged: bool = False
     """Whether a `down` deletes Services and claims that the program does not declare."""
+    access: cluster_access.Request | None = None
+    """Of the commands that use the stack's cluster."""
 
     @property
     def cli(self) -> PulumiCli:
@@ -94,6 +101,7 @@ def main(argv: list[str] | None = None) -> int:
             tuple(engine_options),
             with_cli,
             options.delete_unmanaged,
+            cluster_access.Request(options.command, options.pod, options.follow, options.words),
         )
         code = _COMMANDS[options.command](run)
         sys.stdout.flush()
@@ -205,10 +213,19 @@ def _others(run: Run) -> list[str]:
 
 
 def _status(run: Run) -> int:
-    status = run.site.status()
-    outputs = masked_outputs(run.stack_dir)
-    print(json.dumps({**status, "outputs": outputs}, indent=2) if run.json else run.site.render(status, outputs))
+    status, outputs = run.site.status(), masked_outputs(run.stack_dir)
+    clusters = cluster_status.clusters_status(cluster_access.admin_kubeconfigs(run.site.folder))
+    if run.json:
+        print(json.dumps({**status, "kubernetes": clusters, "outputs": outputs}, indent=2))
+    else:
+        print("\n".join([run.site.render(status, outputs), *cluster_status.render(clusters)]))
     return OK
+
+
+def _access(run: Run) -> int:
+    assert run.access is not None
+    cluster_id = masked_outputs(run.stack_dir).get("clusterId")
+    return cluster_access.run(run.access, run.site.folder, run.stack_dir, cluster_id)
 
 
 def _stop(run: Run) -> int:
@@ -228,6 +245,9 @@ _COMMANDS: Mapping[str, Callable[[Run], int]] = {
     "down": _down,
     "status": _status,
     "stop": _stop,
+    "kubeconfig": _access,
+    "kubectl": _access,
+    "logs": _access,
 }
 
 
@@ -310,7 +330,12 @@ def _policies(stack: str) -> list[str]:
 def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     """The call, and what of it is the engine's. A wrong one ends here, before anything is started."""
     parser = _parser()
-    options, more = parser.parse_known_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    split = given.index("--") if "--" in given else len(given)
+    options, more = parser.parse_known_args(given[:split])
+    options.words = tuple(given[split + 1 :])
+    if options.words and options.command != "kubectl":
+        parser.error("words after `--` go with `kubectl`")
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged goes with `down`")
     if more and options.command not in _ENGINES_WORDS:
@@ -350,6 +375,10 @@ def _parser() -> argparse.ArgumentParser:
         help="with down: first delete the LoadBalancer Services, and the claims with their volumes' data, that the "
         "program does not declare",
     )
+    parser.add_argument(
+        "--pod", metavar="NAMESPACE/NAME", default="", help="with logs: whose; a NAME that is unique will do"
+    )
+    parser.add_argument("--follow", "-f", action="store_true", help="with logs: go on as more is written")
     return parser
 
 

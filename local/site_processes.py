@@ -70,10 +70,6 @@ class SiteProcesses:
         directory.mkdir(parents=True, exist_ok=True)
         directory.chmod(0o700)
         write_private(directory / "machine.json", json.dumps(machine, indent=2) + "\n")
-        for file, user, groups in (
-            ("kubelet.kubeconfig", f"system:node:{machine['node_name']}", ["system:nodes"]),
-            ("proxier.kubeconfig", "system:kube-proxy", []),
-        ):
-            write_private(directory / file, control_plane.kubeconfig(user, groups, CREDENTIALS_TTL))
+        control_plane.write_kubelet_credentials(directory, machine["node_name"], machine["address"], CREDENTIALS_TTL)
         name = f"machine {machine['node_name']} ({machine['id']})"
         self.start(machine["id"], name, "local.mycloud.machine", directory, directory)

@@ -52,11 +52,13 @@ def _cluster(cluster: Json) -> list[str]:
 
 
 def _machines(machines: Sequence[Json]) -> list[str]:
-    """The real ones row by row; of the simulated ones there may be thousands."""
-    simulated = sum(each["simulated"] and each["state"] != "terminated" for each in machines)
-    title = f"machines, beside {simulated} simulated" if simulated else "machines"
-    real = sorted((each for each in machines if not each["simulated"]), key=lambda each: str(each["name"]))
-    return section(title, [_machine(each) for each in real])
+    """Those row by row that are real and there; of the others there may be thousands."""
+    there = [each for each in machines if each["state"] != "terminated"]
+    real = sorted((each for each in there if not each["simulated"]), key=lambda each: str(each["name"]))
+    terminated = sum(each["state"] == "terminated" and not each["simulated"] for each in machines)
+    beside = {"simulated": len(there) - len(real), "terminated": terminated}
+    counts = " and ".join(f"{count} {what}" for what, count in beside.items() if count)
+    return section(f"machines, beside {counts}" if counts else "machines", [_machine(each) for each in real])
 
 
 def _machine(machine: Json) -> list[str]:

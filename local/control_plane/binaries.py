@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.control_plane.build import LDFLAGS, BuildError, Report, build
-from local.control_plane.components import COMPONENTS, ETCD
+from local.control_plane.components import BINARIES, ETCD
 from local.control_plane.toolchain import find_go
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -44,14 +44,14 @@ def ensure(report: Report) -> Binaries:
     versions = pinned_versions()
     cache = cache_directory() / "control-plane" / cache_key()
     paths: dict[str, Path] = {}
-    for name in COMPONENTS:
+    for name in BINARIES:
         found = _offered(name, versions[name]) or _cached(cache, name)
         if found is not None:
             paths[name] = found
-    missing = [name for name in COMPONENTS if name not in paths]
+    missing = [name for name in BINARIES if name not in paths]
     if missing:
         _build_missing(missing, versions, cache, report)
-    return Binaries({name: paths.get(name, cache / name) for name in COMPONENTS})
+    return Binaries({name: paths.get(name, cache / name) for name in BINARIES})
 
 
 def cache_directory() -> Path:
@@ -75,7 +75,7 @@ def pinned_versions() -> dict[str, str]:
     """The version (as in `v1.36.1`) that each component must have, by the Go modules."""
     kubernetes = _required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
     etcd = _required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
-    return {name: etcd if name == ETCD else kubernetes for name in COMPONENTS}
+    return {name: etcd if name == ETCD else kubernetes for name in BINARIES}
 
 
 def has_version(binary: Path, version: str) -> bool:

@@ -16,7 +16,10 @@ ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER = (
     "kube-controller-manager",
     "kube-scheduler",
 )
-COMPONENTS = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+EGRESS_PROXY = "egress-proxy"
+BINARIES = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+COMPONENTS = (*BINARIES, EGRESS_PROXY)
+"""All processes of a control plane; the proxy is a module of this project, the others are binaries."""
 
 ETCD_CLIENT_PORT = 2379
 ETCD_PEER_PORT = 2380
@@ -28,6 +31,7 @@ PORTS: Mapping[str, tuple[int, ...]] = {
     API_SERVER: (API_SERVER_PORT,),
     CONTROLLER_MANAGER: (CONTROLLER_MANAGER_PORT,),
     SCHEDULER: (SCHEDULER_PORT,),
+    EGRESS_PROXY: (),
 }
 ALL_PORTS = tuple(port for ports in PORTS.values() for port in ports)
 
@@ -37,6 +41,21 @@ NODE_MONITOR_PERIOD_SECONDS = 2
 # How long a pod stays bound to a node that is not ready before it is replaced; upstream waits 300 s.
 NOT_READY_TOLERATION_SECONDS = 15
 
+KUBELET_CLIENT, KUBELET_CLIENT_CA = "kubelet-client", "kubelet-client-ca"
+EGRESS_SOCKET = "egress.sock"
+"""In the folder in which the components run: the whole path may be longer than a socket's may be."""
+
+# The cluster's addresses are 10.x, and what has them listens on 127.x. YAML that is JSON.
+EGRESS_SELECTOR_CONFIGURATION: Mapping[str, Any] = {
+    "apiVersion": "apiserver.k8s.io/v1beta1",
+    "kind": "EgressSelectorConfiguration",
+    "egressSelections": [
+        {
+            "name": "cluster",
+            "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": EGRESS_SOCKET}}},
+        }
+    ],
+}
 # Nobody but the health probes gets in without credentials. YAML that is JSON.
 AUTHENTICATION_CONFIGURATION: Mapping[str, Any] = {
     "apiVersion": "apiserver.config.k8s.io/v1",
@@ -94,6 +113,10 @@ class Layout:
     @property
     def authentication_configuration(self) -> Path:
         return self.directory / "authentication.json"
+
+    @property
+    def egress_selector_configuration(self) -> Path:
+        return self.directory / "egress.json"
 
     def certificate(self, stem: str) -> Path:
         return self.pki / f"{stem}.crt"
@@ -171,6 +194,12 @@ def _api_server(layout: Layout) -> dict[str, object]:
         "service-cluster-ip-range": layout.service_cidr,
         "default-not-ready-toleration-seconds": NOT_READY_TOLERATION_SECONDS,
         "default-unreachable-toleration-seconds": NOT_READY_TOLERATION_SECONDS,
+        # Machines call their node addresses 10.x, too, and a kubelet stand-in's certificate says so.
+        "kubelet-preferred-address-types": "InternalIP",
+        "kubelet-certificate-authority": layout.certificate("ca"),
+        "kubelet-client-certificate": layout.certificate(KUBELET_CLIENT),
+        "kubelet-client-key": layout.key(KUBELET_CLIENT),
+        "egress-selector-config-file": layout.egress_selector_configuration,
         "profiling": "false",
     }
 

@@ -1,4 +1,4 @@
-"""One cluster's control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as processes."""
+"""One cluster's control plane: etcd, kube-apiserver and the others as processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import ssl
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
@@ -23,6 +24,8 @@ from local.control_plane.components import (
     COMPONENTS,
     CONTROLLER_MANAGER,
     CONTROLLER_MANAGER_PORT,
+    EGRESS_PROXY,
+    EGRESS_SOCKET,
     ETCD,
     PORTS,
     SCHEDULER,
@@ -30,9 +33,9 @@ from local.control_plane.components import (
     Layout,
     arguments,
 )
-from local.control_plane.credentials import issue_kubeconfig, write_credentials
+from local.control_plane.credentials import issue_kubeconfig, write_credentials, write_kubelet_credentials
 
-STOP_ORDER = (SCHEDULER, CONTROLLER_MANAGER, API_SERVER, ETCD)
+STOP_ORDER = (SCHEDULER, CONTROLLER_MANAGER, API_SERVER, EGRESS_PROXY, ETCD)
 STOP_GRACE_SECONDS = 15.0
 POLL_SECONDS = 0.05
 PROBE_TIMEOUT_SECONDS = 2.0
@@ -100,6 +103,10 @@ class ControlPlane:
         """A kubeconfig (YAML text, a secret) whose client certificate is `user` in `groups` and ends after `ttl`."""
         return issue_kubeconfig(self._layout, user, groups, ttl)
 
+    def write_kubelet_credentials(self, directory: Path, node_name: str, address: str, ttl: timedelta) -> None:
+        """Give the machine whose folder this is what its kubelet and its proxier present and check."""
+        write_kubelet_credentials(self._layout, directory, node_name, address, ttl)
+
     def start(self, deadline_seconds: float = DEFAULT_START_SECONDS) -> None:
         """Start what does not run and return once all of it was started; `wait_ready` tells when it can be used.
 
@@ -118,7 +125,7 @@ class ControlPlane:
             try:
                 if not running:
                     write_credentials(self._layout)
-                self._start(ETCD, API_SERVER)
+                self._start(ETCD, EGRESS_PROXY, API_SERVER)
                 self._wait("the API server is ready", self._api_server_is_ready, deadline, (ETCD, API_SERVER))
                 # These two give up if there is no API server for ten seconds, or one that does not know their roles
                 # yet. So they come after it, also those that ran before and ended meanwhile.
@@ -139,7 +146,7 @@ class ControlPlane:
         self._wait("ServiceAccount default/default exists", self._default_service_account_exists, deadline)
 
     def is_running(self) -> bool:
-        """Whether all four processes run."""
+        """Whether all its processes run."""
         return all(processes.find(self._layout.record(component)) for component in COMPONENTS)
 
     def stop(self) -> None:
@@ -180,6 +187,9 @@ class ControlPlane:
                 )
 
     def _argv(self, component: str) -> list[str]:
+        if component == EGRESS_PROXY:
+            # -P: nothing that lies in the working directory is ever imported.
+            return [sys.executable, "-P", "-m", "local.control_plane.egress_proxy", EGRESS_SOCKET]
         return [str(self._binaries.path(component)), *arguments(component, self._layout)]
 
     def _wait(

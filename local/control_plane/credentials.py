@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import yaml
 
@@ -14,9 +15,14 @@ from local.control_plane.components import (
     API_SERVER,
     AUTHENTICATION_CONFIGURATION,
     CONTROLLER_MANAGER,
+    EGRESS_SELECTOR_CONFIGURATION,
+    KUBELET_CLIENT,
+    KUBELET_CLIENT_CA,
     SCHEDULER,
     Layout,
 )
+
+ADMIN = "kubernetes-admin"
 
 
 def write_credentials(layout: Layout) -> None:
@@ -36,18 +42,41 @@ def write_credentials(layout: Layout) -> None:
     pki.write_pair(layout.pki, "etcd", etcd.issue_server("etcd", [layout.bind_address], client=True))
     pki.write_pair(layout.pki, "etcd-client", etcd.issue_client("kube-apiserver"))
     pki.write_pair(layout.pki, API_SERVER, cluster.issue_server(API_SERVER, layout.api_server_names))
-    pki.write_pair(layout.pki, "admin", cluster.issue_client("kubernetes-admin", ["system:masters"]))
+    pki.write_pair(layout.pki, KUBELET_CLIENT, _kubelet_client_authority(layout).issue_client("kube-apiserver"))
+    admin = cluster.issue_client(ADMIN, ["system:masters"])
+    pki.write_pair(layout.pki, "admin", admin)
+    pki.write_private(layout.kubeconfig("admin"), kubeconfig_text(layout, ADMIN, admin))
     for component in (CONTROLLER_MANAGER, SCHEDULER):
         pki.write_pair(layout.pki, component, cluster.issue_server(component, [layout.bind_address]))
         user = cluster.issue_client(f"system:{component}")
         pki.write_private(layout.kubeconfig(component), kubeconfig_text(layout, f"system:{component}", user))
     pki.write_private(layout.authentication_configuration, json.dumps(AUTHENTICATION_CONFIGURATION))
+    pki.write_private(layout.egress_selector_configuration, json.dumps(EGRESS_SELECTOR_CONFIGURATION))
+
+
+def write_kubelet_credentials(layout: Layout, directory: Path, node_name: str, address: str, ttl: timedelta) -> None:
+    """Write what a machine's kubelet and proxier need into its folder; `address` is the machine's (10.x)."""
+    for component, user, groups in (
+        ("kubelet", f"system:node:{node_name}", ["system:nodes"]),
+        ("proxier", "system:kube-proxy", []),
+    ):
+        pki.write_private(directory / f"{component}.kubeconfig", issue_kubeconfig(layout, user, groups, ttl))
+    serving = cluster_authority(layout).issue_server(f"system:node:{node_name}", [address], ttl=ttl)
+    pki.write_pair(directory, "kubelet", serving)
+    pki.write_private(directory / f"{KUBELET_CLIENT_CA}.crt", _kubelet_client_authority(layout).pem)
 
 
 def cluster_authority(layout: Layout) -> pki.Authority:
     """The CA that clients and servers of the cluster's API trust."""
     layout.pki.mkdir(parents=True, exist_ok=True)
     return pki.Authority.load_or_create(layout.pki, "ca", "kubernetes")
+
+
+def _kubelet_client_authority(layout: Layout) -> pki.Authority:
+    """A CA of the API server's alone: nodes and users, who have the cluster CA's certificates, must not run commands
+    in pods past the API server."""
+    layout.pki.mkdir(parents=True, exist_ok=True)
+    return pki.Authority.load_or_create(layout.pki, KUBELET_CLIENT_CA, KUBELET_CLIENT_CA)
 
 
 def issue_kubeconfig(layout: Layout, user: str, groups: Sequence[str], ttl: timedelta) -> str:

@@ -144,6 +144,13 @@ def test_the_driver_of_volumes_has_a_role_for_this_cluster_alone(aws: AwsStack) 
     assert [each["PolicyName"] for each in policies] == ["AmazonEBSCSIDriverEKSClusterScopedPolicy"]
 
 
+def test_the_log_of_the_daemon_comes_through_the_api_server(aws: AwsStack) -> None:
+    pods = aws.kube.list(PODS, "kube-system").items
+    logs = [aws.stack.run("logs", "--pod", str(pod["metadata"]["name"])) for pod in pods]
+
+    assert any("leading lease=" in log for log in logs)
+
+
 @pytest.mark.parametrize("service", ["web", "echo"])
 def test_a_service_has_a_network_load_balancer_with_all_nodes_and_with_groups(aws: AwsStack, service: str) -> None:
     balancer = aws.load_balancer(service)

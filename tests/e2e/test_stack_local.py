@@ -13,7 +13,7 @@ from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import parse
 from cloud_controller.controllers import NAMES
-from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, NotFoundError
+from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, Kube, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 from tests.example_program import run_example, unpack_wheels
 
@@ -109,6 +109,28 @@ def test_http_through_the_load_balancer_reaches_every_pod(stack: LocalStack) -> 
 
 def test_udp_through_the_load_balancer_comes_back(stack: LocalStack) -> None:
     assert b"hello" in udp_echo(stack.outputs["echoAddress"], 8053, b"hello")
+
+
+def test_the_log_of_a_pod_is_shown_without_kubectl(stack: LocalStack) -> None:
+    pod = next(each["metadata"]["name"] for each in stack.kube.list(PODS, "default").items if "web" in str(each))
+
+    assert stack.run("logs", "--pod", f"default/{pod}").startswith("listening on 127.")
+
+
+def test_the_kubeconfig_that_is_written_opens_the_cluster(stack: LocalStack) -> None:
+    path = Path(stack.run("kubeconfig").strip().removeprefix("export KUBECONFIG="))
+
+    assert Kube.from_file(path).list(NODES).items
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_status_says_that_all_nodes_and_pods_are_well_and_who_leads(stack: LocalStack) -> None:
+    (cluster,) = json.loads(stack.run("status", "--json"))["kubernetes"]
+
+    assert {each["name"] for each in cluster["nodes"]} == set(running_machines(stack))
+    assert all(each["ready"] and each["initialized"] for each in cluster["nodes"])
+    assert cluster["leader"].startswith("local-control-plane-0_")  # the daemon's pod has its machine's host name
+    assert cluster["pods_not_ready"] == []
 
 
 def test_a_second_up_changes_nothing(stack: LocalStack) -> None:

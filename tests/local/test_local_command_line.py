@@ -576,6 +576,16 @@ def test_simulated_machines_are_counted_in_the_status_not_listed() -> None:
     assert lines[title + 1 : title + 3] == ["  w  running  i-1  10.33.0.10  zone-a  m1.small  worker", ""]
 
 
+def test_terminated_machines_are_counted_in_the_status_not_listed() -> None:
+    machine: dict[str, Any] = {"name": "w", "state": "running", "state_reason": None, "id": "i-1"}
+    machine |= {"private_ips": ["10.33.0.10"], "zone": "z", "type": "m1.small", "role": "worker", "simulated": False}
+
+    text = render({**STATUS, "machines": [machine, {**machine, "state": "terminated"}]}, {})
+
+    assert "machines, beside 1 terminated\n  w  running  i-1" in text
+    assert text.count("i-1") == 1
+
+
 def test_a_volume_is_shown_with_the_machine_that_has_it() -> None:
     attached = {"machine_id": "i-1", "state": "attached"}
     common = {"state": "available", "state_reason": None, "size_gib": 10, "zone": "zone-a"}

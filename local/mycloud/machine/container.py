@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from local.mycloud.machine import prober, processes
@@ -41,8 +43,10 @@ class Pod(Protocol):
     async def command(self, container: Object, image: Image) -> processes.Command:
         """What is to be run. Raises MissingSourceError, ApiError."""
 
-    async def launch(self, command: processes.Command) -> processes.ContainerProcess:
-        """Run it. Raises LaunchError."""
+    async def launch(
+        self, command: processes.Command, streams: processes.Streams | None = None
+    ) -> processes.ContainerProcess:
+        """Run it, its output in the container's log unless it has streams of its own. Raises LaunchError."""
 
 
 class Container:
@@ -56,6 +60,7 @@ class Container:
         self._pod = pod
         self._retried: tuple[type[Exception], ...] = (MissingSourceError, processes.LaunchError, OSError, *errors)
         self._process: processes.ContainerProcess | None = None
+        self._beside: set[processes.ContainerProcess] = set()
 
     async def run(self) -> None:
         """Start, and start again as the restart policy says; returns when it has ended for good."""
@@ -89,6 +94,15 @@ class Container:
         """End the process at once."""
         if self._process is not None:
             self._process.kill()
+
+    async def start_beside(self, argv: Sequence[str], streams: processes.Streams) -> processes.ContainerProcess:
+        """Start another command in the container; it ends with the container's process. Raises ValueError."""
+        # Arguments of the spec would have references expanded; these are a person's, and meant as they are.
+        process = await self._start_beside([word.replace("$", "$$") for word in argv], streams)
+        self._beside = {each for each in self._beside if each.is_running} | {process}
+        if self._process is None:
+            process.kill()  # it ended meanwhile
+        return process
 
     # ------------------------------------------------------------------------------------------------------- starting
 
@@ -166,6 +180,8 @@ class Container:
 
     def _ended(self, process: processes.ContainerProcess, outcome: processes.Exit) -> None:
         self._process = None
+        for beside in self._beside:
+            beside.kill()
         self.state.state = terminated(
             outcome.code, outcome.signal, process.started_at, time.time(), self.state.container_id
         )
@@ -246,15 +262,22 @@ class Container:
         self._pod.emit("Normal", "Killing", f"Container {self.state.name} failed {probe} probe, will be restarted")
         await process.stop(self.grace_seconds)
 
-    async def _run_in_container(self, argv: tuple[str, ...]) -> int:
+    async def _start_beside(
+        self, argv: Sequence[str], streams: processes.Streams | None = None
+    ) -> processes.ContainerProcess:
         image = find_image(self.spec["image"])
         if image is None:
             raise ValueError(f"image {self.spec['image']} is unknown")
         try:
             command = await self._pod.command({**self.spec, "command": list(argv), "args": []}, image)
-            process = await self._pod.launch(command)
+            if streams is not None and streams.terminal:
+                command = replace(command, env={**command.env, "TERM": "xterm"})
+            return await self._pod.launch(command, streams)
         except self._retried as error:
             raise ValueError(str(error)) from error
+
+    async def _run_in_container(self, argv: tuple[str, ...]) -> int:
+        process = await self._start_beside(argv)
         try:
             return (await process.wait()).code
         finally:

@@ -16,6 +16,7 @@ from local.mycloud.machine.config import Isolation, MachineConfig
 from local.mycloud.machine.devices import Devices
 from local.mycloud.machine.environment import ApiServer
 from local.mycloud.machine.events import EventRecorder
+from local.mycloud.machine.kubelet_api import Found, serve
 from local.mycloud.machine.node_agent import NodeAgent
 from local.mycloud.machine.pod import PodRunner, Surroundings
 from local.mycloud.machine.pod_addresses import PodAddresses
@@ -69,6 +70,7 @@ class Kubelet:
                 group.create_task(self._agent.run())
                 self._watch()
                 group.create_task(self._sweep())
+                group.create_task(serve(self._directory, self._config.address, self._find))
         finally:
             await self._shut_down()
 
@@ -126,6 +128,16 @@ class Kubelet:
     def _lose_pod(self, uid: str) -> None:
         if uid in self._pods:
             self._pods[uid][0].object_gone()
+
+    def _find(self, namespace: str, name: str, container: str) -> Found | None:
+        """A container of the pod that has this name now; one of an earlier pod may still be ending."""
+        pod = self._pod_informer.get(f"{namespace}/{name}")
+        if pod is None or container not in (each["name"] for each in pod["spec"]["containers"]):
+            return None
+        uid = pod["metadata"]["uid"]
+        runner = self._pods[uid][0] if uid in self._pods else None
+        log = self._directory / "pods" / uid / f"{container}.log"
+        return Found(log, None if runner is None else runner.container(container))
 
     def _pod_ended(self, uid: str, task: asyncio.Task[None]) -> None:
         del self._pods[uid]

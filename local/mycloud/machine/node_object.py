@@ -16,6 +16,9 @@ CONTROL_PLANE_TAINT = "node-role.kubernetes.io/control-plane"
 CONTROLLER_MANAGED_ATTACH = "volumes.kubernetes.io/controller-managed-attach-detach"
 PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 ZONE_LABEL = "topology.kubernetes.io/zone"
+WEBSOCKETS_FEATURE = "ExtendWebSocketsToKubelet"
+"""What a node declares for the API server to pass WebSockets on; to other kubelets it speaks SPDY."""
+
 KUBELET_VERSION = "v1.36.1"
 """The release whose kubelet this one stands in for: the version of the control plane (tools/go.mod)."""
 
@@ -68,7 +71,7 @@ def node_labels(config: MachineConfig) -> tuple[dict[str, str], list[str]]:
 
 
 def new_node(config: MachineConfig, now: str) -> Object:
-    """The Node as a kubelet with an external cloud provider registers it: tainted, without addresses of a cloud."""
+    """The Node as a kubelet with an external cloud provider and --node-ip registers it: tainted."""
     taints = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}, *config.taints]
     if config.role == "control-plane":
         # From the first moment on (--register-with-taints), so that no workload slips in before an admin's label.
@@ -127,10 +130,11 @@ def node_status(config: MachineConfig, node: Object, now: str, volumes_in_use: S
     return {
         "capacity": resources,
         "allocatable": resources,
-        "addresses": status.get("addresses") or [{"type": "Hostname", "address": config.node_name}],
+        "addresses": status.get("addresses") or _first_addresses(config),
         "conditions": _conditions(status.get("conditions") or [], now),
         "nodeInfo": _node_info(config),
         "volumesInUse": list(volumes_in_use),
+        "declaredFeatures": [WEBSOCKETS_FEATURE],
     }
 
 
@@ -142,7 +146,7 @@ def status_patch(node: Object, wanted: Object) -> Object:
     status = node.get("status") or {}
     patch = {
         key: wanted[key]
-        for key in ("capacity", "allocatable", "addresses", "nodeInfo")
+        for key in ("capacity", "allocatable", "addresses", "nodeInfo", "declaredFeatures")
         if status.get(key) != wanted[key] and not _includes(status.get(key), wanted[key])
     }
     if (status.get("volumesInUse") or []) != wanted["volumesInUse"]:
@@ -151,6 +155,14 @@ def status_patch(node: Object, wanted: Object) -> Object:
     if any(actual.get(c["type"]) != (c["status"], c["reason"], c["message"]) for c in wanted["conditions"]):
         patch["conditions"] = wanted["conditions"]
     return patch
+
+
+def _first_addresses(config: MachineConfig) -> list[Object]:
+    """As a kubelet with --node-ip has them: logs and exec work before a cloud controller manager has done anything."""
+    return [
+        {"type": "InternalIP", "address": config.address},
+        {"type": "Hostname", "address": config.node_name},
+    ]
 
 
 def _annotations(config: MachineConfig) -> dict[str, str]:

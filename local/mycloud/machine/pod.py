@@ -93,6 +93,10 @@ class PodRunner:
             self._stopping.set()
         self.changed()  # a readiness gate may have turned
 
+    def container(self, name: str) -> Container:
+        """One of the pod's, by its name."""
+        return next(each for each in self._containers if each.state.name == name)
+
     def object_gone(self) -> None:
         """The object was removed without waiting for us (forced): end at once."""
         self._gone = True
@@ -152,9 +156,11 @@ class PodRunner:
             return processes.Command(argv, env, cwd or "/", log, mounts, root)
         return without_mounts(processes.Command(argv, env, cwd, log), mounts)
 
-    async def launch(self, command: processes.Command) -> processes.ContainerProcess:
+    async def launch(
+        self, command: processes.Command, streams: processes.Streams | None = None
+    ) -> processes.ContainerProcess:
         """Start a process of this pod. Raises LaunchError."""
-        return await processes.start(command, self._around.directory)
+        return await processes.start(command, self._around.directory, streams)
 
     async def _live(self) -> None:
         """Prepare, run the containers to their end, and keep volumes fresh meanwhile."""

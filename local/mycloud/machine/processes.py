@@ -50,6 +50,17 @@ class Command:
     root: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The descriptors that a process gets as its standard streams, instead of its log. The caller closes them."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    terminal: bool = False
+    """Whether they are a terminal: the process leads a session then, which it controls."""
+
+
 class ContainerProcess:
     """A started process with its descendants: they share a process group."""
 
@@ -64,6 +75,11 @@ class ContainerProcess:
     async def wait(self) -> Exit:
         """Wait until the process has ended; by then what it left behind in its group is killed too."""
         return await asyncio.shield(self._exit)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return not self._exit.done()
 
     def terminate(self) -> None:
         """Ask it to end (SIGTERM to the process alone, as a container runtime does)."""
@@ -95,15 +111,17 @@ class ContainerProcess:
             self._exit.set_result(Exit(128 - code, -code) if code < 0 else Exit(code, None))
 
 
-async def start(command: Command, mark: Path) -> ContainerProcess:
+async def start(command: Command, mark: Path, streams: Streams | None = None) -> ContainerProcess:
     """Start `command` and return once it runs. Must be called on the main thread, whose end ends the process.
 
     `mark` is the machine's directory. Raises LaunchError.
     """
+    terminal = streams is not None and streams.terminal
     spec: sandbox.SandboxSpec = {
         "argv": list(command.argv),
         "cwd": command.cwd,
         "parent": os.getpid(),
+        "terminal": terminal,
         "root": None if command.root is None else str(command.root),
         "mounts": [{"source": str(m.source), "target": m.target, "read_only": m.read_only} for m in command.mounts],
     }
@@ -115,12 +133,13 @@ async def start(command: Command, mark: Path) -> ContainerProcess:
     try:
         process = subprocess.Popen(
             [*_LAUNCHER, str(spec_fd), str(status_child)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            stdin=streams.stdin if streams else subprocess.DEVNULL,
+            stdout=streams.stdout if streams else log,
+            stderr=streams.stderr if streams else log,
             env={**command.env, MARK: str(mark)},
             pass_fds=(spec_fd, status_child),
-            process_group=0,
+            process_group=None if terminal else 0,
+            start_new_session=terminal,
         )
     except OSError as error:
         os.close(status)

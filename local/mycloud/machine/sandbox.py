@@ -48,6 +48,7 @@ class SandboxSpec(TypedDict):
     argv: list[str]
     cwd: str | None
     parent: int
+    terminal: bool
     root: str | None
     mounts: list[SandboxMount]
 
@@ -71,6 +72,8 @@ def main() -> None:
 
 def launch(spec: SandboxSpec) -> None:
     """Make the mounts and exec. Raises OSError."""
+    if spec["terminal"]:  # the first that the leader of a session opens becomes the one that it controls
+        os.close(os.open(os.ttyname(0), os.O_RDWR))
     if spec["root"] is not None:
         enter_namespace()
         build_root(spec["root"], spec["mounts"])

@@ -8,11 +8,11 @@ import pytest
 
 from local.control_plane import binaries, build, toolchain
 from local.control_plane.build import BuildError
-from local.control_plane.components import API_SERVER, COMPONENTS, ETCD
+from local.control_plane.components import API_SERVER, BINARIES, ETCD
 
 VERSIONS = {
     ETCD: "etcd Version: 3.6.16\nGit SHA: none",
-    **{name: "Kubernetes v1.36.1" for name in COMPONENTS if name != ETCD},
+    **{name: "Kubernetes v1.36.1" for name in BINARIES if name != ETCD},
 }
 
 
@@ -31,7 +31,7 @@ def test_the_users_assets_are_used_when_their_version_fits(monkeypatch: pytest.M
 
     found = binaries.ensure(pytest.fail)
 
-    assert {name: found.path(name) for name in COMPONENTS} == {name: assets / name for name in COMPONENTS}
+    assert {name: found.path(name) for name in BINARIES} == {name: assets / name for name in BINARIES}
 
 
 def test_binaries_on_path_are_used_when_their_version_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_is_missing_is_built_once_and_told(monkeypatch: pytest.MonkeyPatch,
 
     assert first == second
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert [call.split()[-1] for call in calls] == [build.PACKAGES[name] for name in COMPONENTS]
+    assert [call.split()[-1] for call in calls] == [build.PACKAGES[name] for name in BINARIES]
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.1" in calls[1]
     assert any("kube-apiserver v1.36.1: built in" in line for line in told)
 

@@ -65,7 +65,7 @@ def test_the_cas_and_the_token_key_are_made_once_and_the_rest_signed_anew(layout
     after = {path.name: path.read_bytes() for path in layout.pki.iterdir()}
     kept = {name for name in before if before[name] == after[name]}
     assert kept == {
-        *("ca.crt", "ca.key", "etcd-ca.crt", "etcd-ca.key"),
+        *("ca.crt", "ca.key", "etcd-ca.crt", "etcd-ca.key", "kubelet-client-ca.crt", "kubelet-client-ca.key"),
         *("service-account.crt", "service-account.key"),
     }
 
@@ -75,6 +75,15 @@ def test_etcd_trusts_another_ca_than_the_cluster(layout: Layout) -> None:
     client = x509.load_pem_x509_certificate(layout.certificate("etcd-client").read_bytes())
 
     client.verify_directly_issued_by(x509.load_pem_x509_certificate(etcd))
+    with pytest.raises(ValueError, match="Issuer"):
+        client.verify_directly_issued_by(x509.load_pem_x509_certificate(cluster))
+
+
+def test_kubelets_trust_another_ca_than_the_cluster_whose_certificates_nodes_and_admins_have(layout: Layout) -> None:
+    kubelets, cluster = (layout.certificate(name).read_bytes() for name in ("kubelet-client-ca", "ca"))
+    client = x509.load_pem_x509_certificate(layout.certificate("kubelet-client").read_bytes())
+
+    client.verify_directly_issued_by(x509.load_pem_x509_certificate(kubelets))
     with pytest.raises(ValueError, match="Issuer"):
         client.verify_directly_issued_by(x509.load_pem_x509_certificate(cluster))
 

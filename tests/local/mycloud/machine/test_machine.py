@@ -111,9 +111,7 @@ class Cluster:
             "type": "m1.small",
         }
         (directory / "machine.json").write_text(json.dumps(config | settings))
-        kubelet = self.control_plane.kubeconfig(f"system:node:{name}", ["system:nodes"], TTL)
-        (directory / "kubelet.kubeconfig").write_text(kubelet)
-        (directory / "proxier.kubeconfig").write_text(self.control_plane.kubeconfig("system:kube-proxy", [], TTL))
+        self.control_plane.write_kubelet_credentials(directory, name, address, TTL)
         machine = self.machines[name] = Machine(name, address, directory)
         machine.boot()
         return machine
@@ -370,7 +368,10 @@ def test_a_machine_registers_its_node_tainted_and_renews_its_lease(cluster: Clus
     assert "node-role.kubernetes.io/control-plane" not in node["metadata"]["labels"]
     assert "node-role.kubernetes.io/control-plane" in machine.log
     assert node["metadata"]["annotations"]["alpha.kubernetes.io/provided-node-ip"] == machine.address
-    assert node["status"]["addresses"] == [{"type": "Hostname", "address": "fresh"}]
+    assert node["status"]["addresses"] == [
+        {"type": "InternalIP", "address": machine.address},
+        {"type": "Hostname", "address": "fresh"},
+    ]
     lease = eventually(lambda: cluster.lease("fresh"), "there is a lease")
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
     first = lease["spec"]["renewTime"]

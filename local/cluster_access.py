@@ -1,0 +1,122 @@
+"""A way into a stack's cluster: its kubeconfig, kubectl, and the logs of a pod without kubectl."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from cloud_controller.kube import PODS, ApiError, Kube, KubeconfigError, key
+from cloud_controller.kube.config import from_kubeconfig
+from cloud_controller.kube.transport import Transport
+from local.api_site import SiteError
+from local.mycloud.state_folder import StateFolder, write_private
+
+ADMIN_KUBECONFIG = "admin.kubeconfig"
+"""What each control plane writes into its folder."""
+
+SILENCE_SECONDS = 24 * 60 * 60.0
+"""After this, a followed log that says nothing is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked: `kubeconfig`, `kubectl` with its words, or `logs` of a pod."""
+
+    command: str
+    pod: str = ""
+    follow: bool = False
+    kubectl: Sequence[str] = ()
+
+
+def admin_kubeconfigs(folder: StateFolder) -> dict[str, Path]:
+    """The kubeconfigs of the site's clusters by the folders that these have."""
+    clusters = folder.cluster("x").parent
+    return {path.parent.name: path for path in sorted(clusters.glob(f"*/{ADMIN_KUBECONFIG}"))}
+
+
+def run(request: Request, folder: StateFolder, stack_dir: Path, cluster_id: str | None) -> int:
+    """Do what is asked with the stack's cluster; the exit code. Raises SiteError."""
+    kubeconfig = write_kubeconfig(folder, stack_dir, cluster_id)
+    if request.command == "kubectl":
+        return _run_kubectl(kubeconfig, request.kubectl)
+    if request.command == "logs":
+        _show_logs(kubeconfig, request.pod, follow=request.follow)
+    else:
+        print(f"{kubeconfig} opens the cluster of stack {stack_dir.name!r} as its admin", file=sys.stderr)
+        print(f"export KUBECONFIG={shlex.quote(str(kubeconfig))}")
+    return 0
+
+
+def write_kubeconfig(folder: StateFolder, stack_dir: Path, cluster_id: str | None) -> Path:
+    """Write the kubeconfig of a stack's cluster into the stack's folder. Raises SiteError if it has none here."""
+    # mycloud's clusters have folders of their ids; those of EKS are known by their names.
+    found = admin_kubeconfigs(folder)
+    source = next(
+        (path for folder, path in found.items() if cluster_id in (folder, cluster_name(path.read_text()))), None
+    )
+    if source is None:
+        raise SiteError(
+            f"stack {stack_dir.name!r} has no cluster on this machine; `make up` makes one for stacks on mycloud, "
+            "and for those on a simulated AWS"
+        )
+    path = stack_dir / "kubeconfig"
+    write_private(path, source.read_text())
+    return path
+
+
+def cluster_name(kubeconfig: str) -> str:
+    """What people call the cluster of such a kubeconfig."""
+    return str(yaml.safe_load(kubeconfig)["clusters"][0]["name"])
+
+
+def _run_kubectl(kubeconfig: Path, words: Sequence[str]) -> int:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        raise SiteError(
+            "kubectl is not on PATH: install it from your distribution (package kubectl or kubernetes-client), or as "
+            'the page "Install Tools" of the Kubernetes documentation describes; `make logs POD=...` works without it'
+        )
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    return subprocess.run([kubectl, *words], env=environment, check=False).returncode
+
+
+def _show_logs(kubeconfig: Path, pod: str, *, follow: bool) -> None:
+    """Print the log of a pod: NAMESPACE/NAME, or a NAME that only one has."""
+    try:
+        with closing(Kube.from_file(kubeconfig)) as kube:
+            where, _, what = _only([key(each) for each in kube.list(PODS).items], pod).partition("/")
+        for chunk in _log(kubeconfig, f"/api/v1/namespaces/{where}/pods/{what}/log", follow=follow):
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+    except (ApiError, KubeconfigError) as error:
+        raise SiteError(str(error)) from error
+
+
+def _only(pods: Sequence[str], wanted: str) -> str:
+    """The one pod that is meant. Raises SiteError, which names all that could be."""
+    found = [each for each in pods if wanted in (each, each.partition("/")[2])]
+    if len(found) == 1:
+        return found[0]
+    if not wanted:
+        problem = "POD is missing"
+    else:
+        problem = f"POD is {wanted!r}: {len(found)} pods have this name" if found else f"POD is {wanted!r}: no such pod"
+    known = "".join(f"\n  {each}" for each in sorted(found or pods)) or " none"
+    raise SiteError(f"{problem}; there are:{known}")
+
+
+def _log(kubeconfig: Path, path: str, *, follow: bool) -> Iterator[bytes]:
+    query: Mapping[str, str] = {"follow": "true"} if follow else {}
+    with closing(Transport(from_kubeconfig(kubeconfig.read_text()), attempts=1)) as transport:
+        answer = transport.stream(path, query, f"GET {path}", SILENCE_SECONDS)
+        while chunk := answer.read1():
+            yield chunk

@@ -1,0 +1,67 @@
+"""How the API server reaches nodes, pods and Services: their 10.x addresses lead to 127.x, where they listen here.
+
+`python -m local.control_plane.egress_proxy SOCKET` serves HTTP CONNECT on a Unix socket, to the API server alone: the
+socket lies in the control plane's folder. The API server is told of it by --egress-selector-config-file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+
+from local.addresses import socket_address
+
+CHUNK = 64 * 1024
+CONNECT_SECONDS = 10.0
+OK, BAD_REQUEST, BAD_GATEWAY = "200 Connection established", "400 Bad Request", "502 Bad Gateway"
+
+
+def target(request_line: str) -> tuple[str, int]:
+    """Where `CONNECT 10.a.b.c:port HTTP/1.1` leads to. Raises ValueError for any other request or address."""
+    words = request_line.split()
+    if len(words) != 3 or words[0] != "CONNECT":
+        raise ValueError(f"{request_line!r} is not a CONNECT request")
+    host, _, port = words[1].rpartition(":")
+    return socket_address(host), int(port)
+
+
+async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Serve one connection: a CONNECT request, then whatever the two ends send each other."""
+    with contextlib.closing(writer), contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        head = await reader.readuntil(b"\r\n\r\n")
+        try:
+            host, port = target(head.decode("latin-1").split("\r\n", 1)[0])
+            async with asyncio.timeout(CONNECT_SECONDS):
+                there = await asyncio.open_connection(host, port)
+        except (OSError, ValueError, TimeoutError) as error:
+            status = BAD_REQUEST if isinstance(error, ValueError) else BAD_GATEWAY
+            writer.write(f"HTTP/1.1 {status}: {error}\r\nContent-Length: 0\r\n\r\n".encode())
+            await writer.drain()
+            return
+        with contextlib.closing(there[1]):
+            writer.write(f"HTTP/1.1 {OK}\r\n\r\n".encode())
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_pump(reader, there[1]))
+                group.create_task(_pump(there[0], writer))
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Pass on what comes until its end. TLS ends both directions at once, so there is nothing to close half-way."""
+    with contextlib.suppress(ConnectionError):
+        while chunk := await source.read(CHUNK):
+            target.write(chunk)
+            await target.drain()
+    target.close()
+
+
+async def serve(socket: str) -> None:
+    """Serve until cancelled. A socket that a killed proxy left behind is replaced."""
+    async with await asyncio.start_unix_server(converse, socket) as server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    asyncio.run(serve(sys.argv[1]))

@@ -1,0 +1,154 @@
+"""The stack's kubeconfig, kubectl and logs on the command line, without a cluster."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cloud_controller.kube import Kube, ObjectList
+from local import __main__ as command_line
+from local import cluster_access
+from local.api_site import SiteError
+from local.cluster_access import Request, run
+from local.mycloud.state_folder import StateFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StateFolder:
+    """A site with the clusters c-1 and c-2, the second of EKS's kind: people know it by its name `prod`."""
+    folder = StateFolder(tmp_path / "state")
+    for each, name in (("c-1", "local"), ("c-2", "prod")):
+        folder.cluster(each).mkdir(parents=True)
+        kubeconfig = {"clusters": [{"name": name}], "id": each}
+        (folder.cluster(each) / "admin.kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+    folder.stack("mine").mkdir(parents=True)
+    return folder
+
+
+def written(folder: StateFolder) -> dict[str, Any]:
+    return dict(yaml.safe_load((folder.stack("mine") / "kubeconfig").read_text()))
+
+
+@pytest.mark.parametrize("cluster_id, folder_name", [("c-1", "c-1"), ("prod", "c-2")])
+def test_the_kubeconfig_is_of_the_stacks_own_cluster(folder: StateFolder, cluster_id: str, folder_name: str) -> None:
+    run(Request("kubeconfig"), folder, folder.stack("mine"), cluster_id)
+
+    assert written(folder)["id"] == folder_name
+
+
+def test_the_kubeconfig_is_its_users_alone(folder: StateFolder) -> None:
+    run(Request("kubeconfig"), folder, folder.stack("mine"), "c-1")
+
+    assert (folder.stack("mine") / "kubeconfig").stat().st_mode & 0o777 == 0o600
+
+
+def test_only_the_export_line_goes_to_stdout_so_that_a_shell_can_evaluate_it(
+    folder: StateFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(Request("kubeconfig"), folder, folder.stack("mine"), "c-1")
+
+    path = folder.stack("mine") / "kubeconfig"
+    shown = capsys.readouterr()
+    assert shown.out == f"export KUBECONFIG={path}\n"
+    assert str(path) in shown.err
+
+
+@pytest.mark.parametrize("cluster_id", [None, "c-gone"])
+def test_a_stack_without_a_cluster_here_is_an_error_that_names_it(folder: StateFolder, cluster_id: str | None) -> None:
+    with pytest.raises(SiteError, match="stack 'mine' has no cluster on this machine"):
+        run(Request("kubeconfig"), folder, folder.stack("mine"), cluster_id)
+
+
+def test_a_missing_kubectl_is_an_error_that_says_where_it_comes_from(
+    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+    with pytest.raises(SiteError, match=r"kubectl is not on PATH: install it from your distribution"):
+        run(Request("kubectl"), folder, folder.stack("mine"), "c-1")
+
+
+def test_kubectl_gets_the_words_after_the_dashes_and_gives_its_exit_code(
+    folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = tmp_path / "bin" / "kubectl"
+    kubectl.parent.mkdir()
+    kubectl.write_text(f'#!/bin/sh\necho "$KUBECONFIG $*" > {tmp_path}/called\nexit 7\n')
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(kubectl.parent), prepend=":")
+    options, _ = command_line._parse(["kubectl", "--stack", "mine", "--", "get", "pods", "-A"])
+
+    code = run(Request("kubectl", kubectl=options.words), folder, folder.stack("mine"), "c-1")
+
+    assert code == 7
+    assert (tmp_path / "called").read_text() == f"{folder.stack('mine')}/kubeconfig get pods -A\n"
+
+
+def test_words_after_the_dashes_go_with_kubectl_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line._parse(["status", "--", "get"])
+
+    assert "words after `--` go with `kubectl`" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------------------- logs
+
+
+class FakeKube:
+    """An API server with three pods."""
+
+    def list(self, _: object) -> ObjectList:
+        names = (("default", "web-1"), ("default", "twin"), ("kube-system", "twin"))
+        return ObjectList([{"metadata": {"namespace": where, "name": name}} for where, name in names], "1")
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths whose logs were read."""
+    paths: list[str] = []
+    monkeypatch.setattr(Kube, "from_file", lambda _: FakeKube())
+
+    def log(_: Path, path: str, *, follow: bool) -> list[bytes]:
+        assert not follow
+        paths.append(path)
+        return []
+
+    monkeypatch.setattr(cluster_access, "_log", log)
+    return paths
+
+
+@pytest.mark.parametrize(
+    "pod, path", [("default/web-1", "default/pods/web-1"), ("web-1", "default/pods/web-1"),
+                  ("kube-system/twin", "kube-system/pods/twin")]
+)  # fmt: skip
+def test_a_pod_is_named_with_its_namespace_or_by_a_name_that_it_alone_has(
+    folder: StateFolder, asked: list[str], pod: str, path: str
+) -> None:
+    run(Request("logs", pod=pod), folder, folder.stack("mine"), "c-1")
+
+    assert asked == [f"/api/v1/namespaces/{path}/log"]
+
+
+@pytest.mark.parametrize(
+    "pod, problem",
+    [
+        ("", "POD is missing; there are:\n  default/twin\n  default/web-1\n  kube-system/twin"),
+        ("web", "POD is 'web': no such pod; there are:\n  default/twin\n  default/web-1\n  kube-system/twin"),
+        ("twin", "POD is 'twin': 2 pods have this name; there are:\n  default/twin\n  kube-system/twin"),
+    ],
+)
+def test_a_pod_that_is_not_clear_is_an_error_that_lists_those_that_there_are(
+    folder: StateFolder, asked: list[str], pod: str, problem: str
+) -> None:
+    with pytest.raises(SiteError) as error:
+        run(Request("logs", pod=pod), folder, folder.stack("mine"), "c-1")
+
+    assert str(error.value) == problem
+    assert asked == []
