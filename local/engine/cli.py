@@ -56,7 +56,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         if display is None:
             if parsed.command == "cancel":
                 return _cancel(request, stream)
-            return (cli_config if parsed.command == "config" else cli_stack).run(parsed, request, stream)
+            if parsed.command == "config":
+                return cli_config.run(parsed, request, stream)
+            return cli_stack.run(parsed, request, stream)
         ok, changed = _operate(parsed, request, display)
         if ok and changed and getattr(parsed, "expect_no_changes", False):
             planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)

@@ -34,9 +34,9 @@ def config_of(
     (directory / "stacks" / "Pulumi.dev.yaml").write_text(yaml.safe_dump({"config": config}))
     loaded = load_project(directory)
     stack_file = load_stack_file(loaded, "dev")
-    config = resolve(loaded, stack_file, CRYPTER if secrets else None)
-    validate(loaded, stack_file, config)
-    return config
+    resolved = resolve(loaded, stack_file, CRYPTER if secrets else None)
+    validate(loaded, stack_file, resolved)
+    return resolved
 
 
 def test_values_go_as_text_and_the_schemas_defaults_fill_in(tmp_path: Path) -> None:
