@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pulumi
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -243,6 +245,19 @@ def test_a_secret_in_clear_is_refused_and_not_shown(key: str) -> None:
 
     remedy = f"allowed: encrypted (config set --secret {key})"
     assert str(caught.value) == f"{NAMESPACE}:{key} is in clear: {remedy}"
+
+
+def test_a_running_program_knows_from_pulumi_which_keys_are_encrypted() -> None:
+    """The CLI's launcher of programs and the engine both hand over the names of the secret keys beside the values."""
+    config = {f"{NAMESPACE}:{key}": value for key, value in values().items()}
+
+    def program(*encrypted: str) -> StackConfig:
+        pulumi.runtime.set_all_config(config, [f"{NAMESPACE}:{key}" for key in encrypted])
+        return load()
+
+    assert contextvars.copy_context().run(program, "mycloudToken").mycloud_token
+    with pytest.raises(ConfigError, match="mycloudToken is in clear"):
+        contextvars.copy_context().run(program)
 
 
 def test_every_text_that_the_config_hides_must_be_encrypted() -> None:

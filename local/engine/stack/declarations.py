@@ -72,7 +72,7 @@ def _declaration(project: str, name: str, entry: Any) -> ConfigKey:
         return ConfigKey(name, default=entry)
     where = f"#/config/{name}"
     if not isinstance(entry, dict):
-        raise DeclarationError("validate", f"{where}: expected object, but got {'null' if entry is None else 'number'}")
+        raise DeclarationError("validate", f"{where}: expected object, but got {_json_type(entry)}")
     for attribute in entry:
         if attribute not in _ATTRIBUTES:
             raise DeclarationError("validate", f"{where}: additionalProperties {attribute!r} not allowed")
