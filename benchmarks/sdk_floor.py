@@ -14,7 +14,8 @@ from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from local.engine.program.monitor import FEATURES
 from local.engine.program.runner import ProgramRun, run_in_process
-from local.engine.stack.project import load_project, load_stack_file, resolve
+from local.engine.stack.config import resolve
+from local.engine.stack.project import load_project, load_stack_file
 
 
 class Echo:

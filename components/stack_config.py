@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pulumi
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, ValidationError, model_validator
@@ -43,6 +43,7 @@ from .config_values import (
 
 __all__ = [
     "NAMESPACE",
+    "SECRET_KEYS",
     "ConfigError",
     "Controller",
     "Executor",
@@ -212,6 +213,10 @@ class StackConfig(Section):
         return [controller for controller in Controller if self.executor(controller) is executor]
 
 
+SECRET_KEYS = [str(f.alias) for f in StackConfig.model_fields.values() if SecretStr in get_args(f.annotation)]
+"""The keys that must be encrypted in a stack file."""
+
+
 def load() -> StackConfig:
     """The config of the stack whose program is running. Raises `ConfigError`."""
     prefix = f"{NAMESPACE}:"
@@ -223,14 +228,22 @@ def load() -> StackConfig:
 def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
-    Raises `ConfigError` with one line for each thing that is wrong. It shows nothing that stands in `secrets`, or in
-    tokens, whether they are secrets or not.
+    `secrets` are the keys that are encrypted in the stack file. Raises `ConfigError` with one line for each thing that
+    is wrong, a secret in clear among them. It shows nothing that is a secret, or is meant to be one.
     """
-    hidden = {key: value for key, value in values.items() if key in secrets or key in _TOKENS}
+    hidden = {key: value for key, value in values.items() if key in secrets or key in SECRET_KEYS}
+    problems = [
+        f"{NAMESPACE}:{key} is in clear: allowed: encrypted (config set --secret {key})"
+        for key in SECRET_KEYS
+        if key in values and key not in secrets
+    ]
     try:
-        return _parsed(values, hidden)
+        config = _parsed(values, hidden)
     except ConfigError as error:
-        raise ConfigError(_without(hidden.values(), str(error))) from None
+        problems.append(str(error))
+    if problems:
+        raise ConfigError(_without(hidden.values(), "\n".join(problems)))
+    return config
 
 
 def _without(secrets: Iterable[str], text: str) -> str:
@@ -253,9 +266,6 @@ def _texts(value: Any) -> Iterator[str]:
 def _parsed(values: Mapping[str, str], secrets: Container[str]) -> StackConfig:
     keys = _names(StackConfig)
     decoded = {key: _decoded(key, value) if key in keys else value for key, value in values.items()}
-    for key in _OF_ONE_CLOUD & decoded.keys():
-        if not decoded[key]:
-            del decoded[key]  # the project's default, which every key has that not every stack needs
     try:
         return StackConfig.model_validate(decoded)
     except ValidationError as error:
@@ -266,13 +276,10 @@ def _parsed(values: Mapping[str, str], secrets: Container[str]) -> StackConfig:
 _SHORTEST_SECRET = 8
 """What is shorter is found in every other word."""
 
-_TOKENS = {"mycloudToken", "mycloudControllerToken"}
-_OF_ONE_CLOUD = {"aws", "mycloud", *_TOKENS}
-
 
 def _decoded(key: str, value: str) -> Any:
     field = next(f for f in StackConfig.model_fields.values() if f.alias == key)
-    return value if field.annotation is str or key in _TOKENS else _json(value)
+    return value if field.annotation is str or key in SECRET_KEYS else _json(value)
 
 
 def _json(value: str) -> Any:

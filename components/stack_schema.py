@@ -7,17 +7,16 @@ from typing import Any
 
 from cloud_controller import clouds
 
-from .stack_config import NAMESPACE, StackConfig
+from .stack_config import NAMESPACE, SECRET_KEYS, StackConfig
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
     config = _without_titles(StackConfig.model_json_schema(by_alias=True))
     # Secrets stand encrypted in the file.
-    for name in ("mycloud_token", "mycloud_controller_token"):
-        field = StackConfig.model_fields[name]
-        config["properties"][str(field.alias)] = {
-            "description": field.description,
+    for key in SECRET_KEYS:
+        config["properties"][key] = {
+            "description": config["properties"][key]["description"],
             "type": "object",
             "properties": {"secure": {"type": "string"}},
             "required": ["secure"],

@@ -7,8 +7,10 @@ two first ones would each make a passphrase, and the salt of one with the passph
 
 from __future__ import annotations
 
+import difflib
 import fcntl
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +19,15 @@ from typing import Any
 import yaml
 
 from cloud_controller import yaml_text
-from local.engine.stack.project import ProjectError, StackFile, load_project, resolve
+from local.engine.stack.config import resolve, validate
+from local.engine.stack.project import ProjectError, StackFile, load_project
 from local.engine.stack.secrets import PassphraseCrypter, new_crypter, open_crypter
 from local.engine.stack.session import passphrase_of
 from local.mycloud.state_folder import write_private
 
 NAMESPACE = "cloud-controller"
+SCHEMA = Path(__file__).parents[1] / "stacks/schema.json"
+"""What a stack file may hold; made of the program's own config classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +73,32 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
     Raises StackFileError.
     """
     config = read_stack_file(source)["config"]
-    if config[f"{NAMESPACE}:cloud"] == "mycloud":
-        config = _completed(config, {f"{NAMESPACE}:mycloud": {"endpoint": ""}})
-        config[f"{NAMESPACE}:mycloudToken"] = {"secure": ""}
+    known = json.loads(SCHEMA.read_text())["properties"]["config"]["properties"]
+    for key, value in config.items():
+        if not key.startswith(f"{NAMESPACE}:"):
+            continue
+        if key not in known:
+            raise StackFileError(f"{source}: unknown config key {key!r}{_nearest(key, known)}")
+        if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
+            name = key.removeprefix(f"{NAMESPACE}:")
+            raise StackFileError(f"{source}: {key} is in clear; encrypt it: config set --secret {name}")
     try:
-        resolve(load_project(project_dir), StackFile(source, config), crypter=None)
+        project = load_project(project_dir)
+        stack_file = StackFile(_stack_of(source), source, config)
+        validate(project, stack_file, resolve(project, stack_file, None))
     except ProjectError as error:
         raise StackFileError(str(error)) from error
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    # Without the namespace, which all have in common and which would make any two alike.
+    names = {k.partition(":")[2]: k for k in sorted(known)}
+    close = difflib.get_close_matches(key.partition(":")[2], names, n=1, cutoff=0.6)
+    return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(names.values())}"
+
+
+def _stack_of(source: Path) -> str:
+    return source.name.removeprefix("Pulumi.").removesuffix(".yaml")
 
 
 def read_stack_file(source: Path) -> dict[str, Any]:
@@ -82,9 +106,8 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     try:
         stack = yaml_text.load(source.read_text())
     except FileNotFoundError:
-        name = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
         known = ", ".join(sorted(path.name.split(".")[1] for path in source.parent.glob("Pulumi.*.yaml"))) or "none"
-        raise StackFileError(f"there is no stack {name!r} ({source}); there are: {known}") from None
+        raise StackFileError(f"there is no stack {_stack_of(source)!r} ({source}); there are: {known}") from None
     except yaml_text.NotYaml as error:
         raise StackFileError(f"{source} is {error}") from None
     config = stack.get("config") if isinstance(stack, dict) else None

@@ -1,4 +1,4 @@
-"""The command line: `python -m local.engine preview|up|refresh|destroy|cancel|stack ... --stack NAME`."""
+"""The command line: `python -m local.engine preview|up|refresh|destroy|cancel|config|stack ... --stack NAME`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
-from local.engine import cli_stack
+from local.engine import cli_config, cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
 from local.engine.cli_request import request_of
 from local.engine.display.choice import Display, choice_of, open_display
@@ -54,7 +54,11 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     failure = ""
     try:
         if display is None:
-            return cli_stack.run(parsed, request, stream) if parsed.command == "stack" else _cancel(request, stream)
+            if parsed.command == "cancel":
+                return _cancel(request, stream)
+            if parsed.command == "config":
+                return cli_config.run(parsed, request, stream)
+            return cli_stack.run(parsed, request, stream)
         ok, changed = _operate(parsed, request, display)
         if ok and changed and getattr(parsed, "expect_no_changes", False):
             planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine import cli_stack
+from local.engine import cli_config, cli_stack
 from local.engine.cli_request import which_stack
 from local.engine.display.choice import add_choices
 from local.engine.operations import default_parallel
@@ -48,10 +48,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
     )
     cli_stack.add_parser(commands, common)
+    config = cli_config.add_parser(commands, common, which_stack(required=False))
     parsed, unknown = parser.parse_known_args(arguments)
     command = operations.get(parsed.command, parser)
     if unknown:
         command.error(_unrecognized(unknown, command.format_usage()))
+    if parsed.command == "config" and not parsed.stack:
+        config.error("the following arguments are required: --stack/-s")
     if command is not parser and (wrong := _contradiction(parsed)):
         command.error(wrong)
     return parsed

@@ -136,7 +136,7 @@ def _delete(run: Run, options: Options) -> None:
 
 
 def _with_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:
-    with _opened(request, options, emit, name, dry_run=dry_run) as opened:
+    with _opened(request, options, emit, name, dry_run=dry_run, validated=name != "destroy") as opened:
         run, session = opened.run, opened.session
         if options.policy_packs:
             run.emit(PolicyLoad())
@@ -216,15 +216,19 @@ class _Opened:
 
 
 @contextmanager
-def _opened(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> Iterator[_Opened]:
+def _opened(
+    request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool, validated: bool = False
+) -> Iterator[_Opened]:
     with ExitStack() as cleanup:
         lock = None if dry_run else cleanup.enter_context(StackLock(request.stack_dir))
-        session = open_session(request, writable=not dry_run)
+        session = open_session(request, writable=not dry_run, validated=validated)
         emit = without_texts(emit, [session.config.values[k] for k in session.config.secret_keys])
         started = time.monotonic()
         if not dry_run:
             cleanup.callback(session.store.close)
         emit(Prelude(name, request.stack, session.config.masked()))
+        for warning in session.config.warnings:
+            emit(Diagnostic("warning", warning))
         if lock is not None and lock.taken_over is not None:
             emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
         shared = options.make_providers(session, partial(_line, emit))

@@ -16,6 +16,7 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
+from components.stack_config import SECRET_KEYS
 from local.engine.program.goal import goal_of
 from local.engine.steps.aliases import former_urns
 
@@ -154,7 +155,7 @@ def run_program() -> RunProgram:
             loop = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)
             texts = {f"cloud-controller:{key}": _text(value) for key, value in (config or {}).items()}
-            pulumi.runtime.set_all_config(texts, ["cloud-controller:mycloudToken"])
+            pulumi.runtime.set_all_config(texts, [f"cloud-controller:{key}" for key in SECRET_KEYS])
             pulumi.runtime.settings.ROOT.set(None)
             configure(
                 Settings(

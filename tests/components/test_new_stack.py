@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from components.stack_config import NodePoolConfig, StackConfig, parse
+from components.stack_config import SECRET_KEYS, NodePoolConfig, StackConfig, parse
 
 ROOT = Path(__file__).parents[2]
 SITE = {"mycloud": '{"endpoint": "http://127.0.0.1:7070"}', "mycloudToken": "t"}
@@ -49,7 +49,7 @@ def test_a_new_stack_is_right_as_it_is(checkout: Path) -> None:
 
     text = (checkout / "stacks" / "Pulumi.staging.yaml").read_text()
     assert made.returncode == 0 and "make preview STACK=staging" in made.stdout
-    assert parse(dict(texts(config_of(text))) | SITE).cluster_name == "staging"
+    assert parse(dict(texts(config_of(text))) | SITE, SECRET_KEYS).cluster_name == "staging"
     jsonschema.validate(yaml.safe_load(text), json.loads((ROOT / "stacks" / "schema.json").read_text()))
 
 
@@ -57,7 +57,7 @@ def test_what_the_template_shows_as_defaults_are_the_defaults() -> None:
     text = (ROOT / "stacks" / "template.yaml").read_text().replace("NAME", "x")
     shown = re.sub(r"^(\s*)# (?=\s*(?:cloud-controller:|[a-z-]+: (?:daemon|\{\})))", r"\1", text, flags=re.MULTILINE)
 
-    spoken, silent = (parse(dict(texts(config_of(each))) | SITE) for each in (shown, text))
+    spoken, silent = (parse(dict(texts(config_of(each))) | SITE, SECRET_KEYS) for each in (shown, text))
 
     assert shown != text
     assert spoken.model_copy(update={"executors": {}}) == silent

@@ -42,8 +42,7 @@ class Fakes:
         self.delete_unmanaged: str | None = None
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
-        schema = {"cloud": {}, "clusterName": {"default": "x"}, "mycloud": {"type": "object"}, "mycloudToken": {}}
-        project = {"name": "cloud-controller", "runtime": "python", "config": schema}
+        project = {"name": "cloud-controller", "runtime": "python", "config": {"cloud": {}, "clusterName": "x"}}
         (directory / "Pulumi.yaml").write_text(yaml.safe_dump(project))
         self.stack_file = directory / "stacks" / "Pulumi.local.yaml"
         self.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n")
@@ -440,6 +439,25 @@ def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothi
 
     known = "unknown config key 'cloud-controller:clout'; did you mean 'cloud-controller:cloud'?"
     assert capsys.readouterr().err == f"error: {fakes.stack_file}: {known}\n"
+    assert fakes.calls == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cloud-controller:mycloudToken: abc", "cloud-controller:mycloudToken is in clear; encrypt it: config set"),
+        ("cloud-controller:mycloudControllerToken: {a: b}", "cloud-controller:mycloudControllerToken is in clear"),
+    ],
+)
+def test_a_secret_in_clear_is_refused_although_the_site_has_its_own(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    fakes.stack_file.write_text(f"config:\n  cloud-controller:cloud: mycloud\n  {line}\n")
+
+    assert fakes.run("up") == 2
+
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"error: {fakes.stack_file}: {told}") and "abc" not in shown
     assert fakes.calls == []
 
 

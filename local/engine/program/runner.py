@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from local.engine.stack.project import Config
+from local.engine.stack.config import Config
 from local.engine.termination import SIGNALS_SEEN_EVERY
 
 EXECUTOR_THREADS: Final = 64

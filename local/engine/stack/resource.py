@@ -146,6 +146,7 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         deleted_with=left.pop("deletedWith", ""),
         replace_with=_texts(left, "replaceWith"),
         replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
+        # Until this was seen in the CLI's own states, a path was written as a list of its steps.
         hide_diffs=tuple(p if isinstance(p, str) else paths.write(p) for p in left.pop("hideDiff", None) or ()),
         delete=bool(left.pop("delete", False)),
         pending_replacement=bool(left.pop("pendingReplacement", False)),
@@ -252,7 +253,7 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
         "retainOnDelete": r.retain_on_delete,
         "deletedWith": r.deleted_with,
         "replaceWith": list(r.replace_with),
-        "hideDiff": [list(paths.named(path)) for path in r.hide_diffs],
+        "hideDiff": list(r.hide_diffs),
         "created": r.created,
         "modified": r.modified,
         "sourcePosition": r.source_position,

@@ -10,19 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.engine.stack.project import (
-    PLACEHOLDER,
-    Config,
-    Project,
-    ProjectError,
-    StackFile,
-    load_project,
-    load_stack_file,
-    resolve,
-)
+from local.engine.stack.config import PLACEHOLDER, Config, resolve, validate
+from local.engine.stack.project import Project, ProjectError, StackFile, load_project, load_stack_file
 from local.engine.stack.secrets import (
     PASSPHRASE_VARIABLE,
     Crypter,
+    PassphraseCrypter,
     SecretsError,
     derive_ahead,
     new_crypter,
@@ -85,8 +78,10 @@ def open_ahead(request: Request) -> None:
         return
 
 
-def open_session(request: Request, *, writable: bool) -> Session:
+def open_session(request: Request, *, writable: bool, validated: bool = False) -> Session:
     """Open a stack. `writable` for a run that changes the state; it then makes what it needs (a salt, a passphrase).
+
+    `validated` for a run of the program: its config must be as Pulumi.yaml declares it.
 
     Raises ProjectError, SecretsError, StateError.
     """
@@ -95,7 +90,7 @@ def open_session(request: Request, *, writable: bool) -> Session:
     directory = request.stack_dir
     state_salt = salt_of(directory)
     if request.placeholder_secrets:
-        config = resolve(project, stack_file, None)
+        config = _config(project, stack_file, None, validated=validated)
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
         return Session(project, stack_file, config, store)
     passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
@@ -115,12 +110,29 @@ def open_session(request: Request, *, writable: bool) -> Session:
     if not salt and writable:
         made = new_crypter(passphrase)
         salt, opened[made.salt] = made.salt, made
-    config = resolve(project, stack_file, opened.get(stack_file.salt, unsalted))
+    config = _config(project, stack_file, opened.get(stack_file.salt, unsalted), validated=validated)
     store = Store(directory, opened.get(salt, unsalted), salt=salt, writable=writable)
     if writable and not state_salt:
         # The journal's secrets can only be read again with the salt, which stands in the state file.
         store.compact()
     return Session(project, stack_file, config, store)
+
+
+def stack_file_crypter(request: Request, stack_file: StackFile) -> PassphraseCrypter:
+    """The crypter of a stack file's secrets; for its first one, that of the state or a new one. Raises SecretsError."""
+    salt = stack_file.salt or salt_of(request.stack_dir)
+    passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=True)
+    try:
+        return open_crypter(passphrase, salt) if salt else new_crypter(passphrase)
+    except SecretsError as error:
+        raise SecretsError(f"{stack_file.path}: {error}") from error
+
+
+def _config(project: Project, stack_file: StackFile, crypter: Crypter | None, *, validated: bool) -> Config:
+    config = resolve(project, stack_file, crypter)
+    if validated:
+        validate(project, stack_file, config)
+    return config
 
 
 class _Unsalted:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from local.engine.events import Diagnostic, Sink, Status, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.providers.provider import OutcomeUnknown, PartialFailure, Provider, ProviderError
 from local.engine.providers.registry import ProviderRegistry
-from local.engine.stack.project import Config
+from local.engine.stack.config import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
 from local.engine.steps.planner import Op, is_hidden

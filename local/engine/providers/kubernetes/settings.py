@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from local.engine.providers.provider import ProviderError
-from local.engine.stack.project import PLACEHOLDER
+from local.engine.stack.config import PLACEHOLDER
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
 _IGNORED = frozenset(

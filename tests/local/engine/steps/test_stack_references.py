@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from local.engine.providers.provider import ProviderError
-from local.engine.stack.project import PLACEHOLDER
+from local.engine.stack.config import PLACEHOLDER
 from local.engine.steps.stack_references import StackReferences
 from local.engine.values import Secret
 

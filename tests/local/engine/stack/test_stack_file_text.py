@@ -1,0 +1,111 @@
+"""Changes of a stack file: what they say, and that comments and the other keys stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.engine.stack.stack_file_text import with_config, with_salt, without_config
+
+FILE = """\
+# yaml-language-server: $schema=schema.json
+config:
+  # What it is called.
+  shop:name: a  # for people
+  # Where.
+  shop:zones:
+    - one  # the first
+    # not this one
+  shop:text: |
+    two
+    lines
+
+  # The last.
+  shop:last: true
+# The end.
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "changed"),
+    [
+        ("shop:name", "b", ("shop:name: a  # for people", "shop:name: b  # for people")),
+        ("shop:name", "5", ("shop:name: a  # for people", "shop:name: '5'  # for people")),
+        ("shop:name", {"secure": "v1"}, ("shop:name: a  # for", "shop:name:\n    secure: v1  # for")),
+        ("shop:zones", ["two"], ("\n    - one  # the", "\n  - two  # the")),
+        ("shop:text", "x", ("shop:text: |\n    two\n    lines\n", "shop:text: x\n")),
+        ("shop:last", "no", ("shop:last: true", "shop:last: 'no'")),
+        ("shop:new", "é", ("shop:last: true\n", "shop:last: true\n  shop:new: é\n")),
+    ],
+)
+def test_a_value_is_put_in_its_place(key: str, value: Any, changed: tuple[str, str]) -> None:
+    assert with_config(FILE, key, value) == FILE.replace(*changed)
+
+
+@pytest.mark.parametrize(
+    ("key", "gone"),
+    [
+        ("shop:name", "  shop:name: a  # for people\n"),
+        ("shop:zones", "  shop:zones:\n    - one  # the first\n"),
+        ("shop:text", "  shop:text: |\n    two\n    lines\n"),
+        ("shop:last", "  shop:last: true\n"),
+    ],
+)
+def test_a_key_is_taken_out_with_its_lines(key: str, gone: str) -> None:
+    assert without_config(FILE, key) == FILE.replace(gone, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("", "config:\n  k: v\n"),
+        ("# A comment.\n", "# A comment.\nconfig:\n  k: v\n"),
+        ("encryptionsalt: s", "encryptionsalt: s\nconfig:\n  k: v\n"),
+        ("config:\n  # none yet\n", "config:\n  k: v\n  # none yet\n"),
+        ("config: {}  # none yet\n", "config:\n  k: v  # none yet\n"),
+        ("config: {a: b}\nother: c\n", "config:\n  a: b\n  k: v\nother: c\n"),
+        ("config:\n    a: b", "config:\n    a: b\n    k: v"),
+    ],
+)
+def test_a_first_value_finds_its_place(text: str, changed: str) -> None:
+    assert with_config(text, "k", "v") == changed
+
+
+def test_what_cannot_be_changed_in_part_is_written_anew() -> None:
+    text = "# Gone.\nconfig:\n  a: &same [x]\n  b: *same\n"
+
+    assert yaml.safe_load(with_config(text, "a", "y"))["config"] == {"a": "y", "b": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("", "encryptionsalt: s\n"),
+        ("# A comment.", "# A comment.\nencryptionsalt: s\n"),
+        ("# A comment.\nconfig:\n  a: b\n", "# A comment.\nencryptionsalt: s\nconfig:\n  a: b\n"),
+    ],
+)
+def test_the_salt_comes_before_the_config(text: str, changed: str) -> None:
+    assert with_salt(text, "s") == changed
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.text("ab:# -", max_size=4), VALUES, max_size=4), st.text("ab:# -", max_size=4), VALUES)
+def test_whatever_is_put_in_is_read_back_and_taken_out(config: dict[str, Any], key: str, value: Any) -> None:
+    text = yaml.safe_dump({"config": config}, allow_unicode=True)
+
+    put = with_config(text, key, value)
+
+    assert yaml.safe_load(put)["config"] == {**config, key: value}
+    without = {k: v for k, v in config.items() if k != key}
+    assert (yaml.safe_load(without_config(put, key)).get("config") or {}) == without

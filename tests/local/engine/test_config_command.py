@@ -1,0 +1,167 @@
+"""`config set|get|rm` of the embedded engine: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import yaml
+
+from local.engine.cli import main
+from local.engine.stack.secrets import open_crypter
+from tests.local.engine.recordings import PASSPHRASE, SALT
+
+SECRET = "hunter2-of-the-config"
+
+
+class Stack:
+    """The command line on a project `shop` with stack `dev`."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory = directory
+        self.monkeypatch = monkeypatch
+        self.file = directory / "stacks/Pulumi.dev.yaml"
+        (directory / "Pulumi.yaml").write_text("name: shop\nruntime: python\nstackConfigDir: stacks\n")
+
+    def config(self, *arguments: str, stdin: str | None = None) -> tuple[int, str]:
+        if stdin is not None:
+            self.monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        out = io.StringIO()
+        return main(["config", *arguments, "--stack", "dev", "--cwd", str(self.directory)], out), out.getvalue()
+
+    def set(self, *arguments: str, stdin: str | None = None) -> None:
+        assert self.config("set", *arguments, stdin=stdin) == (0, "")
+
+    @property
+    def values(self) -> dict[str, object]:
+        config: dict[str, object] = yaml.safe_load(self.file.read_text())["config"]
+        return config
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
+    return Stack(tmp_path, monkeypatch)
+
+
+def salted(stack: Stack, text: str = "") -> None:
+    stack.file.parent.mkdir()
+    stack.file.write_text(f"encryptionsalt: {SALT}\n{text}")
+
+
+def test_a_first_value_makes_the_stack_file(stack: Stack) -> None:
+    stack.set("name", "web")
+
+    assert stack.file.read_text() == "config:\n  shop:name: web\n"
+
+
+def test_a_value_is_kept_as_text_under_its_full_key(stack: Stack) -> None:
+    stack.set("count", "5")
+    stack.set("aws:region", "here")
+
+    assert stack.values == {"shop:count": "5", "aws:region": "here"}
+
+
+def test_a_key_that_the_file_has_without_its_namespace_is_not_doubled(stack: Stack) -> None:
+    salted(stack, "config:\n  name: a\n")
+
+    stack.set("name", "b")
+
+    assert stack.values == {"name": "b"}
+
+
+def test_a_secret_is_read_from_standard_input_and_stands_encrypted_in_the_file(stack: Stack) -> None:
+    salted(stack)
+
+    stack.set("--secret", "token", stdin=f"{SECRET}\n")
+
+    [ciphertext] = dict(stack.values["shop:token"]).values()  # type: ignore[call-overload]
+    assert open_crypter(PASSPHRASE, SALT).decrypt(ciphertext) == SECRET
+    assert SECRET not in stack.file.read_text()
+
+
+def test_a_first_secret_makes_a_salt_and_a_passphrase(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+
+    stack.set("--secret", "token", SECRET)
+
+    assert (stack.directory / ".state/stacks/dev/passphrase").exists()
+    assert stack.config("get", "token") == (0, f"{SECRET}\n")
+
+
+def test_a_terminal_is_asked_for_a_secret_without_an_echo(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    salted(stack)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("getpass.getpass", lambda prompt: SECRET if prompt == "value: " else "")
+
+    stack.set("--secret", "token")
+
+    assert stack.config("get", "token") == (0, f"{SECRET}\n")
+
+
+def test_a_list_shows_no_secret_and_needs_no_passphrase(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    salted(stack)
+    stack.set("--secret", "token", SECRET)
+    stack.set("name", "web")
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+
+    assert stack.config() == (0, "KEY    VALUE\nname   web\ntoken  [secret]\n")
+
+
+def test_a_path_reaches_into_maps_and_lists(stack: Stack) -> None:
+    stack.set("--path", "cloud.zones[0].name", "a")
+    stack.set("--path", "cloud.zones[1].size", "3")
+    stack.set("--path", "cloud.code", "007")
+
+    assert stack.values == {"shop:cloud": {"zones": [{"name": "a"}, {"size": 3}], "code": "007"}}
+    assert stack.config("get", "--path", "cloud.zones[1].size") == (0, "3\n")
+    assert stack.config("rm", "--path", "cloud.zones[0]") == (0, "")
+    assert stack.config("get", "cloud") == (0, '{"code":"007","zones":[{"size":3}]}\n')
+
+
+def test_a_secret_may_stand_within_a_map(stack: Stack) -> None:
+    salted(stack)
+
+    stack.set("--secret", "--path", "cloud.token", SECRET)
+
+    assert SECRET not in stack.file.read_text()
+    assert stack.config("get", "--path", "cloud.token") == (0, f"{SECRET}\n")
+    assert stack.config()[1].endswith("cloud  [secret]\n")
+
+
+def test_a_removed_key_is_gone_and_to_remove_it_again_is_no_error(stack: Stack) -> None:
+    stack.set("name", "web")
+
+    assert stack.config("rm", "name") == (0, "")
+    assert stack.config("rm", "name") == (0, "")
+    assert stack.config("get", "name")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["get", "nmae"], "configuration key 'nmae' not found for stack 'dev'"),
+        (["set", ":name", "x"], "invalid configuration key: ':name'; allowed: KEY, NAMESPACE:KEY"),
+        (["set", "--path", "name.first", "x"], "first: the value around it is not a map"),
+        (["set", "--path", "name[0]", "x"], "[0]: the value around it is not a list"),
+        (["set", "--path", "zones[1]", "x"], "[1]: the list around it has only 0 items"),
+        (["set", "--path", "name..first", "x"], "is not a property path"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    stack: Stack, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    salted(stack, "config:\n  shop:name: web\n")
+
+    assert stack.config(*arguments)[0] == 1
+
+    assert told in capsys.readouterr().err
+    assert stack.values == {"shop:name": "web"}
+
+
+def test_a_list_without_a_stack_is_called_wrongly(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "--cwd", str(stack.directory)])
+
+    assert ended.value.code == 2 and "required: --stack/-s" in capsys.readouterr().err
