@@ -83,7 +83,7 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
     shown = {row.urn for row in tree.rows.values() if sames or _matters(row) or _plans(row)}
     shown |= {above.urn for urn in list(shown) for above in tree.ancestors(tree.rows[urn])}
     lines: list[Line] = []
-    for row, text in _table(tree, screen, shown, _done, _problem_counts):
+    for row, text in _table(tree, screen, shown, _done, _diagnostic_counts):
         lines.append(text)
         if row is not None and row.step is not None and row.stage is Stage.DONE:
             under = details(row.step, planning=row.planning, refreshing=row.refreshing, diff=diff)
@@ -154,11 +154,12 @@ def _done(row: Row) -> str:
 
 
 def _message(row: Row) -> str:
-    return (row.message.splitlines() or [""])[-1]
+    return (row.message.splitlines() or [""])[0]
 
 
-def _problem_counts(row: Row) -> str:
+def _diagnostic_counts(row: Row) -> str:
     counts = {kind: sum(p.severity == kind for p in row.problems) for kind in ("error", "warning")}
+    counts["message"] = row.messages
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items() if count)
 
 
