@@ -519,7 +519,7 @@ def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
-    with pytest.raises(SecretsError, match="does not fit"):
+    with pytest.raises(SecretsError, match=r"dir/Pulumi\.dir\.yaml: .* does not fit .* from PULUMI_CONFIG_PASSPHRASE:"):
         write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
 
 

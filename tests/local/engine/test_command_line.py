@@ -273,7 +273,9 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
     assert project.run("preview")[0] == 1
-    assert "Pulumi.dev.yaml: the passphrase does not fit" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Pulumi.dev.yaml: the passphrase does not fit its secrets" in told
+    assert "it comes from PULUMI_CONFIG_PASSPHRASE: set it to" in told
 
 
 @pytest.mark.engine
