@@ -172,11 +172,14 @@ def _down(run: Run) -> int:
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
     if is_in_use(run.stack_dir):
+        agreed = None if run.with_cli else _ask(run, "destroy")
+        if agreed is False:
+            return FAILED
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
         _engine_ready(run, boot=True)
         if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.engine_options}:
             run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
-        code = _engine(run, "destroy")
+        code = _engine(run, "destroy", *(["--yes"] if agreed else []))
         if code != OK:
             return code
         if is_in_use(run.stack_dir):
@@ -288,6 +291,13 @@ def _run_engine(run: Run, command: str, *more: str) -> int:
     from local.engine import cli
 
     return cli.main([command, *_where(run), *run.engine_options, *more])
+
+
+def _ask(run: Run, command: str) -> bool | None:
+    """Ask before a command what its engine would ask in the middle of it; None where that has to do it itself."""
+    from local.engine import cli
+
+    return cli.confirm([command, *_where(run), *run.engine_options])
 
 
 def _where(run: Run) -> list[str]:

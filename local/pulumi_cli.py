@@ -60,12 +60,13 @@ class PulumiCli:
         """The call that makes the stack unless it is there. In the stack's own folder: it may write the stack file."""
         return ["stack", "select", self.stack, "--create", "--non-interactive", "--cwd", str(self.stack_dir)]
 
-    def operation(self, command: str, options: Sequence[str]) -> list[str]:
-        """The call for preview, up, refresh or destroy."""
+    def operation(self, command: str, options: Sequence[str], *, asks: bool = False) -> list[str]:
+        """The call for preview, up, refresh or destroy; `asks`: the CLI may ask before up and destroy."""
+        asking = command == "preview" or (asks and command != "refresh")
         return [
             command,
             *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
-            *(() if command == "preview" else ("--yes",)),
+            *(() if asking else ("--yes",)),
             *options,
         ]
 
@@ -91,7 +92,8 @@ class PulumiCli:
         self.check_passphrase()
         if _call([pulumi, *self.init()], environment) != 0:
             raise PulumiCliError(f"the Pulumi CLI could not make stack {self.stack!r}")
-        done = _call([pulumi, *self.operation(command, options)], environment) == 0
+        asks = sys.stdin.isatty() and sys.stdout.isatty()
+        done = _call([pulumi, *self.operation(command, options, asks=asks)], environment) == 0
         for line in pulumi_backend.ways_out(self.stack_dir):
             print(line, file=sys.stderr)
         return done

@@ -39,6 +39,7 @@ class Fakes:
         self.crashed: list[str] = []
         self.engine_arguments: list[str] = []
         self.engine_code = 0
+        self.answer: bool | None = None
         self.delete_unmanaged: str | None = None
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
@@ -50,6 +51,7 @@ class Fakes:
         monkeypatch.setattr(command_line, "PROJECT", directory)
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
         monkeypatch.setattr(cli, "main", self._engine)
+        monkeypatch.setattr(cli, "confirm", lambda _: self.answer)
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
@@ -235,6 +237,30 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.calls == ["up", "end simulated", "engine destroy", "down False"]
     assert fakes.delete_unmanaged is None
+
+
+def test_a_down_that_is_declined_starts_and_ends_nothing(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+    fakes.answer = False
+
+    assert fakes.run("down") == 1
+
+    assert fakes.calls == []
+
+
+@pytest.mark.parametrize(("answer", "more"), [(True, ["--yes"]), (None, [])])
+def test_the_engine_asks_again_only_if_nobody_was_asked_before_the_down(
+    fakes: Fakes, answer: bool | None, more: list[str]
+) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.answer = answer
+
+    assert fakes.run("down") == 0
+
+    assert [each for each in fakes.engine_arguments if each == "--yes"] == more
 
 
 def test_down_starts_the_machines_that_crashed_and_waits_for_them_before_it_destroys(

@@ -80,8 +80,13 @@ def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: Pu
 
 
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
-def test_what_changes_something_is_not_asked_about(cli: PulumiCli, command: str) -> None:
+def test_what_changes_something_is_not_asked_about_without_a_terminal(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, [])
+
+
+@pytest.mark.parametrize(("command", "asked"), [("up", True), ("refresh", False), ("destroy", True)])
+def test_on_a_terminal_the_cli_asks_as_it_does(cli: PulumiCli, command: str, asked: bool) -> None:
+    assert ("--yes" not in cli.operation(command, [], asks=True)) is asked
 
 
 def test_the_stack_is_made_in_its_own_folder_so_that_no_file_of_the_project_is_written(cli: PulumiCli) -> None:

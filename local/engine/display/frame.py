@@ -10,7 +10,7 @@ from local.engine.display.summary import labelled
 from local.engine.display.text import Line, Part, Tone, line, neutral
 from local.engine.display.tree import Row, Stage, Tree
 from local.engine.display.values import details, diff_keys, plan_of
-from local.engine.display.words import COUNTED, note_of, outcome, title_of, word_of
+from local.engine.display.words import COUNTED, PREVIEWED_DESTROY, note_of, outcome, title_of, word_of
 from local.engine.events import Diagnostic
 from local.engine.steps.planner import Op
 from local.engine.urn import STACK_TYPE
@@ -94,10 +94,9 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
 def checking(tree: Tree, screen: Screen, now: float, *, began: float) -> list[Line]:
     """The one line while a preview makes sure before an update."""
     spinner = _SPINNER[int(now * 10) % len(_SPINNER)]
+    title = title_of(PREVIEWED_DESTROY if tree.operation == "destroy" else "preview")
     count = tree.counts().total()
-    return [
-        screen.cut(line(f"{spinner} {title_of('preview')} ({tree.stack}): {count} resources, {_time(now - began)}"))
-    ]
+    return [screen.cut(line(f"{spinner} {title} ({tree.stack}): {count} resources, {_time(now - began)}"))]
 
 
 def _matters(row: Row) -> bool:
