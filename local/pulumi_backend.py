@@ -70,8 +70,8 @@ def locks(stack_dir: Path) -> list[Lock]:
     ]
 
 
-def ways_out(stack_dir: Path) -> Iterator[str]:
-    """What to do about the locks and the creates that runs have left, a line each; nothing where there are none."""
+def ways_past_locks(stack_dir: Path) -> Iterator[str]:
+    """What to do about each lock of the stack."""
     stack = stack_dir.name
     for lock in locks(stack_dir):
         run = f"process {lock.pid} on {lock.host}, since {lock.since}"
@@ -80,10 +80,15 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
         else:
             command = _pulumi(stack_dir, "cancel", "--yes")
             yield f"a run of stack {stack} was killed ({run}); this takes its lock away: {command}"
+
+
+def ways_out(stack_dir: Path) -> Iterator[str]:
+    """What to do about the locks and the creates that runs have left, a line each; nothing where there are none."""
+    yield from ways_past_locks(stack_dir)
     found = checkpoint(stack_dir)
     pending = ((found[1]["deployment"] or {}).get("pending_operations") or []) if found else []
     if created := [name_of(each["resource"]["urn"]) for each in pending if each["type"] == "creating"]:
-        clear = f'make refresh STACK={stack} ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"'
+        clear = f'make refresh STACK={stack_dir.name} ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"'
         yield (
             f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was "
             f"made; this forgets the interrupted one then: {clear}"

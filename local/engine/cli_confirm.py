@@ -11,15 +11,19 @@ from local.engine.display.confirm import DeclinedError, agreed, asks
 from local.engine.display.words import PREVIEWED_DESTROY
 from local.engine.events import Event, Prelude
 from local.engine.operations import Options, destroy, preview
+from local.engine.stack.lock import check_free
 from local.engine.stack.session import Request
 
 
 def may_begin(parsed: argparse.Namespace, request: Request, options: Options, display: Display, out: TextIO) -> bool:
-    """Whether the operation may begin; False if its preview failed, which is shown then. Raises DeclinedError.
+    """Whether the operation may begin; False if its preview failed, which is shown then. Raises DeclinedError,
+    and LockedError where another run changes the stack.
 
     A preview that goes well is not shown: it is there so that wrong input leaves nothing half made, and to know what
     would be lost. Before a destroy there is one only where there is somebody to ask.
     """
+    if parsed.command != "preview" and not getattr(parsed, "preview_only", False):
+        check_free(request.stack_dir)  # before a preview, and before somebody is asked in vain
     asking = is_asked(parsed, out)
     if parsed.command == "up" and not parsed.skip_preview:
         look = preview

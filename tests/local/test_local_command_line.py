@@ -22,6 +22,7 @@ from components import cluster_end
 from local import stack_copy
 from local.__main__ import DELETE_UNMANAGED
 from local.engine import cli
+from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
 from local.stack_copy import SiteConfig, StackFileError, write_stack_copy
@@ -54,7 +55,7 @@ class Fakes:
         monkeypatch.setattr(cli, "confirm", lambda _: self.answer)
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
-        monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
+        monkeypatch.setattr(Site, "down", lambda _, keep_data=False, **__: self.calls.append(f"down {keep_data}"))
         monkeypatch.setattr(Site, "is_running", lambda _: self.status["up"])
         monkeypatch.setattr(Site, "wait_settled", lambda *_: self.calls.append("wait") if self.crashed else None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
@@ -237,6 +238,29 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.calls == ["up", "end simulated", "engine destroy", "down False"]
     assert fakes.delete_unmanaged is None
+
+
+@pytest.mark.parametrize("command", ["up", "refresh", "down"])
+def test_a_second_run_of_a_stack_names_the_first_one_at_once(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """It does not wait, without a word, until what the first one makes has settled."""
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+
+    with StackLock(fakes.state / "stacks" / "local", "up"):
+        assert fakes.run(command) == 1
+
+    assert f"error: another run (process {os.getpid()}: `up` since " in capsys.readouterr().err
+    assert fakes.calls == []
+
+
+def test_a_preview_is_shown_while_another_run_changes_the_stack(fakes: Fakes) -> None:
+    fakes.run("up")
+
+    with StackLock(fakes.state / "stacks" / "local", "up"):
+        assert fakes.run("preview") == 0
 
 
 def test_a_down_that_is_declined_starts_and_ends_nothing(fakes: Fakes) -> None:

@@ -231,6 +231,17 @@ def test_a_create_that_was_killed_is_told_with_what_clears_it(
     assert "echo" not in told, "the CLI's next up or refresh settles an update and a delete"
 
 
+def test_a_lock_of_the_cli_is_told_before_anything_is_started(
+    local: Local, stand_in: StandIn, ended_pid: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lock(local.cli, ended_pid)
+
+    assert local.run("up", "--engine", "pulumi") == 1
+
+    assert "pulumi cancel --yes --stack local" in capsys.readouterr().err
+    assert (local.started, stand_in.calls) == ([], [])
+
+
 KILLED = {"web": "creating", "echo": "updating", "other": "deleting"}
 
 

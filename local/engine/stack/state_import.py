@@ -52,7 +52,7 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
     if wrong and not force:
         listed = [*wrong[:_SHOWN], *([f"... and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
         raise StateError("this state can not be imported (--force does nevertheless):\n  " + "\n  ".join(listed))
-    with StackLock(request.stack_dir):
+    with StackLock(request.stack_dir, "stack import"):
         theirs = _salt_of(deployment)
         # The stack file's comes first: with that one the CLI, too, would write the state at its next change.
         salt = stack_file.salt or (theirs if _encrypted(deployment) else "")

@@ -403,6 +403,19 @@ def test_only_the_lock_of_a_dead_run_is_cancelled(project: Project, capsys: pyte
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
+def test_a_run_of_a_stack_that_another_one_changes_fails_before_its_program_runs(
+    project: Project, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (project.directory / "__main__.py").write_text("open('ran', 'w').close()")
+
+    with StackLock(project.directory / "state" / "stacks" / "dev", "up"):
+        assert project.run(command)[0] == 1
+
+    assert f"another run (process {os.getpid()}: `up` since " in capsys.readouterr().err
+    assert not (project.directory / "ran").exists()
+
+
 def test_the_stacks_of_a_folder_are_listed_without_a_passphrase(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
