@@ -15,7 +15,7 @@ from cloud_controller.plan import Action, ActionKind
 from . import messages
 
 LIMIT: Final = 200
-"""So many actions are listed: a plan for thousands of nodes would bury everything else."""
+"""So many lines are printed: a plan for thousands of nodes would bury everything else."""
 
 
 def plan_hook(name: str) -> pulumi.ResourceHook:
@@ -31,9 +31,10 @@ def plan_hook(name: str) -> pulumi.ResourceHook:
 
 
 def plan_lines(plan: Any, *, planning: bool) -> list[str]:
-    """A title with counts, then a line an action and one a changed field; empty where there is nothing to show.
+    """A title with counts, then a line an action and, in a preview, one a changed field; empty without a plan.
 
-    `planning`: in a preview. What that assumes is looked up again by the update.
+    Of a plan that is too long the fields are left out first. `planning`: in a preview. What that assumes is looked up
+    again by the update.
     """
     plan = _shown(plan)
     if isinstance(plan, str):
@@ -44,11 +45,13 @@ def plan_lines(plan: Any, *, planning: bool) -> list[str]:
     kinds = Counter(action.kind for action in actions if action.pending)
     counts = [f"{kinds[kind]} to {kind}" for kind in ActionKind if kinds[kind]]
     lines = [f"plan: {', '.join(counts) or 'nothing to do'}"]
+    fields = sum(len(action.changes) for action in actions) if planning else 0
+    with_fields = planning and len(actions) + fields <= LIMIT
     for action in actions[:LIMIT]:
         lines.append(f"  {action if planning else replace(action, assumed=False)}")
-        lines += [f"       {change}" for change in action.changes]
-    if len(actions) > LIMIT:
-        lines.append(f"  … and {len(actions) - LIMIT} more actions; `--diff` shows the input `plan` whole")
+        lines += [f"       {change}" for change in action.changes if with_fields]
+    if left_out := len(actions) + fields - (len(lines) - 1):
+        lines.append(f"  … {left_out} more lines; `--diff` shows the input `plan` whole")
     return lines
 
 

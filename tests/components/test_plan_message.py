@@ -46,12 +46,23 @@ def test_an_assumption_is_marked_in_a_preview_and_not_in_the_update_that_looks_a
     assert lines(assumed, planning=False)[1] == "  ~  node/a: initialise"
 
 
-def test_of_a_long_plan_the_first_actions_are_listed_and_the_others_counted() -> None:
+def test_an_update_lists_its_actions_without_the_fields_that_its_preview_has_shown() -> None:
+    assert lines(NODE, planning=False) == ["plan: 1 to update", "  ~  node/a: set its zone"]
+
+
+def test_of_a_long_plan_the_fields_are_left_out_first_and_the_lines_counted() -> None:
+    shown = lines(*[NODE] * (LIMIT // 2 + 1))
+
+    assert shown[1:-1] == ["  ~  node/a: set its zone"] * (LIMIT // 2 + 1)
+    assert shown[-1] == f"  … {LIMIT // 2 + 1} more lines; `--diff` shows the input `plan` whole"
+
+
+def test_of_a_very_long_plan_the_first_actions_are_listed() -> None:
     shown = lines(*[ROUTE] * (LIMIT + 7))
 
     assert shown[0] == f"plan: {LIMIT + 7} to create"
     assert len(shown) == 1 + LIMIT + 1
-    assert shown[-1] == "  … and 7 more actions; `--diff` shows the input `plan` whole"
+    assert shown[-1] == "  … 7 more lines; `--diff` shows the input `plan` whole"
 
 
 def test_a_plan_that_is_not_known_yet_says_so() -> None:
