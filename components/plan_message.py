@@ -51,7 +51,7 @@ def plan_lines(plan: Any, *, planning: bool) -> list[str]:
         lines.append(f"  {action if planning else replace(action, assumed=False)}")
         lines += [f"       {change}" for change in action.changes if with_fields]
     if left_out := len(actions) + fields - (len(lines) - 1):
-        lines.append(f"  … {left_out} more lines; `--diff` shows the input `plan` whole")
+        lines.append(f"  … {left_out} more lines; `--json` has the whole plan")
     return lines
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pulumi
@@ -54,7 +56,7 @@ def test_of_a_long_plan_the_fields_are_left_out_first_and_the_lines_counted() ->
     shown = lines(*[NODE] * (LIMIT // 2 + 1))
 
     assert shown[1:-1] == ["  ~  node/a: set its zone"] * (LIMIT // 2 + 1)
-    assert shown[-1] == f"  … {LIMIT // 2 + 1} more lines; `--diff` shows the input `plan` whole"
+    assert shown[-1] == f"  … {LIMIT // 2 + 1} more lines; `--json` has the whole plan"
 
 
 def test_of_a_very_long_plan_the_first_actions_are_listed() -> None:
@@ -62,13 +64,25 @@ def test_of_a_very_long_plan_the_first_actions_are_listed() -> None:
 
     assert shown[0] == f"plan: {LIMIT + 7} to create"
     assert len(shown) == 1 + LIMIT + 1
-    assert shown[-1] == "  … 7 more lines; `--diff` shows the input `plan` whole"
+    assert shown[-1] == "  … 7 more lines; `--json` has the whole plan"
 
 
 def test_a_plan_that_is_not_known_yet_says_so() -> None:
     assert plan_lines(UNKNOWN, planning=True) == ["plan: [unknown]"]
 
 
+@pytest.fixture
+def _event_loop() -> Iterator[None]:
+    """A new one: the SDK's outputs are made in the current loop, and another test's may be closed."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop)))
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.mark.usefixtures("_event_loop")
 def test_words_stand_for_unknown_and_secret_values_within_a_plan() -> None:
     entry = {
         "kind": "update",
