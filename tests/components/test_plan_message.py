@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pulumi
@@ -71,24 +69,13 @@ def test_a_plan_that_is_not_known_yet_says_so() -> None:
     assert plan_lines(UNKNOWN, planning=True) == ["plan: [unknown]"]
 
 
-@pytest.fixture
-def _event_loop() -> Iterator[None]:
-    """A new one: the SDK's outputs are made in the current loop, and another test's may be closed."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop)))
-    asyncio.set_event_loop(None)
-    loop.close()
-
-
-@pytest.mark.usefixtures("_event_loop")
 def test_words_stand_for_unknown_and_secret_values_within_a_plan() -> None:
+    secret = object.__new__(pulumi.Output)  # as the SDK hands secrets to hooks; a whole one needs an event loop
     entry = {
         "kind": "update",
         "target": "node/a",
         "summary": UNKNOWN,
-        "changes": [{"field": "token", "before": UNKNOWN, "after": pulumi.Output.secret("s3cret")}],
+        "changes": [{"field": "token", "before": UNKNOWN, "after": secret}],
     }
 
     assert plan_lines([entry], planning=True)[1:] == ["  ~  node/a: [unknown]", "       token: [unknown] -> [secret]"]
