@@ -5,6 +5,8 @@ STACK ?= local
 ENGINE ?=
 # Further options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
 ARGS ?=
+# YES=1: `make up` and `make down` do not ask before something is replaced or deleted.
+YES ?=
 NAME ?=
 POD ?=
 VENV_PYTHON := .venv/bin/python
@@ -17,12 +19,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help up test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check format bench lock wheels image set-up binaries clean
 
 help: ## Show this list
-	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [ARGS=\"--target URN ...\"]"
+	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 up: set-up binaries ## Bring the stack up, from nothing to a load balancer that answers
-	@$(VENV_PYTHON) -m local up --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
+	@$(VENV_PYTHON) -m local up --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
 
 preview: set-up ## Show what `make up` would change, and change nothing
 	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
@@ -31,7 +33,7 @@ refresh: set-up ## Read back what is really there into the stack's state
 	@$(VENV_PYTHON) -m local refresh --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
 
 down: set-up ## Destroy the stack, then stop the local site
-	@$(VENV_PYTHON) -m local down --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
+	@$(VENV_PYTHON) -m local down --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
 
 stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)

@@ -105,6 +105,20 @@ class Action:
             out["confirmed"] = self.confirmed
         return out
 
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Json]) -> Action:
+        """The action of a JSON form, without its operation; other keys are passed over."""
+        return cls(
+            ActionKind(entry["kind"]),
+            entry["target"],
+            entry["summary"],
+            tuple(FieldChange(c["field"], c.get("before"), c.get("after")) for c in entry.get("changes", ())),
+            reason=entry.get("reason"),
+            assumed=entry.get("assumed", False),
+            held=entry.get("held"),
+            confirmed=entry.get("confirmed"),
+        )
+
 
 def object_of(target: str) -> str:
     """The object that a target is about or a part of: `service/NAMESPACE/NAME`, `node/NAME`, `route/CIDR`."""

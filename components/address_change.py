@@ -9,16 +9,18 @@ import pulumi
 
 from cloud_controller.catalogue import Catalogue
 
+from .messages import warn
+
 
 def warn_before_update(name: str, catalogue: Catalogue) -> pulumi.ResourceHook:
     """A hook for the Service `name`: before an update, in previews too, it warns of a change that replaces its
     load balancer, and so changes its address."""
 
-    def warn(args: pulumi.ResourceHookArgs) -> None:
+    def warn_of_changes(args: pulumi.ResourceHookArgs) -> None:
         for line in address_changes(catalogue, _annotations(args.old_inputs), _annotations(args.new_inputs)):
-            pulumi.log.warn(f"Service {args.name}: {line}")
+            warn(args.urn, line)
 
-    return pulumi.ResourceHook(f"address-of-{name}", warn, pulumi.ResourceHookOptions(on_dry_run=True))
+    return pulumi.ResourceHook(f"address-of-{name}", warn_of_changes, pulumi.ResourceHookOptions(on_dry_run=True))
 
 
 def address_changes(catalogue: Catalogue, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

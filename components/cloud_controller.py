@@ -1,9 +1,10 @@
 """The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
 
-`check` observes and returns the plan as the input `plan`, so that it stands under the resource in previews, on create
-too, and policies can read it. `diff` says changed if that plan has something to do. `create` and `update` observe
-again, apply, and wait until every declared machine is an initialised node; `read` tells drift; `delete` removes the
-routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are gone.
+`check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
+or an update, in previews too (`plan_message`). `diff` says changed if that plan has something to do. `create` and
+`update` observe again, apply, and wait until every declared machine is an initialised node; `read` tells drift;
+`delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
+gone.
 
 The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
 light. The cloud's credentials come from the stack's config (`configure`), the cluster's from the cloud.
@@ -31,6 +32,7 @@ from pulumi.output import UNKNOWN, Unknown
 from . import cluster_access
 from .inputs import is_cidr
 from .placeholder import PlaceholderSecrets
+from .plan_message import plan_hook
 
 if TYPE_CHECKING:
     from .cluster_plan import Target, World
@@ -81,9 +83,9 @@ class CloudControllerProvider(ResourceProvider):
         except _expected() as error:
             return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}{_advice(error)}")])
         advice = "is gone from the cloud: run `refresh`, then `up` makes it anew"
-        return CheckResult(
-            {**news, "plan": plan}, [CheckFailure("machines", f"{m.name} ({m.provider_id}) {advice}") for m in gone]
-        )
+        # Of no property: Pulumi's CLI prints the value of the one that is named, which is the list of all machines.
+        failures = [CheckFailure("", f"machine {m.name} ({m.provider_id}) {advice}") for m in gone]
+        return CheckResult({**news, "plan": plan}, failures)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         from .cluster_plan import is_pending
@@ -230,7 +232,10 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
             "deadline": deadline,
         }
         outputs = dict.fromkeys(("plan", "nodes", "applied", "drift", "cluster_uid"))
-        super().__init__(CloudControllerProvider(), resource_name, {**props, **outputs}, opts)
+        hook = plan_hook(resource_name)
+        shown = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook]))
+        merged = pulumi.ResourceOptions.merge(shown, opts)
+        super().__init__(CloudControllerProvider(), resource_name, {**props, **outputs}, merged)
 
 
 def _is_open(news: Properties) -> bool:

@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local import cluster_access, cluster_status
+from local import cluster_access, cluster_status, pulumi_backend
 from local.api_site import ApiSite, SiteError
 from local.aws.folder import site_root
 from local.control_plane.binaries import ensure as ensure_binaries
 from local.control_plane.build import BuildError
 from local.engine import termination
 from local.engine.cli_request import stack_name
+from local.engine.stack.lock import LockedError, check_free
 from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import PASSPHRASE_FILE
 from local.engine.stack.state import StateError
@@ -114,7 +115,7 @@ def main(argv: list[str] | None = None) -> int:
         return OK if options.command == "status" else FAILED
     except StackFileError as error:
         return _fail(error, USAGE)
-    except (SiteError, SecretsError, StateError, BuildError, PulumiCliError) as error:
+    except (SiteError, SecretsError, StateError, LockedError, BuildError, PulumiCliError) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         _tell(f"interrupted; `{options.command}` goes on from here")
@@ -151,6 +152,7 @@ def _site(state: Path, stack: str, stack_file: Path) -> ApiSite:
 def _up(run: Run) -> int:
     check_stack_file(run.stack_file, PROJECT)  # before minutes of building: a mistyped name builds nothing
     _require_engine(run)
+    _require_free(run)  # a second `up` fails here, and does not wait for what the first one makes
     ensure_binaries(_tell)
     _engine_ready(run)
     code = _engine(run, "up", *_policies(run.stack))
@@ -171,6 +173,7 @@ def _preview(run: Run) -> int:
 
 
 def _refresh(run: Run) -> int:
+    _require_free(run)
     _engine_ready(run)
     return _engine(run, "refresh")
 
@@ -180,11 +183,15 @@ def _down(run: Run) -> int:
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
     if is_in_use(run.stack_dir):
+        _require_free(run)
+        agreed = None if run.with_cli else _ask(run, "destroy")
+        if agreed is False:
+            return FAILED
         # The daemon that runs there has to take down what it made: its finalizers hold up the destroy until then.
         _engine_ready(run, boot=True)
         if not _others(run) and not _PARTIAL & {option.partition("=")[0] for option in run.engine_options}:
             run.site.end_simulated_machines()  # no stack declares them, and a cluster that has machines stays
-        code = _engine(run, "destroy")
+        code = _engine(run, "destroy", *(["--yes"] if agreed else []))
         if code != OK:
             return code
         if is_in_use(run.stack_dir):
@@ -196,12 +203,12 @@ def _down(run: Run) -> int:
         return OK
     if left := run.site.left():
         # Somebody wanted them to outlive the stack. Who says so of a site that is stopped has been told.
-        run.site.down(keep_data=True)
+        run.site.down(keep_data=True, tell=_tell)
         _tell(f"the site is stopped; it keeps its data, for there is left: {', '.join(left)}; `down` again deletes it")
         return OK
     if (nothing := run.site.nothing_left()) is not None:
         _tell(nothing)
-    run.site.down()
+    run.site.down(tell=_tell)
     _tell("the site is stopped and its data are deleted")
     return OK
 
@@ -230,7 +237,7 @@ def _access(run: Run) -> int:
 
 def _stop(run: Run) -> int:
     was_there = run.site.folder.site_file.exists()
-    run.site.down(keep_data=True)  # even so: what a killed start left behind ends, too
+    run.site.down(keep_data=True, tell=_tell)  # even so: what a killed start left behind ends, too
     if was_there:
         _tell("the site is stopped; `up` goes on from here")
     else:
@@ -263,14 +270,14 @@ def _engine_ready(run: Run, *, boot: bool = False) -> None:
     _require_engine(run)
     run.site.up(_tell)
     _tell(f"{run.site.CLOUD} answers at {run.site.endpoint}")
-    run.site.wait_settled(SETTLE_SECONDS)
+    run.site.wait_settled(SETTLE_SECONDS, _tell)
     crashed = run.site.crashed_machines()
     follows = "it is booted again" if boot else "`stop`, then `up`, boots it again"
     for machine in crashed:
         _tell(f"machine {machine} is stopped, for {PROCESS_ENDED}; {follows}")
     if boot and crashed:
         run.site.boot_crashed_machines()
-        run.site.wait_settled(SETTLE_SECONDS)
+        run.site.wait_settled(SETTLE_SECONDS, _tell)
     write_stack_copy(run.stack_file, run.stack_dir, run.site.stack_config())
 
 
@@ -286,6 +293,14 @@ def _require_engine(run: Run) -> None:
             f"stack {run.stack!r} lives in {other} state: {'without' if run.with_cli else 'with'} ENGINE=pulumi "
             "(--engine pulumi) it goes on there; docs/engine.md says how a stack moves"
         )
+
+
+def _require_free(run: Run) -> None:
+    """Raise LockedError or PulumiCliError, naming the holder, if a run holds the stack's lock."""
+    if not run.with_cli:
+        check_free(run.stack_dir)
+    elif ways := list(pulumi_backend.ways_past_locks(run.stack_dir)):
+        raise PulumiCliError("\n".join(ways))
 
 
 def _engine(run: Run, command: str, *more: str) -> int:
@@ -308,6 +323,13 @@ def _run_engine(run: Run, command: str, *more: str) -> int:
     from local.engine import cli
 
     return cli.main([command, *_where(run), *run.engine_options, *more])
+
+
+def _ask(run: Run, command: str) -> bool | None:
+    """Ask before a command what its engine would ask in the middle of it; None where that has to do it itself."""
+    from local.engine import cli
+
+    return cli.confirm([command, *_where(run), *run.engine_options])
 
 
 def _where(run: Run) -> list[str]:

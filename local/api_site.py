@@ -27,6 +27,7 @@ from local.addresses import API_PORT, AddressBlock
 from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.engine.stack.lock import Holder
 from local.mycloud.machine.processes import kill_leftovers
 from local.mycloud.state_folder import StateFolder, endpoint
 from local.ports import PortBusyError, require_free
@@ -42,12 +43,23 @@ STOP_GRACE_SECONDS = 10.0
 PROBE_SECONDS = 2.0
 MACHINE_GRACE_SECONDS = 20.0
 POLL_SECONDS = 0.05
+QUIET_SECONDS = 2.0
+"""A wait that takes longer is told."""
 
 # What servers get of the environment: no passphrase, token or cloud credential is handed on to them and their pods.
 _ENVIRONMENT = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "KUBEBUILDER_ASSETS"}
     | {"XDG_CACHE_HOME", "XDG_STATE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "VIRTUAL_ENV"}
 )
+
+
+Tell = Callable[[str], None]
+"""Takes a line for a person."""
+
+
+def to_nobody(line: str) -> None:
+    """Tell nobody."""
+    del line
 
 
 class SiteError(Exception):
@@ -86,8 +98,11 @@ class ApiSite(ABC):
         """What the site adds to the config of its stacks. Raises SiteError while there is no site."""
 
     @abstractmethod
-    def wait_settled(self, seconds: float) -> None:
-        """Wait until nothing that a stack waits for is on its way, at most `seconds`; raises SiteError."""
+    def wait_settled(self, seconds: float, tell: Tell = to_nobody) -> None:
+        """Wait until nothing that a stack waits for is on its way, at most `seconds`; raises SiteError.
+
+        `tell` gets a line where that takes long.
+        """
 
     @abstractmethod
     def crashed_machines(self) -> list[str]:
@@ -146,7 +161,7 @@ class ApiSite(ABC):
         except FileNotFoundError:
             raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
 
-    def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
+    def up(self, tell: Tell = to_nobody) -> None:
         """Return once the site's API answers; starts what does not run, tells what it replaces. Raises SiteError."""
         require_loopback_blocks()
         try:
@@ -157,7 +172,7 @@ class ApiSite(ABC):
                 f"the site's folder or its user's registry of addresses can't be written: {error}; "
                 "name others: the folder by --state, the registry's by XDG_STATE_HOME"
             ) from None
-        with self._lock():
+        with self._lock("up", tell):
             self.folder.ensure_token()
             running = self._process(API)
             if running is not None and self.folder.site_file.exists():
@@ -171,14 +186,14 @@ class ApiSite(ABC):
             else:
                 self._start_on_free_block()
 
-    def down(self, *, keep_data: bool = False) -> None:
+    def down(self, *, keep_data: bool = False, tell: Tell = to_nobody) -> None:
         """Stop everything that the site started, then delete the cloud's data and give the block back.
 
         `keep_data`: like cutting the power; the next `up` finds everything as it was and boots the machines again.
         """
         if not self.folder.root.is_dir():
             return
-        with self._lock():
+        with self._lock("stop" if keep_data else "down", tell):
             # The API first: it would start again what it sees ending.
             self._stop(API)
             self._stop_everything_else()
@@ -334,11 +349,19 @@ class ApiSite(ABC):
                 raise SiteError(str(error)) from error
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """One `up` or `down` of a site at a time."""
-        with (self.folder.root / "site.lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+    def _lock(self, command: str, tell: Tell) -> Iterator[None]:
+        """One `up` or `down` of a site at a time; who has to wait is told for whom."""
+        file = os.open(self.folder.root / "site.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell(f"waiting for another run ({Holder.read(file) or 'unknown'}), which starts or stops this site")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            Holder.this(command).write(file)
             yield
+        finally:
+            os.close(file)
 
 
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -360,12 +383,16 @@ def require_loopback_blocks() -> None:
             ) from None
 
 
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait for a condition, at most `seconds`; whether it came about."""
-    deadline = time.monotonic() + seconds
+def wait_until(condition: Callable[[], bool], seconds: float, still: Callable[[], None] | None = None) -> bool:
+    """Wait for a condition, at most `seconds`; whether it came about. `still` is called once if that takes long."""
+    began = time.monotonic()
     while not condition():
-        if time.monotonic() >= deadline:
+        waited = time.monotonic() - began
+        if waited >= seconds:
             return False
+        if still is not None and waited >= QUIET_SECONDS:
+            still()
+            still = None
         time.sleep(POLL_SECONDS)
     return True
 

@@ -14,16 +14,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import yaml
 
+from local import pulumi_backend
 from local.engine.stack.secrets import PASSPHRASE_VARIABLE
-from local.engine.stack.session import PASSPHRASE_FILE
+from local.engine.stack.session import PASSPHRASE_FILE, crypter_of, passphrase_of
 from local.engine.termination import Terminated
 from local.mycloud.state_folder import write_private
-
-BACKEND_FOLDER: Final = "pulumi"
+from local.pulumi_backend import BACKEND_FOLDER
 
 
 class PulumiCliError(Exception):
@@ -61,12 +60,13 @@ class PulumiCli:
         """The call that makes the stack unless it is there. In the stack's own folder: it may write the stack file."""
         return ["stack", "select", self.stack, "--create", "--non-interactive", "--cwd", str(self.stack_dir)]
 
-    def operation(self, command: str, options: Sequence[str]) -> list[str]:
-        """The call for preview, up, refresh or destroy."""
+    def operation(self, command: str, options: Sequence[str], *, asks: bool = False) -> list[str]:
+        """The call for preview, up, refresh or destroy; `asks`: the CLI may ask before up and destroy."""
+        asking = command == "preview" or (asks and command != "refresh")
         return [
             command,
             *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
-            *(() if command == "preview" else ("--yes",)),
+            *(() if asking else ("--yes",)),
             *options,
         ]
 
@@ -85,13 +85,28 @@ class PulumiCli:
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
 
     def run(self, command: str, options: Sequence[str]) -> bool:
-        """Run preview, up, refresh or destroy; whether all went well. Raises PulumiCliError."""
+        """Run preview, up, refresh or destroy; whether all went well. Raises PulumiCliError, SecretsError."""
         pulumi = self.require()
         environment = self.environment(os.environ)
         self.prepare()
+        self.check_passphrase()
         if _call([pulumi, *self.init()], environment) != 0:
             raise PulumiCliError(f"the Pulumi CLI could not make stack {self.stack!r}")
-        return _call([pulumi, *self.operation(command, options)], environment) == 0
+        asks = sys.stdin.isatty() and sys.stdout.isatty()
+        done = _call([pulumi, *self.operation(command, options, asks=asks)], environment) == 0
+        for line in pulumi_backend.ways_out(self.stack_dir):
+            print(line, file=sys.stderr)
+        return done
+
+    def check_passphrase(self) -> None:
+        """Raise SecretsError if the passphrase is not the one of the CLI's state.
+
+        The CLI names neither the file nor a way out. The stack file's was checked when its copy was written.
+        """
+        found = pulumi_backend.checkpoint(self.stack_dir)
+        if found is not None and (salt := pulumi_backend.salt(found[1]["deployment"])):
+            passphrase = passphrase_of(self.stack_dir, needed=True, create=False)
+            crypter_of(self.stack_dir, passphrase, salt, found[0])
 
 
 def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:

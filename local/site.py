@@ -12,7 +12,7 @@ from typing import Any
 import urllib3
 
 from cloud_controller.clouds.mycloud.permissions import globs
-from local.api_site import ApiSite, SiteError, wait_until
+from local.api_site import ApiSite, SiteError, Tell, to_nobody, wait_until
 from local.mycloud.models.compute import PROCESS_ENDED
 from local.mycloud.revision import revision
 from local.mycloud.state_folder import StateFolder, write_private
@@ -74,7 +74,7 @@ class Site(ApiSite):
         write_private(file, json.dumps({"token": made["token"], "operations": allowed}))
         return str(made["token"])
 
-    def wait_settled(self, seconds: float) -> None:
+    def wait_settled(self, seconds: float, tell: Tell = to_nobody) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
 
         def pending() -> list[str]:
@@ -96,7 +96,7 @@ class Site(ApiSite):
                 *(f"{each['id']} ({each['state']}, but its process has ended)" for each in unnoticed),
             ]
 
-        if not wait_until(lambda: not pending(), seconds):
+        if not wait_until(lambda: not pending(), seconds, lambda: tell(f"waiting for {', '.join(pending())}")):
             raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")
 
     def crashed_machines(self) -> list[str]:

@@ -21,8 +21,8 @@ import yaml
 from cloud_controller import yaml_text
 from local.engine.stack.config import resolve, validate
 from local.engine.stack.project import ProjectError, StackFile, load_project
-from local.engine.stack.secrets import PassphraseCrypter, new_crypter, open_crypter
-from local.engine.stack.session import passphrase_of
+from local.engine.stack.secrets import PassphraseCrypter, new_crypter
+from local.engine.stack.session import crypter_of, passphrase_of
 from local.mycloud.state_folder import write_private
 
 NAMESPACE = "cloud-controller"
@@ -57,7 +57,8 @@ def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
     stack = read_stack_file(source)
     copy = copy_of(stack_dir)
     with _lock(stack_dir):
-        crypter = _crypter(stack.get("encryptionsalt") or _salt_of(copy), stack_dir)
+        salt = stack.get("encryptionsalt")
+        crypter = _crypter(salt or _salt_of(copy), stack_dir, source if salt else copy)
         stack["encryptionsalt"] = crypter.salt
         secrets = {key: {"secure": crypter.encrypt(secret)} for key, secret in site.secrets.items()}
         stack["config"] = {**_completed(stack["config"], site.values), **secrets}
@@ -157,9 +158,10 @@ def _lock(stack_dir: Path) -> Iterator[None]:
         yield
 
 
-def _crypter(salt: str | None, stack_dir: Path) -> PassphraseCrypter:
+def _crypter(salt: str | None, stack_dir: Path, place: Path) -> PassphraseCrypter:
+    """`place`: the file that has the salt."""
     passphrase = passphrase_of(stack_dir, needed=salt is not None, create=True)
-    return new_crypter(passphrase) if salt is None else open_crypter(passphrase, salt)
+    return new_crypter(passphrase) if salt is None else crypter_of(stack_dir, passphrase, salt, place)
 
 
 def _salt_of(copy: Path) -> str | None:

@@ -5,7 +5,6 @@ A stack lives in the embedded engine's state or in the CLI's, which lie side by 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from local.engine.stack.session import PlaceholderCrypter
 from local.engine.stack.snapshot import Snapshot
 from local.engine.stack.state import StateError, Store, snapshot_of
 from local.engine.urn import STACK_TYPE
-from local.pulumi_cli import BACKEND_FOLDER
+from local.pulumi_backend import checkpoint
 
 
 def is_in_use(stack_dir: Path) -> bool:
@@ -50,11 +49,11 @@ def _of_engine(stack_dir: Path) -> Snapshot:
 
 def _of_cli(stack_dir: Path) -> Snapshot:
     """The state in the CLI's file backend, which has a file for each stack."""
-    for path in (stack_dir / BACKEND_FOLDER).glob(f".pulumi/stacks/**/{stack_dir.name}.json"):
-        try:
-            data = json.loads(path.read_text())
-            latest = {"version": data["version"], "deployment": data["checkpoint"].get("latest")}
-            return snapshot_of(deployment_of(latest), PlaceholderCrypter())
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
-    return Snapshot()
+    found = checkpoint(stack_dir)
+    if found is None:
+        return Snapshot()
+    path, state = found
+    try:
+        return snapshot_of(deployment_of(state), PlaceholderCrypter())
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.api_site import ApiSite, SiteError, wait_until
+from local.api_site import ApiSite, SiteError, Tell, to_nobody, wait_until
 from local.aws import webhook
 from local.aws.account import KINDS, Account
 from local.aws.folder import aws_folder, credentials, site_root
@@ -43,10 +43,10 @@ class AwsSite(ApiSite):
     def suspend(self) -> None:
         """Nothing to note: where nothing runs, the next start boots what moto says is running."""
 
-    def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
+    def up(self, tell: Tell = to_nobody) -> None:
         """As every site; and the command that kubeconfigs of EKS call is there."""
         super().up(tell)
-        with self._lock():
+        with self._lock("up", tell):
             write_private(self._region_note, self._region)
             write_command(self._commands)
 
@@ -108,7 +108,7 @@ class AwsSite(ApiSite):
             {"aws:accessKey": access_key, "aws:secretKey": secret_key},
         )
 
-    def wait_settled(self, seconds: float) -> None:
+    def wait_settled(self, seconds: float, tell: Tell = to_nobody) -> None:
         """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
 
         def pending() -> list[str]:
@@ -126,7 +126,7 @@ class AwsSite(ApiSite):
             unnoticed = self.ended_control_planes() if healthy else ()
             return [*changing, *(f"control plane {each}" for each in unnoticed), *booting]
 
-        if not wait_until(lambda: not pending(), seconds):
+        if not wait_until(lambda: not pending(), seconds, lambda: tell(f"waiting for {', '.join(pending())}")):
             raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")
 
     def crashed_machines(self) -> list[str]:

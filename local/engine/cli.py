@@ -10,8 +10,10 @@ from typing import Any, Final, TextIO
 
 from local.engine import cli_config, cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
+from local.engine.cli_confirm import is_asked, may_begin
 from local.engine.cli_request import request_of
 from local.engine.display.choice import Display, choice_of, open_display
+from local.engine.display.confirm import DeclinedError
 from local.engine.events import Event, Sink, Summary
 from local.engine.operations import Options, destroy, preview, refresh, up
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
@@ -43,6 +45,8 @@ _SWITCHES: Final = (
     "clear_pending_creates",
 )
 """The options that are called in `Options` as they are on the command line."""
+_EXPECTED: Final = (ProjectError, SecretsError, StateError, LockedError, ValueError)
+"""What is wrong with what people gave, in words for them."""
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
@@ -59,7 +63,10 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             if parsed.command == "config":
                 return cli_config.run(parsed, request, stream)
             return cli_stack.run(parsed, request, stream)
-        ok, changed = _operate(parsed, request, display)
+        options = _options(parsed)
+        if not may_begin(parsed, request, options, display, stream):
+            return FAILED
+        ok, changed = _operate(parsed, request, options, display)
         if ok and changed and getattr(parsed, "expect_no_changes", False):
             planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)
             failure = f"no changes were expected but changes {'were proposed' if planned else 'occurred'}"
@@ -68,7 +75,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     except OSError as error:
         failure = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return FAILED
-    except (ProjectError, SecretsError, StateError, LockedError, ValueError) as error:
+    except (*_EXPECTED, DeclinedError) as error:
         failure = str(error)
         return FAILED
     except KeyboardInterrupt:
@@ -81,10 +88,33 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
             print(f"error: {failure}", file=sys.stderr)
 
 
-def _operate(parsed: argparse.Namespace, request: Request, display: Display) -> tuple[bool, bool]:
-    """Run an operation; whether all went well, and whether anything changed or, in a preview, would."""
+def confirm(arguments: Sequence[str], out: TextIO | None = None) -> bool | None:
+    """Ask what `main` would ask before this `up` or `destroy`, and change nothing.
+
+    True: call `main` with `--yes`. False: the answer was no, or the preview failed, as was shown. None: there is nobody
+    to ask, or no preview can be made now, so `main` sees to it.
+    """
+    stream = out or sys.stdout
+    parsed = parse(arguments)
+    if not is_asked(parsed, stream):
+        return None
+    request = request_of(parsed)
+    display = open_display(choice_of(parsed, request.project_dir), stream)
+    failure = ""
+    try:
+        return may_begin(parsed, request, _options(parsed), display, stream)
+    except DeclinedError as error:
+        failure = str(error)
+        return False
+    except (OSError, *_EXPECTED):
+        return None
+    finally:
+        display.close(failure)
+
+
+def _options(parsed: argparse.Namespace) -> Options:
     switches: dict[str, Any] = {name: getattr(parsed, name, False) for name in _SWITCHES}
-    options = Options(
+    return Options(
         LocalProviders,
         packs_of(parsed),
         parallel=parsed.parallel,
@@ -92,6 +122,10 @@ def _operate(parsed: argparse.Namespace, request: Request, display: Display) -> 
         replaces=replaces_of(parsed),
         **switches,
     )
+
+
+def _operate(parsed: argparse.Namespace, request: Request, options: Options, display: Display) -> tuple[bool, bool]:
+    """Run an operation; whether all went well, and whether anything changed or, in a preview, would."""
     changes: Counter[Op] = Counter()
 
     def counting(event: Event) -> None:
@@ -99,8 +133,6 @@ def _operate(parsed: argparse.Namespace, request: Request, display: Display) -> 
             changes.update(event.changes)
         display(event)
 
-    if parsed.command == "up" and not parsed.skip_preview and not _previewed(request, options, display):
-        return False, False
     ok = _OPERATIONS[parsed.command](request, options, counting)
     return ok, any(count for op, count in changes.items() if op not in (Op.SAME, Op.READ, Op.DISCARD))
 
@@ -112,21 +144,6 @@ def _cancel(request: Request, out: TextIO) -> int:
     else:
         out.write(f"the lock of a run that is dead (process {pid}) is taken away; the next run goes on from there\n")
     return OK
-
-
-def _previewed(request: Request, options: Options, display: Display) -> bool:
-    """Whether a preview goes well; only one that fails is shown, so that wrong input leaves nothing half made."""
-    events: list[Event] = []
-
-    def keep(event: Event) -> None:
-        events.append(event)
-        display.checking(event)
-
-    if preview(request, options, keep):
-        return True
-    for event in events:
-        display(event)
-    return False
 
 
 class LocalProviders:

@@ -125,7 +125,9 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> arg
             "--continue-on-error", action="store_true", help="after a failure go on with what does not need it"
         )
     if name == "up":
-        how.add_argument("--skip-preview", "-f", action="store_true", help="do not make sure by a preview first")
+        how.add_argument(
+            "--skip-preview", "-f", action="store_true", help="do not make sure by a preview first, nor ask"
+        )
     if name == "destroy":
         how.add_argument(
             "--run-program", dest="with_program", action="store_true", help="run the program for its delete hooks"
@@ -138,7 +140,9 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> arg
         how.add_argument("--placeholder-secrets", action="store_true", help="without the passphrase")
     if name != "destroy":
         how.add_argument("--expect-no-changes", action="store_true", help="fail if anything changes")
-    how.add_argument("--yes", "-y", action="store_true", help="accepted for the CLI's sake: nothing is asked")
+    asked = "do not ask on a terminal before something is replaced or deleted"
+    told = asked if name in ("up", "destroy") else "accepted for the CLI's sake: nothing is asked"
+    how.add_argument("--yes", "-y", action="store_true", help=told)
     if runs_program:
         policies = command.add_argument_group("policies")
         _many(policies, "--policy-pack", metavar="DIR", help="may be repeated")

@@ -17,6 +17,8 @@ from local.engine.values import PropertyMap
 SHORTEST_SECRET: Final = 6
 UNTARGETED: Final = "no target"
 """The note of a step that does nothing because of `--target`."""
+RETAINED: Final = "retained"
+"""The note of a deletion that only forgets."""
 
 
 @dataclass(frozen=True, slots=True)

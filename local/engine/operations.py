@@ -220,7 +220,7 @@ def _opened(
     request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool, validated: bool = False
 ) -> Iterator[_Opened]:
     with ExitStack() as cleanup:
-        lock = None if dry_run else cleanup.enter_context(StackLock(request.stack_dir))
+        lock = None if dry_run else cleanup.enter_context(StackLock(request.stack_dir, name))
         session = open_session(request, writable=not dry_run, validated=validated)
         emit = without_texts(emit, [session.config.values[k] for k in session.config.secret_keys])
         started = time.monotonic()

@@ -28,6 +28,12 @@ def test_json_leaves_out_what_has_no_value_and_the_operation() -> None:
     assert action.to_json() == {"kind": "delete", "target": "node/a", "summary": "delete"}
 
 
+def test_an_action_is_read_back_from_its_json() -> None:
+    held = Action(ActionKind.DELETE, "route/10.3.0.0/24", "delete", reason="its node is gone", held="abc")
+
+    assert [Action.from_json(action.to_json()) for action in (CREATE, IGNORE, held)] == [CREATE, IGNORE, held]
+
+
 def test_json_tells_each_field_before_and_after() -> None:
     assert CREATE.to_json()["changes"] == [{"field": "next_hop", "before": None, "after": "i-1"}]
     assert str(CREATE.changes[0]) == "next_hop: (none) -> i-1"

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pulumi
 import pytest
 from pulumi.dynamic import CheckResult
 from pulumi.dynamic.config import Config
@@ -202,8 +203,8 @@ def test_a_declared_machine_that_is_gone_fails_the_check_and_tells_what_to_run(c
 
     [(name, reason)] = failures(provider().check({}, inputs("a", "b")))
 
-    assert name == "machines"
-    assert "b (mycloud://local/zone-a/i-b) is gone" in reason
+    assert name == "", "Pulumi's CLI would print the value of the property: every machine, before the message"
+    assert "machine b (mycloud://local/zone-a/i-b) is gone" in reason
     assert "run `refresh`, then `up`" in reason
 
 
@@ -306,6 +307,19 @@ def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> 
     [*_, registration] = run_program(program).registrations
 
     assert registration.request.type == "pulumi-python:dynamic/cloudcontroller:CloudController"
+
+
+def test_its_plan_is_shown_before_it_is_created_or_updated_beside_the_hooks_of_the_program(run_program: Any) -> None:
+    def program() -> None:
+        own = pulumi.ResourceHook("own", lambda _: None)
+        arguments: Any = {"cloud": "mycloud", "cluster_id": "c", "network_id": "n", "cluster_cidr": "10.0.0.0/8"}
+        opts = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[own]))
+        CloudController("x", **arguments, machines=[], executors={}, opts=opts)
+
+    [*_, registration] = run_program(program).registrations
+
+    assert list(registration.request.hooks.before_create) == ["plan-of-x", "own"]
+    assert list(registration.request.hooks.before_update) == ["plan-of-x"]
 
 
 @pytest.mark.engine

@@ -22,6 +22,7 @@ from components import cluster_end
 from local import stack_copy
 from local.__main__ import DELETE_UNMANAGED
 from local.engine import cli
+from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
 from local.stack_copy import SiteConfig, StackFileError, write_stack_copy
@@ -39,6 +40,7 @@ class Fakes:
         self.crashed: list[str] = []
         self.engine_arguments: list[str] = []
         self.engine_code = 0
+        self.answer: bool | None = None
         self.delete_unmanaged: str | None = None
         self.status: dict[str, Any] = {**STATUS}
         (directory / "stacks").mkdir()
@@ -49,9 +51,10 @@ class Fakes:
         monkeypatch.setattr(command_line, "PROJECT", directory)
         monkeypatch.setenv("XDG_STATE_HOME", str(directory / "registry"))
         monkeypatch.setattr(cli, "main", self._engine)
+        monkeypatch.setattr(cli, "confirm", lambda _: self.answer)
         monkeypatch.setattr(command_line, "ensure_binaries", lambda _: self.calls.append("binaries"))
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
-        monkeypatch.setattr(Site, "down", lambda _, keep_data=False: self.calls.append(f"down {keep_data}"))
+        monkeypatch.setattr(Site, "down", lambda _, keep_data=False, **__: self.calls.append(f"down {keep_data}"))
         monkeypatch.setattr(Site, "is_running", lambda _: self.status["up"])
         monkeypatch.setattr(Site, "wait_settled", lambda *_: self.calls.append("wait") if self.crashed else None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
@@ -234,6 +237,53 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
     assert fakes.calls == ["up", "end simulated", "engine destroy", "down False"]
     assert fakes.delete_unmanaged is None
+
+
+@pytest.mark.parametrize("command", ["up", "refresh", "down"])
+def test_a_second_run_of_a_stack_names_the_first_one_at_once(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """It does not wait, without a word, until what the first one makes has settled."""
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+
+    with StackLock(fakes.state / "stacks" / "local", "up"):
+        assert fakes.run(command) == 1
+
+    assert f"error: another run (process {os.getpid()}: `up` since " in capsys.readouterr().err
+    assert fakes.calls == []
+
+
+def test_a_preview_is_shown_while_another_run_changes_the_stack(fakes: Fakes) -> None:
+    fakes.run("up")
+
+    with StackLock(fakes.state / "stacks" / "local", "up"):
+        assert fakes.run("preview") == 0
+
+
+def test_a_down_that_is_declined_starts_and_ends_nothing(fakes: Fakes) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.calls.clear()
+    fakes.answer = False
+
+    assert fakes.run("down") == 1
+
+    assert fakes.calls == []
+
+
+@pytest.mark.parametrize(("answer", "more"), [(True, ["--yes"]), (None, [])])
+def test_the_engine_asks_again_only_if_nobody_was_asked_before_the_down(
+    fakes: Fakes, answer: bool | None, more: list[str]
+) -> None:
+    fakes.run("up")
+    fakes.pretend_state()
+    fakes.answer = answer
+
+    assert fakes.run("down") == 0
+
+    assert [each for each in fakes.engine_arguments if each == "--yes"] == more
 
 
 def test_down_starts_the_machines_that_crashed_and_waits_for_them_before_it_destroys(
@@ -537,7 +587,7 @@ def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
-    with pytest.raises(SecretsError, match="does not fit"):
+    with pytest.raises(SecretsError, match=r"dir/Pulumi\.dir\.yaml: .* does not fit .* from PULUMI_CONFIG_PASSPHRASE:"):
         write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
 
 

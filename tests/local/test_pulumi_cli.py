@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 
 import local.__main__ as command_line
 from local.__main__ import DELETE_UNMANAGED
+from local.engine.stack.secrets import SecretsError, new_crypter
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
@@ -77,8 +80,13 @@ def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: Pu
 
 
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
-def test_what_changes_something_is_not_asked_about(cli: PulumiCli, command: str) -> None:
+def test_what_changes_something_is_not_asked_about_without_a_terminal(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, [])
+
+
+@pytest.mark.parametrize(("command", "asked"), [("up", True), ("refresh", False), ("destroy", True)])
+def test_on_a_terminal_the_cli_asks_as_it_does(cli: PulumiCli, command: str, asked: bool) -> None:
+    assert ("--yes" not in cli.operation(command, [], asks=True)) is asked
 
 
 def test_the_stack_is_made_in_its_own_folder_so_that_no_file_of_the_project_is_written(cli: PulumiCli) -> None:
@@ -134,10 +142,10 @@ def test_without_the_cli_that_is_said(cli: PulumiCli, monkeypatch: pytest.Monkey
         cli.run("up", [])
 
 
-def write_cli_state(cli: PulumiCli, *resources: dict[str, Any]) -> Path:
+def write_cli_state(cli: PulumiCli, *resources: dict[str, Any], **more: Any) -> Path:
     path = cli.stack_dir / "pulumi" / ".pulumi" / "stacks" / "cloud-controller" / "local.json"
     path.parent.mkdir(parents=True)
-    latest = {"manifest": {}, "resources": list(resources)} if resources else None
+    latest = {"manifest": {}, "resources": list(resources), **more} if resources else None
     path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "local", "latest": latest}}))
     return path
 
@@ -163,6 +171,103 @@ def test_a_stack_in_the_clis_state_is_known_with_its_outputs(cli: PulumiCli) -> 
 def test_an_empty_state_of_the_cli_holds_nothing(cli: PulumiCli) -> None:
     write_cli_state(cli)
     assert not is_in_use(cli.stack_dir)
+
+
+def write_lock(cli: PulumiCli, pid: int, host: str = socket.gethostname()) -> None:
+    """A lock as the CLI writes it, of that process."""
+    path = cli.stack_dir / "pulumi" / ".pulumi" / "locks" / "organization" / "cloud-controller" / "local" / "e46.json"
+    path.parent.mkdir(parents=True)
+    lock = {"pid": pid, "username": "me", "hostname": host, "timestamp": "2026-11-22T12:30:02Z"}
+    path.write_text(json.dumps(lock))
+
+
+@pytest.fixture
+def ended_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_lock_of_a_killed_run_is_told_with_the_command_that_takes_it_away(
+    cli: PulumiCli, ended_pid: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lock(cli, ended_pid)
+
+    cli.run("up", [])
+
+    told = capsys.readouterr().err
+    assert f"a run of stack local was killed (process {ended_pid} on " in told
+    environment = f"PULUMI_BACKEND_URL={(cli.stack_dir / 'pulumi').as_uri()} PULUMI_CONFIG_PASSPHRASE_FILE="
+    assert environment in told and f"pulumi cancel --yes --stack local --cwd {cli.stack_dir}" in told
+
+
+@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+@pytest.mark.usefixtures("stand_in")
+def test_a_lock_that_may_be_alive_is_waited_for_and_never_taken_away(
+    cli: PulumiCli, capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    write_lock(cli, os.getpid(), host)
+
+    cli.run("up", [])
+
+    told = capsys.readouterr().err
+    assert f"another run changes stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)" in told
+    assert "cancel" not in told
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_create_that_was_killed_is_told_with_what_clears_it(
+    cli: PulumiCli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending = [{"resource": {"urn": f"urn:pulumi:local::p::t::{name}"}, "type": kind} for name, kind in KILLED.items()]
+    write_cli_state(cli, STACK, pending_operations=pending)
+
+    cli.run("preview", [])
+
+    told = capsys.readouterr().err
+    assert "killed while it created web: `up` creates it again" in told
+    assert 'make refresh STACK=local ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"' in told
+    assert "echo" not in told, "the CLI's next up or refresh settles an update and a delete"
+
+
+def test_a_lock_of_the_cli_is_told_before_anything_is_started(
+    local: Local, stand_in: StandIn, ended_pid: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lock(local.cli, ended_pid)
+
+    assert local.run("up", "--engine", "pulumi") == 1
+
+    assert "pulumi cancel --yes --stack local" in capsys.readouterr().err
+    assert (local.started, stand_in.calls) == ([], [])
+
+
+KILLED = {"web": "creating", "echo": "updating", "other": "deleting"}
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_without_locks_and_pending_creates_nothing_is_told(cli: PulumiCli, capsys: pytest.CaptureFixture[str]) -> None:
+    write_cli_state(cli, STACK)
+
+    cli.run("up", [])
+
+    assert capsys.readouterr().err == ""
+
+
+def test_a_passphrase_that_does_not_fit_the_clis_state_is_an_error_before_the_cli_is_called(
+    cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("local.engine.stack.secrets.ITERATIONS", 10)
+    provider = {"type": "passphrase", "state": {"salt": new_crypter("right").salt}}
+    state = write_cli_state(cli, STACK, secrets_providers=provider)
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
+
+    with pytest.raises(SecretsError, match=f"{state}: the passphrase does not fit .* PULUMI_CONFIG_PASSPHRASE: set it"):
+        cli.run("up", [])
+    assert stand_in.calls == []
+
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "right")
+    assert cli.run("up", [])
 
 
 class Local:

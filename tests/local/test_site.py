@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -18,10 +19,11 @@ import pytest
 import urllib3
 
 from cloud_controller.clouds.mycloud.client import Client
-from local import processes
+from local import api_site, processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_site import API, SiteError, server_environment, wait_until
 from local.blocks import BlockRegistry, NoBlockError
+from local.engine.stack.lock import Holder
 from local.mycloud import compute, networking
 from local.mycloud.machine.processes import MARK
 from local.mycloud.models.common import State
@@ -407,6 +409,36 @@ def test_a_machine_and_a_control_plane_that_were_killed_unnoticed_are_waited_for
 
     assert f"{cluster.id} (available, but its process has ended)" in str(waited.value)
     assert f"{machine.id} (running, but its process has ended)" in str(waited.value)
+
+
+def test_a_wait_for_another_run_that_starts_or_stops_the_site_says_for_whom(site: Site) -> None:
+    site.folder.prepare()
+    told: list[str] = []
+
+    def hear(line: str) -> None:
+        told.append(line)
+        os.close(held)  # the other run has ended
+
+    held = os.open(site.folder.root / "site.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    Holder(4711, "down", "2026-11-22 18:00:00").write(held)
+
+    site.down(tell=hear)
+
+    holder = "process 4711: `down` since 2026-11-22 18:00:00"
+    assert told == [f"waiting for another run ({holder}), which starts or stops this site"]
+
+
+def test_a_wait_that_takes_long_is_told_once_and_a_short_one_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([False, False, False, True])
+    told: list[str] = []
+
+    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("at once"))
+    monkeypatch.setattr(api_site, "QUIET_SECONDS", 0.0)
+    answers = iter([False, False, False, True])
+    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("still"))
+
+    assert told == ["still"]
 
 
 def test_servers_get_no_secret_of_the_environment() -> None:

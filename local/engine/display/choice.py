@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from local.engine.display.ci import log_of
+from local.engine.display.ci import PlainLog, log_of
 from local.engine.display.lines import Lines, Wanted
 from local.engine.display.text import Output
 from local.engine.events import Event
@@ -67,10 +67,8 @@ def open_display(choice: Choice, stream: TextIO, environment: Mapping[str, str] 
     """The display for a stream."""
     if choice.json:
         return JsonLines(Output(stream))
-    terminal = stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
-    # https://no-color.org: set and not empty.
-    wished = terminal and not environment.get("NO_COLOR")
-    colour = choice.colour == "always" or (choice.colour == "auto" and wished)
+    terminal = _is_drawn_on(stream, environment)
+    colour = has_colour(choice, stream, environment)
     in_ci = environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITLAB_CI"))
     if terminal and not in_ci and _speaks_unicode(stream):
         # Imported on use: whoever reads lines needs none of it.
@@ -78,6 +76,23 @@ def open_display(choice: Choice, stream: TextIO, environment: Mapping[str, str] 
 
         return LiveTree(stream, choice.wanted, colour=colour)
     return Lines(Output(stream), log_of(environment, colour=colour, project=choice.project), choice.wanted)
+
+
+def open_details(choice: Choice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> Display:
+    """A display of every difference, as lines: for who was asked whether to go on, and wants to see more."""
+    log = PlainLog(colour=has_colour(choice, stream, environment))
+    return Lines(Output(stream), log, replace(choice.wanted, diff=True, progress=False))
+
+
+def has_colour(choice: Choice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether what is written to the stream is coloured."""
+    # https://no-color.org: set and not empty.
+    wished = _is_drawn_on(stream, environment) and not environment.get("NO_COLOR")
+    return choice.colour == "always" or (choice.colour == "auto" and wished)
+
+
+def _is_drawn_on(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
 
 
 def _speaks_unicode(stream: TextIO) -> bool:

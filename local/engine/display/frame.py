@@ -10,7 +10,7 @@ from local.engine.display.summary import labelled
 from local.engine.display.text import Line, Part, Tone, line, neutral
 from local.engine.display.tree import Row, Stage, Tree
 from local.engine.display.values import details, diff_keys, plan_of
-from local.engine.display.words import COUNTED, note_of, outcome, title_of, word_of
+from local.engine.display.words import COUNTED, PREVIEWED_DESTROY, note_of, outcome, title_of, word_of
 from local.engine.events import Diagnostic
 from local.engine.steps.planner import Op
 from local.engine.urn import STACK_TYPE
@@ -83,7 +83,7 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
     shown = {row.urn for row in tree.rows.values() if sames or _matters(row) or _plans(row)}
     shown |= {above.urn for urn in list(shown) for above in tree.ancestors(tree.rows[urn])}
     lines: list[Line] = []
-    for row, text in _table(tree, screen, shown, _done, _problem_counts):
+    for row, text in _table(tree, screen, shown, _done, _diagnostic_counts):
         lines.append(text)
         if row is not None and row.step is not None and row.stage is Stage.DONE:
             under = details(row.step, planning=row.planning, refreshing=row.refreshing, diff=diff)
@@ -94,10 +94,9 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
 def checking(tree: Tree, screen: Screen, now: float, *, began: float) -> list[Line]:
     """The one line while a preview makes sure before an update."""
     spinner = _SPINNER[int(now * 10) % len(_SPINNER)]
+    title = title_of(PREVIEWED_DESTROY if tree.operation == "destroy" else "preview")
     count = tree.counts().total()
-    return [
-        screen.cut(line(f"{spinner} {title_of('preview')} ({tree.stack}): {count} resources, {_time(now - began)}"))
-    ]
+    return [screen.cut(line(f"{spinner} {title} ({tree.stack}): {count} resources, {_time(now - began)}"))]
 
 
 def _matters(row: Row) -> bool:
@@ -154,11 +153,12 @@ def _done(row: Row) -> str:
 
 
 def _message(row: Row) -> str:
-    return (row.message.splitlines() or [""])[-1]
+    return (row.message.splitlines() or [""])[0]
 
 
-def _problem_counts(row: Row) -> str:
+def _diagnostic_counts(row: Row) -> str:
     counts = {kind: sum(p.severity == kind for p in row.problems) for kind in ("error", "warning")}
+    counts["message"] = row.messages
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items() if count)
 
 

@@ -181,10 +181,11 @@ class Lines:
             self._positions[event.urn] = event.position
         if event.ephemeral:
             return self._waiting(event, where)
-        if event.severity not in ("warning", "error"):
-            return [self._log.text(line(f"      {where}{text}")) for text in event.message.splitlines()]
-        self._problems.setdefault(event.urn, []).append(event)
         first, *rest = event.message.splitlines() or [""]
+        if event.severity not in ("warning", "error") and not (self._previewing and event.urn):
+            told = [f"      {where}{first}", *(f"      {'  ' if where else ''}{text}" for text in rest)]
+            return [self._log.text(line(text)) for text in told] if event.message else []
+        self._problems.setdefault(event.urn, []).append(event)
         self._buried = self._buried or bool(rest)
         # A preview takes seconds: there its problems stand together at the end, and once. Nor is it worth a line each
         # where ten resources have one problem, such as a cloud that does not answer.

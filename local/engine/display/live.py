@@ -71,6 +71,9 @@ class LiveTree:
             if isinstance(event, Prelude):
                 self._begin(_checking)
             self._note(event)
+            if isinstance(event, Summary):
+                # Whoever is asked now whether to go on gets the terminal.
+                self._end()
 
     def close(self, failure: str = "") -> None:
         """Give the terminal back, wherever the run is: what is known of one that was cut short stays in sight."""

@@ -42,6 +42,8 @@ class Row:
     message: str = ""
     """What it said last: what it waits for."""
     problems: list[Diagnostic] = field(default_factory=list)
+    messages: int = 0
+    """How many messages for people to read at the end there are beside its problems."""
     changed: int = 0
     """The number of the event that changed it last."""
 
@@ -116,8 +118,10 @@ class Tree:
             row.changed = self._events
             if problem:
                 row.problems.append(event)
-            elif row.stage is not Stage.DONE or row.type == STACK_TYPE:
-                row.message = event.message
+            else:
+                row.messages += not event.ephemeral and bool(event.message.strip())
+                if row.stage is not Stage.DONE or row.type == STACK_TYPE:
+                    row.message = event.message
         elif problem:
             self.unplaced.append(event)
         if not event.ephemeral and event.message.strip():

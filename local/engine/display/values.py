@@ -35,11 +35,16 @@ def details(step: StepInfo, *, planning: bool, refreshing: bool, diff: bool) -> 
 
 
 def plan_of(step: StepInfo, *, refreshing: bool) -> list[str]:
-    """The lines of the plan that the step's resource carries; in a refresh of its drift."""
+    """The lines of the plan of a resource that does not change; in a refresh of its drift.
+
+    A resource that changes logs its plan by a hook, which stands among the diagnostics as with Pulumi's CLI.
+    """
     if step.new is None or step.note == UNTARGETED:
         return []
     # What a refresh reads back is the plan of an earlier run, as is what an untargeted resource keeps.
-    return plan_lines(step.new.outputs.get(DRIFT), DRIFT) if refreshing else plan_lines(step.new.inputs.get(PLAN))
+    if refreshing:
+        return plan_lines(step.new.outputs.get(DRIFT), DRIFT)
+    return plan_lines(step.new.inputs.get(PLAN)) if step.op is Op.SAME else []
 
 
 def by_sign(text: str) -> Line:

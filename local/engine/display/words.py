@@ -50,11 +50,14 @@ COUNTED: Final = ("create", "import", "update", "delete", "replace")
 UNCHANGING: Final = frozenset({"same", "read", "read-replacement", "discard", "discard-replaced"})
 """Operations that change nothing outside of the state."""
 
+PREVIEWED_DESTROY: Final = "preview-destroy"
+"""A destroy that only tells, before somebody is asked about it."""
 TITLES: Final = {
     "preview": "Previewing update",
     "up": "Updating",
     "refresh": "Refreshing",
     "destroy": "Destroying",
+    PREVIEWED_DESTROY: "Previewing destroy",
 }
 
 

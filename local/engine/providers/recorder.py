@@ -118,7 +118,7 @@ class StandIn(Recorder):
         return replace(result, inputs={**result.inputs, **kept})
 
     def diff(self, request: DiffRequest) -> DiffResult:
-        """The provider's word on what has to be replaced, and that nothing differs; that something does, the inputs say.
+        """The provider's word on what is replaced, and that nothing differs; that something does, the inputs say.
 
         A provider that has something to do even where they do not would have to do it in every run.
         """

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -21,6 +22,51 @@ class LockedError(Exception):
     """Another run, which is alive, holds the lock; the message says which."""
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock, as its file says: the process, what it does, and since when, for people."""
+
+    pid: int
+    operation: str = ""
+    since: str = ""
+
+    def __str__(self) -> str:
+        return f"process {self.pid}" + (f": `{self.operation}` since {self.since}" if self.operation else "")
+
+    @classmethod
+    def this(cls, operation: str) -> Holder:
+        """This process, from now on."""
+        return cls(os.getpid(), operation, time.strftime("%Y-%m-%d %H:%M:%S"))
+
+    @classmethod
+    def read(cls, file: int) -> Holder | None:
+        """Who is named in an open lock file; None if nobody is."""
+        try:
+            found = json.loads(os.pread(file, 4096, 0))
+            return cls(int(found["pid"]), str(found.get("operation", "")), str(found.get("since", "")))
+        except (ValueError, KeyError, TypeError):
+            # Killed, or not yet come, between making the file and writing into it.
+            return None
+
+    def write(self, file: int) -> None:
+        """Name it in an open lock file, in the place of whoever was named there."""
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps(asdict(self)).encode(), 0)
+
+
+def check_free(directory: Path) -> None:
+    """Raise LockedError if a run that is alive changes the stack. Takes no lock: for who would otherwise wait first."""
+    try:
+        file = os.open(directory / LOCK_FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        if not _is_shared(file):
+            raise _locked_by(Holder.read(file))
+    finally:
+        os.close(file)
+
+
 def cancel(directory: Path) -> int | None:
     """Take away a dead run's lock; returns that run's process id, or None if there was no lock.
 
@@ -30,40 +76,38 @@ def cancel(directory: Path) -> int | None:
     if not path.exists():
         return None
     file = _acquire(path)
-    dead = _holder(file)
+    dead = Holder.read(file)
     _release(file, path)
-    return dead
+    return dead.pid if dead is not None else None
 
 
 def is_held(directory: Path) -> bool:
     """Whether a run that is alive changes the stack."""
     try:
-        file = os.open(directory / LOCK_FILE, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+        check_free(directory)
+    except LockedError:
         return True
-    finally:
-        os.close(file)
     return False
 
 
 class StackLock:
-    """A context manager that holds the stack's lock. `taken_over` tells of a holder that had been killed."""
+    """A context manager that holds the stack's lock for an operation.
 
-    def __init__(self, directory: Path) -> None:
+    `taken_over` is the process id of a holder that had been killed.
+    """
+
+    def __init__(self, directory: Path, operation: str = "") -> None:
         self._path = directory / LOCK_FILE
+        self._operation = operation
         self._file = -1
         self.taken_over: int | None = None
 
     def __enter__(self) -> StackLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _acquire(self._path)
-        self.taken_over = _holder(self._file)
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps({"pid": os.getpid()}).encode(), 0)
+        dead = Holder.read(self._file)
+        self.taken_over = dead.pid if dead is not None else None
+        Holder.this(self._operation).write(self._file)
         return self
 
     def __exit__(
@@ -79,15 +123,12 @@ def _acquire(path: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            looked_at, holder = _is_looked_at(file), _holder(file)
+            looked_at, holder = _is_shared(file), Holder.read(file)
             os.close(file)
             if looked_at:
                 time.sleep(LOOK_SECONDS)
                 continue
-            process = f" (process {holder})" if holder is not None else ""
-            raise LockedError(
-                f"another run{process} is changing this stack; wait for it, or end it with Ctrl-C where it runs"
-            ) from None
+            raise _locked_by(holder) from None
         try:
             if os.path.samestat(os.fstat(file), path.stat()):
                 return file
@@ -97,8 +138,13 @@ def _acquire(path: Path) -> int:
         os.close(file)
 
 
-def _is_looked_at(file: int) -> bool:
-    """Whether it is only `is_held` that has the lock, which shares it."""
+def _locked_by(holder: Holder | None) -> LockedError:
+    who = f" ({holder})" if holder is not None else ""
+    return LockedError(f"another run{who} is changing this stack; wait for it, or end it with Ctrl-C where it runs")
+
+
+def _is_shared(file: int) -> bool:
+    """Whether nobody has the lock but those who only look, and share it."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -109,11 +155,3 @@ def _is_looked_at(file: int) -> bool:
 def _release(file: int, path: Path) -> None:
     path.unlink(missing_ok=True)
     os.close(file)
-
-
-def _holder(file: int) -> int | None:
-    try:
-        return int(json.loads(os.pread(file, 4096, 0))["pid"])
-    except (ValueError, KeyError, TypeError):
-        # Killed, or not yet come, between making the file and writing into it.
-        return None

@@ -30,6 +30,10 @@ class SecretsError(Exception):
     """A secret cannot be read or written; the message says why and never holds the secret or the passphrase."""
 
 
+class WrongPassphraseError(SecretsError):
+    """The passphrase is not the one that the secrets were encrypted with."""
+
+
 class Crypter(Protocol):
     """What turns the text of a secret into a ciphertext that may stand in a file, and back."""
 
@@ -57,14 +61,14 @@ class PassphraseCrypter:
 
 
 def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
-    """The crypter of an existing `encryptionsalt`. Raises SecretsError if the passphrase does not fit it."""
+    """The crypter of an existing `encryptionsalt`. Raises WrongPassphraseError, or SecretsError for a damaged salt."""
     key = _deriving(passphrase, _salt_bytes(salt)).result()
     try:
         proof = _decrypt(AESGCM(key), salt.split(":", 2)[2])
     except SecretsError as error:
-        raise SecretsError("the passphrase does not fit the salt") from error
+        raise WrongPassphraseError("the passphrase does not fit the salt") from error
     if proof != PROOF:
-        raise SecretsError("the passphrase does not fit the salt")
+        raise WrongPassphraseError("the passphrase does not fit the salt")
     return PassphraseCrypter(key, salt)
 
 

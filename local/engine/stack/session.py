@@ -17,6 +17,7 @@ from local.engine.stack.secrets import (
     Crypter,
     PassphraseCrypter,
     SecretsError,
+    WrongPassphraseError,
     derive_ahead,
     new_crypter,
     open_crypter,
@@ -100,11 +101,8 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
         derive_ahead(passphrase, each)
     opened: dict[str, Crypter] = {}
     for each in salts:
-        try:
-            opened[each] = open_crypter(passphrase, each)
-        except SecretsError as error:
-            place = directory / STATE_FILE if each == state_salt else stack_file.path
-            raise SecretsError(f"{place}: {error}") from error
+        place = directory / STATE_FILE if each == state_salt else stack_file.path
+        opened[each] = crypter_of(directory, passphrase, each, place)
     salt = state_salt or stack_file.salt
     unsalted = _Unsalted(stack_file.path)
     if not salt and writable:
@@ -198,6 +196,32 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
             file.write(value + "\n")
         temporary.replace(path)
     return value
+
+
+def crypter_of(directory: Path, passphrase: str, salt: str, place: Path) -> PassphraseCrypter:
+    """The crypter of the salt that stands in the file `place`, with the passphrase of the stack in that folder.
+
+    Raises SecretsError, which names that file, where the passphrase comes from, and the way out.
+    """
+    try:
+        return open_crypter(passphrase, salt)
+    except WrongPassphraseError as error:
+        origin = _origin_of_passphrase(directory)
+        raise SecretsError(f"{place}: the passphrase does not fit its secrets; it comes from {origin}") from error
+    except SecretsError as error:
+        raise SecretsError(f"{place}: {error}") from error
+
+
+def _origin_of_passphrase(directory: Path) -> str:
+    """Where `passphrase_of` finds the passphrase, and what to do where it is the wrong one."""
+    file, variable = directory / PASSPHRASE_FILE, PASSPHRASE_VARIABLE
+    right = "the passphrase that they were encrypted with"
+    unset = f", or unset the variable: then {file} counts" if file.exists() else ""
+    if variable in os.environ:
+        return f"{variable}: set it to {right}{unset}"
+    if named := os.environ.get(f"{variable}_FILE"):
+        return f"{named} ({variable}_FILE): put {right} there{unset}"
+    return f"{file}: put {right} there, or set {variable}"
 
 
 def default_state_dir(project_dir: Path, environment: Mapping[str, str] = os.environ) -> Path:

@@ -13,7 +13,7 @@ from local.engine.stack.form import deployment_of
 from local.engine.stack.lock import StackLock
 from local.engine.stack.project import load_project, load_stack_file
 from local.engine.stack.secrets import Crypter, SecretsError, new_crypter, open_crypter
-from local.engine.stack.session import Request, passphrase_of
+from local.engine.stack.session import Request, crypter_of, passphrase_of
 from local.engine.stack.state import BACKUP_FILE, STATE_FILE, StateError, replace_state, snapshot_of
 from local.engine.wire import SECRET, SIGNATURE
 
@@ -52,13 +52,13 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
     if wrong and not force:
         listed = [*wrong[:_SHOWN], *([f"... and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
         raise StateError("this state can not be imported (--force does nevertheless):\n  " + "\n  ".join(listed))
-    with StackLock(request.stack_dir):
+    with StackLock(request.stack_dir, "stack import"):
         theirs = _salt_of(deployment)
         # The stack file's comes first: with that one the CLI, too, would write the state at its next change.
         salt = stack_file.salt or (theirs if _encrypted(deployment) else "")
         passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=True)
         reader = _reader(deployment, theirs, passphrase)
-        writer = open_crypter(passphrase, salt) if salt else new_crypter(passphrase)
+        writer = crypter_of(request.stack_dir, passphrase, salt, stack_file.path) if salt else new_crypter(passphrase)
         try:
             snapshot = snapshot_of(deployment, reader or writer)
         except (KeyError, TypeError, ValueError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
+from local.engine.events import RETAINED
 from local.engine.program.hooks import carry_out
 from local.engine.providers.provider import DeleteRequest, OutcomeUnknown, ProviderError
 from local.engine.stack.resource import ResourceState
@@ -105,7 +106,7 @@ def delete_one(
     op = op or (Op.DELETE_REPLACED if resource.delete else Op.DELETE)
     retained = resource.retain_on_delete
     swept = goes_with(resource, together)
-    note = "retained" if retained else "goes with what it is deletedWith" if swept else ""
+    note = RETAINED if retained else "goes with what it is deletedWith" if swept else ""
     managed = _is_managed(resource) and not retained and not swept
     try:
         with run.step(info_of(op, old=resource, note=note)):

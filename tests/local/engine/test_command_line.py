@@ -278,7 +278,9 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
     assert project.run("preview")[0] == 1
-    assert "Pulumi.dev.yaml: the passphrase does not fit" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Pulumi.dev.yaml: the passphrase does not fit its secrets" in told
+    assert "it comes from PULUMI_CONFIG_PASSPHRASE: set it to" in told
 
 
 @pytest.mark.engine
@@ -406,6 +408,19 @@ def test_only_the_lock_of_a_dead_run_is_cancelled(project: Project, capsys: pyte
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
+def test_a_run_of_a_stack_that_another_one_changes_fails_before_its_program_runs(
+    project: Project, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (project.directory / "__main__.py").write_text("open('ran', 'w').close()")
+
+    with StackLock(project.directory / "state" / "stacks" / "dev", "up"):
+        assert project.run(command)[0] == 1
+
+    assert f"another run (process {os.getpid()}: `up` since " in capsys.readouterr().err
+    assert not (project.directory / "ran").exists()
+
+
 def test_the_stacks_of_a_folder_are_listed_without_a_passphrase(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_an_up_says_when_it_begins_and_how_long_it_took() -> None:
     assert " +  cloud:m:Thing web creating\n +  cloud:m:Thing web created (1.23s)\n" in shown
 
 
-def test_a_plan_stands_line_by_line_under_its_resource_also_if_nothing_else_changes() -> None:
+def test_a_plan_stands_line_by_line_under_a_resource_that_does_not_change() -> None:
     plan = [
         {"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"},
         {"kind": "ignore", "target": "node/x", "summary": "leave", "reason": "not ours", "assumed": True},
@@ -141,6 +141,23 @@ def test_a_problem_that_later_lines_have_pushed_away_is_repeated() -> None:
 def test_a_preview_tells_its_problems_at_the_end_and_once() -> None:
     shown = text(Prelude("preview", "dev", {}), Diagnostic("error", "this", resource("web").urn), summary(failed=True))
     assert shown.count("this") == 1 and "Diagnostics:\n  cloud:m:Thing (web):\n    error: this\n" in shown
+
+
+def test_a_message_about_a_resource_stands_among_the_diagnostics_of_a_preview() -> None:
+    message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", resource("web").urn)
+
+    shown = text(Prelude("preview", "dev", {}), message, summary())
+
+    assert shown.count("route/x") == 1
+    assert "Diagnostics:\n  cloud:m:Thing (web):\n    plan: 1 to create\n        +  route/x: make it\n" in shown
+
+
+def test_a_message_about_a_resource_is_told_at_once_in_an_update() -> None:
+    message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", resource("web").urn)
+
+    shown = text(Prelude("up", "dev", {}), message)
+
+    assert shown.endswith("      cloud:m:Thing web: plan: 1 to create\n          +  route/x: make it\n")
 
 
 def test_one_problem_of_many_resources_is_one_problem() -> None:

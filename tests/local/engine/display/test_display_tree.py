@@ -89,12 +89,22 @@ def test_properties_that_differ_are_named_by_their_first_key() -> None:
 
 
 def test_at_the_end_of_a_preview_the_differences_stand_under_each_resource() -> None:
-    old, new = resource("web", inputs={"size": 1}), resource("web", inputs={"size": 2, "plan": [{"target": "x"}]})
+    old, new = resource("web", inputs={"size": 1}), resource("web", inputs={"size": 2})
     update = step(Op.UPDATE, old, new)
 
     shown = after(tree_of(StepStarted(update, True), StepDone(update, True), operation="preview"))
 
-    assert shown[-3:] == ["        ~ size: 1 => 2", "          plan:", "              x:"]
+    assert shown[-1] == "        ~ size: 1 => 2"
+
+
+def test_a_message_of_several_lines_is_its_first_line_beside_the_resource_and_counted_at_the_end() -> None:
+    web = creating("web")
+    message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", web.urn)
+    tree = tree_of(*made(stack()), StepStarted(web, False), message)
+
+    assert during(tree)[2].endswith("creating (3s)  plan: 1 to create")
+    tree.take(StepDone(web, False, 1.0), 4)
+    assert after(tree)[2].endswith("created (1.00s)  1 message")
 
 
 def test_what_does_not_change_is_left_out_unless_it_is_wanted_or_holds_what_does() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from local.engine.stack.lock import LOCK_FILE, LockedError, StackLock, cancel, is_held
+from local.engine.stack.lock import LOCK_FILE, LockedError, StackLock, cancel, check_free, is_held
 
 HOLDS = """
 import sys
@@ -51,6 +51,21 @@ def test_a_holder_lives_whatever_the_file_says(tmp_path: Path) -> None:
         (tmp_path / LOCK_FILE).write_text("")
         with pytest.raises(LockedError, match="another run is changing this stack"):
             cancel(tmp_path)
+
+
+def test_a_run_that_would_have_to_wait_is_told_who_holds_the_lock_what_it_does_and_since_when(tmp_path: Path) -> None:
+    told = rf"another run \(process {os.getpid()}: `up` since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\) is changing this stack"
+    with StackLock(tmp_path, "up"), pytest.raises(LockedError, match=told):
+        check_free(tmp_path)
+
+
+def test_a_stack_that_nobody_holds_is_free(tmp_path: Path) -> None:
+    check_free(tmp_path / "never-made")
+    with StackLock(tmp_path, "up"):
+        pass
+    (tmp_path / LOCK_FILE).write_text('{"pid": 1}')
+
+    check_free(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": null}'])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from local.engine.stack.secrets import SecretsError
-from local.engine.stack.session import passphrase_of
+from local.engine.stack.session import crypter_of, passphrase_of
+from tests.local.engine.recordings import SALT
 
 
 @pytest.fixture(autouse=True)
@@ -57,3 +58,32 @@ def test_a_named_file_comes_before_the_one_beside_the_state(tmp_path: Path, monk
 
     (tmp_path / "named").write_text("named\n")
     assert passphrase_of(tmp_path, needed=False, create=False) == "named"
+
+
+class TestAWrongPassphrase:
+    """The error names the file with the secrets, where the passphrase comes from, and what to do."""
+
+    def told(self, directory: Path) -> str:
+        with pytest.raises(SecretsError) as caught:
+            crypter_of(directory, "wrong", SALT, Path("Pulumi.dev.yaml"))
+        place, _, origin = str(caught.value).partition(": the passphrase does not fit its secrets; it comes from ")
+        assert place == "Pulumi.dev.yaml"
+        return origin
+
+    def test_of_the_file_beside_the_state(self, tmp_path: Path) -> None:
+        expected = "put the passphrase that they were encrypted with there, or set PULUMI_CONFIG_PASSPHRASE"
+
+        assert self.told(tmp_path) == f"{tmp_path / 'passphrase'}: {expected}"
+
+    def test_of_a_variable_that_hides_that_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of another project")
+        alone = "PULUMI_CONFIG_PASSPHRASE: set it to the passphrase that they were encrypted with"
+
+        assert self.told(tmp_path) == alone
+        (tmp_path / "passphrase").write_text("hidden")
+        assert self.told(tmp_path) == f"{alone}, or unset the variable: then {tmp_path / 'passphrase'} counts"
+
+    def test_of_a_file_that_a_variable_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", "named")
+
+        assert self.told(tmp_path).startswith("named (PULUMI_CONFIG_PASSPHRASE_FILE): put ")
