@@ -130,7 +130,7 @@ def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> N
 
     found = outputs_of(DEPLOYMENT, live, INPUTS, "manager")
 
-    assert found == LIVE | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
+    assert found == live | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
 
 
 def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
