@@ -355,6 +355,12 @@ def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack
 # ------------------------------------------------------------------------------------------------------- the CCM
 
 
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_kubernetes_objects_are_declared_as_the_state_will_hold_them(stack: str, run_stack: RunStack) -> None:
+    """Without what the Kubernetes provider's check drops, and with quantities as it spells them."""
+    assert run_stack(stack).respelt() == {}
+
+
 def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
