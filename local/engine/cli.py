@@ -27,7 +27,7 @@ from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
 from local.engine.values import without_secrets
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, TERMINATED = 0, 1, 2, 8
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
     "preview": preview,
     "up": up,
@@ -46,7 +46,7 @@ _SWITCHES: Final = (
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly."""
+    """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly, 8 ended at once by Ctrl-C."""
     stream = out or sys.stdout
     parsed = parse(arguments)
     request = request_of(parsed)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         return FAILED
     except KeyboardInterrupt:
         failure = "interrupted; the next run goes on from here"
-        return FAILED
+        return TERMINATED
     finally:
         if display is not None:
             display.close(failure)

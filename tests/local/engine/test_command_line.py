@@ -222,7 +222,7 @@ def test_what_the_program_says_on_standard_error_is_told_once(
     assert capfd.readouterr().err == ""
 
 
-def test_ctrl_c_is_one_line_and_code_1(
+def test_a_run_that_ctrl_c_ends_at_once_says_so_in_one_line_with_code_8(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
@@ -230,7 +230,7 @@ def test_ctrl_c_is_one_line_and_code_1(
 
     monkeypatch.setattr("local.engine.operations.open_session", interrupted)
     code, _ = project.run("refresh")
-    assert code == 1 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
+    assert code == 8 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
 
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
