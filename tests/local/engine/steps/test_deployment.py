@@ -390,3 +390,51 @@ def test_what_a_refresh_forgets_is_no_longer_referred_to(stack: Any, kit: Any) -
     del stack.cloud.objects["base-a"]
     assert stack.refresh().ok, "and its state is one that the CLI would take"
     assert "base" not in str(stack.resources()["user"].requires())
+
+
+def exporting(kit: Any, *names: str, raises: bool = False) -> Any:
+    def program() -> None:
+        kit.Thing("thing")
+        for name in names:
+            pulumi.export(name, name)
+        if raises:
+            raise ValueError("broken")
+
+    return program
+
+
+def outputs_of(stack: Any) -> list[str]:
+    return sorted(stack.resources()["test-dev"].outputs)
+
+
+def test_a_program_that_fails_before_it_has_exported_everything_takes_no_output_away(stack: Any, kit: Any) -> None:
+    stack.up(exporting(kit, "a", "b"))
+
+    failed = exporting(kit, "a", "c", raises=True)
+    previewed, applied = stack.preview(failed), stack.up(failed)
+
+    assert not previewed.ok and not applied.ok
+    assert sorted(previewed.summary.new_outputs) == sorted(applied.summary.new_outputs) == ["a", "b", "c"]
+    assert outputs_of(stack) == ["a", "b", "c"]
+
+
+def test_a_program_that_ends_well_takes_away_the_outputs_that_it_no_longer_exports(stack: Any, kit: Any) -> None:
+    stack.up(exporting(kit, "a", "b"))
+
+    previewed, applied = stack.preview(exporting(kit, "b")), stack.up(exporting(kit, "b"))
+
+    assert list(previewed.summary.new_outputs) == list(applied.summary.new_outputs) == ["b"]
+    assert outputs_of(stack) == ["b"]
+
+
+@pytest.mark.parametrize("verb", ["preview", "up"])
+def test_a_resource_that_fails_leaves_the_outputs_as_they_were(stack: Any, kit: Any, verb: str) -> None:
+    stack.up(exporting(kit, "a"))
+
+    def program() -> None:
+        pulumi.export("a", kit.Thing("broken", size=-1).address)
+
+    failed = getattr(stack, verb)(program)
+
+    assert not failed.ok and failed.summary.new_outputs == failed.summary.old_outputs == {"a": "a"}
+    assert outputs_of(stack) == ["a"]
