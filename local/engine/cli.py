@@ -27,7 +27,7 @@ from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
 from local.engine.values import without_secrets
 
-OK, FAILED, USAGE, TERMINATED = 0, 1, 2, 8
+OK, FAILED, USAGE, CHANGED, TERMINATED = 0, 1, 2, 7, 8
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
     "preview": preview,
     "up": up,
@@ -46,7 +46,7 @@ _SWITCHES: Final = (
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly, 8 ended at once by Ctrl-C."""
+    """Run one command; returns the exit code, as `--help` lists them."""
     stream = out or sys.stdout
     parsed = parse(arguments)
     request = request_of(parsed)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         if ok and changed and getattr(parsed, "expect_no_changes", False):
             planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)
             failure = f"no changes were expected but changes {'were proposed' if planned else 'occurred'}"
-            return FAILED
+            return CHANGED
         return OK if ok else FAILED
     except OSError as error:
         failure = f"{error.filename}: {error.strerror}" if error.filename else str(error)

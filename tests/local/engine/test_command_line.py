@@ -336,10 +336,10 @@ def only(name: str) -> str:
 
 
 @pytest.mark.engine
-def test_changes_where_none_are_expected_are_code_1(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    assert project.run("preview", "--expect-no-changes")[0] == 1
+def test_changes_where_none_are_expected_are_code_7(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project.run("preview", "--expect-no-changes")[0] == 7
     assert "no changes were expected but changes were proposed" in capsys.readouterr().err
-    assert project.run("up", "--expect-no-changes")[0] == 1
+    assert project.run("up", "--expect-no-changes")[0] == 7
     assert "no changes were expected but changes occurred" in capsys.readouterr().err
     assert project.run("up", "--expect-no-changes", "--refresh")[0] == 0
     assert project.run("refresh", "--expect-no-changes", "--preview-only")[0] == 0

@@ -272,6 +272,22 @@ def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, ki
     assert stack.refresh().counts == {"same": 4}
 
 
+def test_a_refresh_keeps_of_the_property_dependencies_those_that_name_something(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        kit.Thing("a", size=1, net=kit.Thing("b").address)
+
+    stack.up(program)
+    before = stack.resources()["a"]
+    assert set(before.property_dependencies) == {"net", "size"}
+
+    stack.refresh()
+
+    after = stack.resources()["a"]
+    assert after.property_dependencies == {"net": before.property_dependencies["net"]}
+    assert after.modified == before.modified
+    assert set(stack.up(program).counts) == {"same"}
+
+
 def test_what_is_not_supported_is_refused_by_name(stack: Any) -> None:
     outcome = stack.up(lambda: pulumi.ComponentResource("memory:index:Far", "thing", {}, remote=True))
 
