@@ -1,4 +1,4 @@
-"""Completes and validates an object's inputs: their normal form, defaults, the automatic name, a Secret's data. Pure."""
+"""Completes and validates an object's inputs: normal form, defaults, the automatic name, a Secret's data. Pure."""
 
 from __future__ import annotations
 

@@ -48,9 +48,17 @@ def with_namespace(obj: dict[str, Any], namespace: str | None) -> dict[str, Any]
 
 
 def to_api(inputs: PropertyMap) -> dict[str, Any]:
-    """The inputs as the API server takes them: secrets plain, nothing of Pulumi's own."""
+    """The inputs as the API server takes them: secrets plain, nothing of Pulumi's own.
+
+    What applies no field is no field's manager, and would not be known again as this resource's: so an object that is
+    nothing but a name applies empty annotations, which changes nothing of it.
+    """
     plain: dict[str, Any] = without_secrets(inputs)
-    return {key: value for key, value in plain.items() if not key.startswith("__")}
+    obj = {key: value for key, value in plain.items() if not key.startswith("__")}
+    metadata = obj.get("metadata", {})
+    if obj.keys() <= {"apiVersion", "kind", "metadata"} and metadata.keys() <= {"name", "namespace"}:
+        obj["metadata"] = metadata | {"annotations": {}}
+    return obj
 
 
 def outputs_of(api: ApiType, live: Mapping[str, Any], inputs: PropertyMap, field_manager: str) -> PropertyMap:

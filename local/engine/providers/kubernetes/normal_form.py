@@ -1,8 +1,8 @@
 """Inputs in the form that Kubernetes' API types give them, as pulumi-kubernetes has them in the state. Pure.
 
 An empty value (`{}`, `[]`, `""`, false, 0) of a plain Go field with `omitempty` is dropped; one of a pointer, or of a
-field without `omitempty`, stays. Quantities become canonical. `api_fields.json` says which field is which; it is written
-by `tools/api-fields`. Custom resources, Secrets and CustomResourceDefinitions keep what they are given.
+field without `omitempty`, stays. Quantities become canonical. `api_fields.json`, which `tools/api-fields` writes, says
+which field is which. Custom resources, Secrets and CustomResourceDefinitions keep what they are given.
 """
 
 from __future__ import annotations

@@ -175,6 +175,14 @@ def test_the_server_gets_plain_values_and_nothing_of_pulumis_own() -> None:
     assert to_api({"__internal": {}, "data": Secret({"a": "1"})}) == {"data": {"a": "1"}}
 
 
+def test_an_object_that_is_nothing_but_a_name_applies_a_field_to_be_known_again_by() -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "b"}}
+
+    assert to_api(account)["metadata"] == {"name": "a", "namespace": "b", "annotations": {}}
+    labelled = account | {"metadata": {"name": "a", "labels": {"a": "b"}}}
+    assert to_api(labelled) == labelled
+
+
 def test_a_field_manager_follows_from_the_urn() -> None:
     one, other = field_manager_of("urn:pulumi:dev::p::t::a"), field_manager_of("urn:pulumi:dev::p::t::b")
 
