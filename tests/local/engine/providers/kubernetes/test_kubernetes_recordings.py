@@ -104,3 +104,24 @@ def test_the_state_of_a_live_object_is_the_clis(request_: dict[str, Any], respon
     found = outputs_of(type_of_urn(request_["urn"]), live, inputs, expected[FIELD_MANAGER])
 
     assert found == expected
+
+
+def test_a_state_from_before_the_normal_form_shows_no_change(provider: KubernetesProvider) -> None:
+    urn = "urn:pulumi:dev::sample::kubernetes:core/v1:ConfigMap::settings"
+    metadata = {"name": "settings", "namespace": "default"}
+    old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata | {"annotations": {}}, "data": {}}
+    new = provider.check(urn, old, old).inputs
+
+    found = provider.diff(
+        DiffRequest(
+            urn=urn,
+            id="default/settings",
+            old_inputs=old,
+            old_outputs={"metadata": metadata},
+            news=new,
+            ignore_changes=[],
+        )
+    )
+
+    assert new == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    assert found.changed is False
