@@ -7,6 +7,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
 from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import InvalidConfiguration
@@ -95,13 +96,13 @@ class LoadBalancerService(pulumi.ComponentResource):
             spec["load_balancer_source_ranges"] = ranges
         if "external_traffic_policy" in args:
             spec["external_traffic_policy"] = args["external_traffic_policy"]
+        metadata: ObjectMetaArgsDict = {"name": name, "namespace": args.get("namespace", "default")}
+        # An empty map is dropped by the Kubernetes provider's check; without one, inputs and state are the same.
+        if annotations := _annotations(catalogue, args):
+            metadata["annotations"] = annotations
         service = Service(
             name,
-            metadata={
-                "name": name,
-                "namespace": args.get("namespace", "default"),
-                "annotations": _annotations(catalogue, args),
-            },
+            metadata=metadata,
             spec=spec,
             opts=pulumi.ResourceOptions(
                 parent=self,

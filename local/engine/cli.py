@@ -29,7 +29,7 @@ from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
 from local.engine.values import without_secrets
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, CHANGED, TERMINATED = 0, 1, 2, 7, 8
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
     "preview": preview,
     "up": up,
@@ -50,7 +50,7 @@ _EXPECTED: Final = (ProjectError, SecretsError, StateError, LockedError, ValueEr
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 failed, 2 called wrongly."""
+    """Run one command; returns the exit code, as `--help` lists them."""
     stream = out or sys.stdout
     parsed = parse(arguments)
     request = request_of(parsed)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         if ok and changed and getattr(parsed, "expect_no_changes", False):
             planned = parsed.command == "preview" or getattr(parsed, "preview_only", False)
             failure = f"no changes were expected but changes {'were proposed' if planned else 'occurred'}"
-            return FAILED
+            return CHANGED
         return OK if ok else FAILED
     except OSError as error:
         failure = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         return FAILED
     except KeyboardInterrupt:
         failure = "interrupted; the next run goes on from here"
-        return FAILED
+        return TERMINATED
     finally:
         if display is not None:
             display.close(failure)

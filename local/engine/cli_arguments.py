@@ -27,8 +27,10 @@ A URN may hold `*` (any text without a colon) and `**` (any text); quote it, for
 
 exit codes:
   0  done
-  1  failed: a step, a policy, a preview, an operation that is still undecided, changes where none were expected
-  2  called wrongly: nothing was begun"""
+  1  failed: a step, a policy, a preview, an operation that is still undecided
+  2  called wrongly: nothing was begun
+  7  there are changes and --expect-no-changes was given
+  8  ended at once by Ctrl-C: what was running is undecided, and the next run resolves it"""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -18,6 +18,8 @@ from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from components.stack_config import SECRET_KEYS
 from local.engine.program.goal import goal_of
+from local.engine.providers.kubernetes.api_types import parse_type
+from local.engine.providers.kubernetes.normal_form import in_normal_form
 from local.engine.steps.aliases import former_urns
 
 PROJECT, STACK = "cloud-controller", "local"
@@ -57,6 +59,16 @@ class Recording:
             goal = goal_of(each.request, "")
             former[each.urn] = tuple(former_urns(goal, each.urn, STACK, PROJECT, former))
         return {*former, *(urn for urns in former.values() for urn in urns)}
+
+    def respelt(self) -> dict[str, Any]:
+        """The Kubernetes objects whose inputs the provider's check would change, with what it would make of them."""
+        found = {}
+        for each in self.registrations:
+            if each.request.type.startswith("kubernetes:"):
+                inputs = goal_of(each.request, "").inputs
+                if (normal := in_normal_form(parse_type(each.request.type), inputs)) != inputs:
+                    found[each.urn] = normal
+        return found
 
     def one(self, type_: str, name: str) -> Registration:
         """The resource of this type token and name."""

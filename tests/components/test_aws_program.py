@@ -417,6 +417,12 @@ def test_the_driver_may_attach_to_self_managed_nodes_of_eks_but_not_take_their_r
 # ------------------------------------------------------------------------------------------------------- the CCM
 
 
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_kubernetes_objects_are_declared_as_the_state_will_hold_them(stack: str, run_stack: RunStack) -> None:
+    """Without what the Kubernetes provider's check drops, and with quantities as it spells them."""
+    assert run_stack(stack).respelt() == {}
+
+
 def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 

@@ -32,6 +32,12 @@ def test_typed_settings_become_the_catalogues_annotations(run_program: Any) -> N
     assert annotations == {f"{PREFIX}listener-maxqps": "100", f"{PREFIX}scheme": "internal"}
 
 
+def test_without_settings_no_annotations_are_sent(run_program: Any) -> None:
+    recording = run_program(lambda: LoadBalancerService("web", args()))
+
+    assert "annotations" not in recording.one(SERVICE, "web").inputs["metadata"]
+
+
 def test_a_setting_that_is_an_output_is_rendered_when_it_is_known(run_program: Any) -> None:
     def program() -> None:
         LoadBalancerService("web", args(settings={"listener_max_qps": pulumi.Output.from_input(7)}))

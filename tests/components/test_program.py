@@ -85,6 +85,12 @@ def test_a_component_that_is_renamed_takes_its_parts_along(run_program: Any) -> 
     assert not kept
 
 
+@pytest.mark.parametrize("stack", ["local", "mycloud-ha"])
+def test_kubernetes_objects_are_declared_as_the_state_will_hold_them(stack: str, run_stack: Any) -> None:
+    """Without what the Kubernetes provider's check drops, and with quantities as it spells them."""
+    assert run_stack(stack=stack, workloads=True).respelt() == {}
+
+
 def test_nothing_but_secrets_holds_the_token(run_stack: Any, is_secret: Any) -> None:
     recording = run_stack(made=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from local.engine.stack.lock import StackLock
 from local.engine.stack.project import load_project, load_stack_file
 from local.engine.stack.secrets import Crypter, SecretsError, new_crypter, open_crypter
 from local.engine.stack.session import Request, crypter_of, passphrase_of
+from local.engine.stack.snapshot import Operation, Snapshot
 from local.engine.stack.state import BACKUP_FILE, STATE_FILE, StateError, replace_state, snapshot_of
 from local.engine.wire import SECRET, SIGNATURE
 
@@ -63,10 +64,12 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
             snapshot = snapshot_of(deployment, reader or writer)
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"this state can not be read: {type(error).__name__}: {error}") from error
+        settled = list(_settle_creates(snapshot))
+        _adopt_updates(snapshot)
         replaces = (request.stack_dir / STATE_FILE).exists()
         replace_state(request.stack_dir, snapshot, writer, writer.salt)
     backup = request.stack_dir / BACKUP_FILE if replaces else None
-    return Imported(len(snapshot.resources), (*wrong, *_warnings(deployment)), backup)
+    return Imported(len(snapshot.resources), (*wrong, *settled, *_warnings(deployment, snapshot)), backup)
 
 
 def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[str]:
@@ -128,11 +131,35 @@ def _needs(resource: dict[str, Json]) -> Iterator[tuple[str, str]]:
         yield "deletedWith", owner
 
 
-def _warnings(deployment: dict[str, Json]) -> Iterator[str]:
+def _settle_creates(snapshot: Snapshot) -> Iterator[str]:
+    """Drop the creates that the CLI has done again: it keeps them pending, beside the resource that it then made.
+
+    To do one of them once more would put yet another object in the place of the one that the state knows.
+    """
+    live = snapshot.live()
+    for number, pending in list(snapshot.pending.items()):
+        urn, known = pending.resource.urn, live.get(pending.resource.urn)
+        if pending.operation is Operation.CREATING and known and known.inputs == pending.resource.inputs:
+            del snapshot.pending[number]
+            yield (
+                f"{urn}: an interrupted create is dropped, because {known.id} was made after it; "
+                "look whether the cloud has a second object, which no state knows"
+            )
+
+
+def _adopt_updates(snapshot: Snapshot) -> None:
+    """Give the interrupted updates the id of what they update, which the CLI leaves out."""
+    live = snapshot.live()
+    for number, pending in list(snapshot.pending.items()):
+        if pending.operation is Operation.UPDATING and (known := live.get(pending.resource.urn)):
+            snapshot.pending[number] = replace(pending, resource=replace(pending.resource, id=known.id))
+
+
+def _warnings(deployment: dict[str, Json], snapshot: Snapshot) -> Iterator[str]:
     if unknown := sorted(set(deployment) - _KNOWN):
         yield f"not taken over, for this engine does not know it: {', '.join(unknown)}"
-    if pending := deployment.get("pending_operations"):
-        names = ", ".join(f"{each['type']} {each['resource']['urn']}" for each in pending)
+    if snapshot.pending:
+        names = ", ".join(f"{each.operation} {each.resource.urn}" for each in snapshot.pending.values())
         yield f"pending operations are taken over, and the next up, refresh or destroy resolves them: {names}"
 
 

@@ -42,6 +42,8 @@ class Deployment:
         self._steps = Steps(run, policies, self._replacement, self._olds, self._interrupted)
         self._providers = ProviderInstances(run, self._steps, self._olds, self._renaming.claim)
         self._finished = False
+        self._root: ResourceState | None = None
+        """The stack with its outputs of this run and, until the program has ended well, those of the last one."""
         self.new_outputs: PropertyMap | None = None
 
     def register(self, goal: Goal) -> ResourceState:
@@ -90,10 +92,14 @@ class Deployment:
                 raise StackError(f"outputs for {urn}, which is not registered", urn)
             if not run.dry_run:
                 outputs = self._known(urn, outputs)
-            done = replace(state, outputs=outputs)
-            run.registered[urn] = done
             if urns.type_of(urn) == urns.STACK_TYPE:
                 self.new_outputs = outputs
+                # The SDK registers the outputs of a program that raises, too: those to which it came.
+                before = self._olds[urn].outputs if urn in self._olds else {}
+                outputs = {**before, **outputs}
+                self._root = replace(state, outputs=outputs)
+            done = replace(state, outputs=outputs)
+            run.registered[urn] = done
             begun = self._steps.begun.pop(urn, None)
         if not run.dry_run and state.outputs != outputs:
             run.store.put(done)
@@ -149,6 +155,7 @@ class Deployment:
         if self._finished:
             return
         self._finished = True
+        self._settle_outputs(complete=complete)
         if run.stopping or not complete or not self._check_targets():
             return
         if not run.failed:
@@ -166,6 +173,18 @@ class Deployment:
             delete_all(run, targeted(run, leftovers) or ())
         except ProtectedError as error:
             run.fail(str(error))
+
+    def _settle_outputs(self, *, complete: bool) -> None:
+        """Forget the outputs that the program no longer exports. One that failed may have had more to export."""
+        if self._root is None or self.new_outputs is None:
+            return
+        if not complete:
+            self.new_outputs = self._root.outputs
+        elif self._root.outputs != self.new_outputs:
+            done = replace(self._root, outputs=self.new_outputs)
+            self.run.registered[done.urn] = done
+            if not self.run.dry_run:
+                self.run.store.put(done)
 
     def _check_targets(self) -> bool:
         """Whether each target exists. Only the program says what there would be, so this comes after it."""

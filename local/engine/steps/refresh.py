@@ -63,6 +63,11 @@ class _Reads(Work[ResourceState]):
 
 
 def _refresh_one(run: Run, old: ResourceState, note: str, present: Counter[str]) -> bool:
+    named = {key: urns for key, urns in old.property_dependencies.items() if urns}
+    if named != old.property_dependencies and not run.dry_run:
+        # As the CLI's refresh writes it; the next `up` lists the properties without dependencies again.
+        old = replace(old, property_dependencies=named)
+        run.store.put(old)
     if not old.custom or is_provider(old.type) or old.pending_replacement:
         run.count(info_of(Op.SAME, old=old, new=old))
         return True

@@ -225,7 +225,7 @@ def test_what_the_program_says_on_standard_error_is_told_once(
     assert capfd.readouterr().err == ""
 
 
-def test_ctrl_c_is_one_line_and_code_1(
+def test_a_run_that_ctrl_c_ends_at_once_says_so_in_one_line_with_code_8(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
@@ -233,7 +233,7 @@ def test_ctrl_c_is_one_line_and_code_1(
 
     monkeypatch.setattr("local.engine.operations.open_session", interrupted)
     code, _ = project.run("refresh")
-    assert code == 1 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
+    assert code == 8 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
 
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
@@ -343,10 +343,10 @@ def only(name: str) -> str:
 
 
 @pytest.mark.engine
-def test_changes_where_none_are_expected_are_code_1(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    assert project.run("preview", "--expect-no-changes")[0] == 1
+def test_changes_where_none_are_expected_are_code_7(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project.run("preview", "--expect-no-changes")[0] == 7
     assert "no changes were expected but changes were proposed" in capsys.readouterr().err
-    assert project.run("up", "--expect-no-changes")[0] == 1
+    assert project.run("up", "--expect-no-changes")[0] == 7
     assert "no changes were expected but changes occurred" in capsys.readouterr().err
     assert project.run("up", "--expect-no-changes", "--refresh")[0] == 0
     assert project.run("refresh", "--expect-no-changes", "--preview-only")[0] == 0

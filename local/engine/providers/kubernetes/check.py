@@ -1,4 +1,4 @@
-"""Completes and validates an object's inputs: defaults, the automatic name, a Secret's stringData. Pure."""
+"""Completes and validates an object's inputs: normal form, defaults, the automatic name, a Secret's data. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.engine.providers.kubernetes.api_types import ApiType
+from local.engine.providers.kubernetes.normal_form import in_normal_form, with_dashes
 from local.engine.providers.kubernetes.wait_for import parse_wait_for
 from local.engine.providers.provider import CheckFailure, CheckResult
 from local.engine.urn import name_of
@@ -22,13 +23,25 @@ PROPAGATION = "pulumi.com/deletionPropagationPolicy"
 REPLACE_UNREADY = "pulumi.com/replaceUnready"
 NAME_LIMIT = 63
 _SUFFIX_BYTES = 4
+# What only the API server writes; a manifest that was read from it may bring them along.
+_READ_ONLY = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "uid",
+    }
+)
 
 
 def check_inputs(
     urn: str, api: ApiType, olds: PropertyMap, news: PropertyMap, *, namespaced: bool | None, default_namespace: str
 ) -> CheckResult:
     """The inputs as they will be applied. `namespaced` None: not known yet, so that no namespace is filled in."""
-    inputs = without_nulls(news)
+    inputs = in_normal_form(api, with_dashes(without_nulls(news)))
     failures = [
         CheckFailure(key, f"must be {expected!r} for a {api.kind} of {api.api_version}, not {inputs[key]!r}")
         for key, expected in (("apiVersion", api.api_version), ("kind", api.kind))
@@ -72,6 +85,8 @@ def _complete_metadata(
     urn: str, olds: PropertyMap, metadata: PropertyMap, namespaced: bool | None, default_namespace: str
 ) -> list[CheckFailure]:
     failures = []
+    for key in _READ_ONLY & metadata.keys():
+        del metadata[key]
     if "generateName" in metadata:
         failures.append(
             CheckFailure("metadata.generateName", "is not supported: leave out metadata.name to get an automatic name")
@@ -110,9 +125,7 @@ def _set_automatic_name(urn: str, olds: PropertyMap, metadata: PropertyMap) -> N
 
 def _encode_string_data(inputs: PropertyMap) -> list[CheckFailure]:
     """A Secret's stringData becomes data, as the API server would do it, so that both sides compare equal."""
-    given = inputs.pop("stringData", None)
-    if given is None:
-        return []
+    given = inputs.pop("stringData", {})
     data = inputs.get("data", {})
     hidden = isinstance(given, Secret) or isinstance(data, Secret)
     given = given.value if isinstance(given, Secret) else given
@@ -120,13 +133,15 @@ def _encode_string_data(inputs: PropertyMap) -> list[CheckFailure]:
     if given is UNKNOWN or data is UNKNOWN:
         inputs["data"] = UNKNOWN
         return []
-    if not isinstance(given, dict) or not isinstance(data, dict):
-        return [CheckFailure("stringData", "must be an object with a string for each key")]
+    for key, value in (("stringData", given), ("data", data)):
+        if not isinstance(value, dict):
+            return [CheckFailure(key, "must be an object with a string for each key")]
     wrong = [key for key, value in given.items() if not _is_text(value)]
     if wrong:
         return [CheckFailure(f"stringData.{key}", "must be a string") for key in wrong]
-    merged = data | {key: _encode(value) for key, value in given.items()}
-    inputs["data"] = Secret(merged) if hidden else merged
+    merged = {key: _canonical(value) for key, value in data.items()} | {k: _encode(v) for k, v in given.items()}
+    if merged or "data" in inputs:
+        inputs["data"] = Secret(merged) if hidden else merged
     return []
 
 
@@ -140,3 +155,13 @@ def _encode(value: Value) -> Value:
     if isinstance(value, Secret):
         return Secret(_encode(value.value))
     return base64.b64encode(value.encode()).decode()
+
+
+def _canonical(value: Value) -> Value:
+    """Base64 without the line breaks that the API server drops; what is no base64 stays, for it to refuse."""
+    if isinstance(value, Secret):
+        return Secret(_canonical(value.value))
+    try:
+        return base64.b64encode(base64.b64decode("".join(value.split()), validate=True)).decode()
+    except (AttributeError, ValueError):
+        return value

@@ -63,7 +63,7 @@ def diff_inputs(
     enableSecretMutable). A replacement, whoever decides on it, deletes first if the new object would have the old
     one's name.
     """
-    forced = [paths.parse(path) for path in (*_METADATA, *_replacing(api, mutable_data))]
+    forced = [paths.parse(path) for path in (*_METADATA, *_replacing(api, olds, mutable_data))]
     in_place = [paths.parse(path) for path in _POD_IN_PLACE] if api.kind == "Pod" else []
     skipped = [paths.parse(path) for path in ignored]
     detailed: dict[str, PropertyDiff] = {}
@@ -109,9 +109,12 @@ def replaced_if_unready(api: ApiType, result: DiffResult, live: Mapping[str, Any
     )
 
 
-def _replacing(api: ApiType, mutable_data: bool) -> tuple[str, ...]:
+def _replacing(api: ApiType, olds: PropertyMap, mutable_data: bool) -> tuple[str, ...]:
     fields = _REPLACING.get((api.group, api.kind), ())
-    return tuple(field for field in fields if not (mutable_data and field in _MUTABLE_DATA))
+    in_place = set(_MUTABLE_DATA if mutable_data else ())
+    if olds.get("immutable") is not True:
+        in_place.add("immutable")  # It may be set, and what was never set may be left out.
+    return tuple(field for field in fields if field not in in_place)
 
 
 def _hits(patterns: Sequence[paths.Path], path: paths.Path) -> bool:

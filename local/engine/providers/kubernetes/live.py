@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.engine.providers.kubernetes.api_types import ApiType
+from local.engine.providers.kubernetes.normal_form import with_dashes, with_underscores
 from local.engine.values import PropertyMap, Secret, Value, has_secrets, without_secrets
 
 FIELD_MANAGER = "__fieldManager"
@@ -47,23 +48,29 @@ def with_namespace(obj: dict[str, Any], namespace: str | None) -> dict[str, Any]
 
 
 def to_api(inputs: PropertyMap) -> dict[str, Any]:
-    """The inputs as the API server takes them: secrets plain, nothing of Pulumi's own."""
+    """The inputs as the API server takes them: secrets plain, nothing of Pulumi's own.
+
+    What applies no field is no field's manager, and would not be known again as this resource's: so an object that is
+    nothing but a name applies empty annotations, which changes nothing of it.
+    """
     plain: dict[str, Any] = without_secrets(inputs)
-    return {key: value for key, value in plain.items() if not key.startswith("__")}
+    obj = {key: value for key, value in plain.items() if not key.startswith("__")}
+    metadata = obj.get("metadata", {})
+    if obj.keys() <= {"apiVersion", "kind", "metadata"} and metadata.keys() <= {"name", "namespace"}:
+        obj["metadata"] = metadata | {"annotations": {}}
+    return obj
 
 
 def outputs_of(api: ApiType, live: Mapping[str, Any], inputs: PropertyMap, field_manager: str) -> PropertyMap:
     """The outputs of a live object. What was secret in the inputs is secret, and so is a Secret's data always."""
-    kept = dict(live)
-    kept["metadata"] = {key: value for key, value in live.get("metadata", {}).items() if key != "managedFields"}
-    outputs = {key: _hide_like(value, inputs.get(key)) for key, value in kept.items()}
+    outputs = {key: with_underscores(_hide_like(value, inputs.get(key))) for key, value in live.items()}
     if (api.group, api.kind) == ("", "Secret"):
         for key in ("data", "stringData"):
             if key in outputs and not isinstance(outputs[key], Secret):
                 outputs[key] = Secret(without_secrets(outputs[key]))
     outputs[FIELD_MANAGER] = field_manager
     outputs[INITIAL_API_VERSION] = api.api_version
-    outputs[INPUTS] = inputs
+    outputs[INPUTS] = with_underscores(inputs)
     return outputs
 
 
@@ -76,12 +83,27 @@ def preview_outputs(outputs: PropertyMap) -> PropertyMap:
     return shown
 
 
+def as_kept(given: Value, outputs: Value) -> Value:
+    """The inputs without the empty lists and maps that the API server did not keep, which its outputs show.
+
+    Pulumi's provider compares with what is live, so that such an input is a change in every run; an empty list that the
+    API server writes as null becomes null.
+    """
+    if isinstance(given, list) and isinstance(outputs, list) and len(given) == len(outputs):
+        return [as_kept(value, kept) for value, kept in zip(given, outputs, strict=True)]
+    if not isinstance(given, dict) or not isinstance(outputs, dict) or not outputs:
+        return given
+    present = {key: value for key, value in given.items() if value not in ([], {}) or key in outputs}
+    return {k: None if v == [] and outputs[k] is None else as_kept(v, outputs.get(k)) for k, v in present.items()}
+
+
 def drifted_inputs(inputs: PropertyMap, before: PropertyMap, live: Mapping[str, Any]) -> PropertyMap:
     """The inputs with those values that others changed since `before`, the outputs as last seen.
 
     What the API server itself writes differently than it was given (a quantity, a default) is in `before` already and
     so is no change. Elements that others added to a list with keys are theirs and stay out.
     """
+    before = with_dashes(before)
     result = {}
     for key, value in inputs.items():
         changed = _drifted(value, before.get(key, _ABSENT), live.get(key, _ABSENT))

@@ -2,7 +2,6 @@
 
 It behaves as pulumi-kubernetes with server-side apply does, but for this:
 - a resource's field manager follows from its URN, so that a run knows what an interrupted one made;
-- the outputs leave out `metadata.managedFields`, which change with every status and which nobody reads;
 - drift is what others changed since the state was written, so that the server's own spelling of a value is none;
 - an ambient kubeconfig is never used.
 """
@@ -44,6 +43,7 @@ from local.engine.providers.kubernetes.check import (
 from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
 from local.engine.providers.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
 from local.engine.providers.kubernetes.existing import find, make_room, refuse_foreign
+from local.engine.providers.kubernetes.normal_form import in_normal_form
 from local.engine.providers.kubernetes.settings import is_other_cluster, parse_settings
 from local.engine.providers.kubernetes.wait import NotReadyError, Waiter
 from local.engine.providers.kubernetes.wait_for import parse_wait_for
@@ -105,7 +105,9 @@ class KubernetesProvider:
     def diff(self, request: DiffRequest) -> DiffResult:
         api, news = type_of_urn(request.urn), request.news
         # Drift is in the old inputs already: `read` puts it there.
-        old_inputs = live_objects.with_namespace(request.old_inputs, live_objects.split_id(request.id)[0])
+        # A state may be older than the normal form.
+        kept = live_objects.as_kept(in_normal_form(api, request.old_inputs), request.old_outputs)
+        old_inputs = live_objects.with_namespace(kept, live_objects.split_id(request.id)[0])
         mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
         result = diff_inputs(
             api, old_inputs, news, request.ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)

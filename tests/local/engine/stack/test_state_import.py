@@ -184,6 +184,38 @@ def test_pending_operations_are_taken_over_and_the_next_up_resolves_them(stack: 
     assert "pending_operations" not in exported(stack)["deployment"]
 
 
+def with_pending(stack: Any, operation: str, *left_out: str) -> Any:
+    """The stack's state after a run, with this operation pending of the thing that it has."""
+    document = exported(stack)
+    (thing,) = [r for r in document["deployment"]["resources"] if r["urn"] == THING]
+    begun = {k: v for k, v in thing.items() if k not in left_out}
+    document["deployment"]["pending_operations"] = [{"resource": begun, "type": operation}]
+    return document
+
+
+def test_an_update_that_the_cli_was_killed_in_is_done_again_though_the_cli_names_no_id(stack: Any, kit: Any) -> None:
+    stack.up(program(kit))
+    import_state(stack.request, with_pending(stack, "updating", "id", "outputs"))
+
+    done = stack.up(program(kit))
+
+    assert done.counts == {"same": 2, "update": 1}
+    assert stack.cloud.asked("update") == ["update thing"]
+
+
+def test_a_create_that_the_cli_has_done_again_is_not_done_a_third_time(stack: Any, kit: Any) -> None:
+    """The CLI keeps it pending beside what it made, and warns of it in every run."""
+    stack.up(program(kit))
+    stack.cloud.calls.clear()
+
+    (warning,) = import_state(stack.request, with_pending(stack, "creating", "id", "outputs")).warnings
+    done = stack.up(program(kit))
+
+    assert warning.startswith(f"{THING}: an interrupted create is dropped, because thing-a was made after it")
+    assert set(done.counts) == {"same"}
+    assert stack.cloud.asked("create") == []
+
+
 def test_the_state_before_is_kept_with_its_journal(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)

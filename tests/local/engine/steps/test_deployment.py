@@ -272,6 +272,22 @@ def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, ki
     assert stack.refresh().counts == {"same": 4}
 
 
+def test_a_refresh_keeps_of_the_property_dependencies_those_that_name_something(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        kit.Thing("a", size=1, net=kit.Thing("b").address)
+
+    stack.up(program)
+    before = stack.resources()["a"]
+    assert set(before.property_dependencies) == {"net", "size"}
+
+    stack.refresh()
+
+    after = stack.resources()["a"]
+    assert after.property_dependencies == {"net": before.property_dependencies["net"]}
+    assert after.modified == before.modified
+    assert set(stack.up(program).counts) == {"same"}
+
+
 def test_what_is_not_supported_is_refused_by_name(stack: Any) -> None:
     outcome = stack.up(lambda: pulumi.ComponentResource("memory:index:Far", "thing", {}, remote=True))
 
@@ -390,3 +406,51 @@ def test_what_a_refresh_forgets_is_no_longer_referred_to(stack: Any, kit: Any) -
     del stack.cloud.objects["base-a"]
     assert stack.refresh().ok, "and its state is one that the CLI would take"
     assert "base" not in str(stack.resources()["user"].requires())
+
+
+def exporting(kit: Any, *names: str, raises: bool = False) -> Any:
+    def program() -> None:
+        kit.Thing("thing")
+        for name in names:
+            pulumi.export(name, name)
+        if raises:
+            raise ValueError("broken")
+
+    return program
+
+
+def outputs_of(stack: Any) -> list[str]:
+    return sorted(stack.resources()["test-dev"].outputs)
+
+
+def test_a_program_that_fails_before_it_has_exported_everything_takes_no_output_away(stack: Any, kit: Any) -> None:
+    stack.up(exporting(kit, "a", "b"))
+
+    failed = exporting(kit, "a", "c", raises=True)
+    previewed, applied = stack.preview(failed), stack.up(failed)
+
+    assert not previewed.ok and not applied.ok
+    assert sorted(previewed.summary.new_outputs) == sorted(applied.summary.new_outputs) == ["a", "b", "c"]
+    assert outputs_of(stack) == ["a", "b", "c"]
+
+
+def test_a_program_that_ends_well_takes_away_the_outputs_that_it_no_longer_exports(stack: Any, kit: Any) -> None:
+    stack.up(exporting(kit, "a", "b"))
+
+    previewed, applied = stack.preview(exporting(kit, "b")), stack.up(exporting(kit, "b"))
+
+    assert list(previewed.summary.new_outputs) == list(applied.summary.new_outputs) == ["b"]
+    assert outputs_of(stack) == ["b"]
+
+
+@pytest.mark.parametrize("verb", ["preview", "up"])
+def test_a_resource_that_fails_leaves_the_outputs_as_they_were(stack: Any, kit: Any, verb: str) -> None:
+    stack.up(exporting(kit, "a"))
+
+    def program() -> None:
+        pulumi.export("a", kit.Thing("broken", size=-1).address)
+
+    failed = getattr(stack, verb)(program)
+
+    assert not failed.ok and failed.summary.new_outputs == failed.summary.old_outputs == {"a": "a"}
+    assert outputs_of(stack) == ["a"]

@@ -130,7 +130,7 @@ def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> N
 
     found = outputs_of(DEPLOYMENT, live, INPUTS, "manager")
 
-    assert found == LIVE | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
+    assert found == live | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
 
 
 def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
@@ -173,6 +173,14 @@ def test_a_namespace_is_filled_in_only_where_none_is() -> None:
 
 def test_the_server_gets_plain_values_and_nothing_of_pulumis_own() -> None:
     assert to_api({"__internal": {}, "data": Secret({"a": "1"})}) == {"data": {"a": "1"}}
+
+
+def test_an_object_that_is_nothing_but_a_name_applies_a_field_to_be_known_again_by() -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "b"}}
+
+    assert to_api(account)["metadata"] == {"name": "a", "namespace": "b", "annotations": {}}
+    labelled = account | {"metadata": {"name": "a", "labels": {"a": "b"}}}
+    assert to_api(labelled) == labelled
 
 
 def test_a_field_manager_follows_from_the_urn() -> None:

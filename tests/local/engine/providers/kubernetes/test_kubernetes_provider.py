@@ -302,7 +302,7 @@ def test_an_object_is_made_read_changed_and_deleted(cluster: Cluster, namespace:
 
 
 def settled(outputs: PropertyMap) -> PropertyMap:
-    """Outputs without what differs from run to run, and without managedFields, which are left out here."""
+    """Outputs without what differs from run to run."""
     volatile = {"creationTimestamp", "managedFields", "resourceVersion", "uid"}
     result = {key: value for key, value in outputs.items() if key != "__fieldManager"}
     result["metadata"] = {key: value for key, value in outputs["metadata"].items() if key not in volatile}

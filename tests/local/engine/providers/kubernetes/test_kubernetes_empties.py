@@ -1,0 +1,58 @@
+"""A program with empty, false and zero inputs takes the steps that the real CLI took with it, run for run."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.engine.providers.kubernetes import KubernetesProvider
+from tests.control_planes import running_control_plane
+
+pytestmark = pytest.mark.control_plane
+
+PROGRAM = Path(__file__).parents[2] / "samples" / "kubernetes" / "__main__.py"
+NEVER_SAME = {"update": 2, "same": 15}
+"""`rules: []`, which the API server keeps as null, and `labels: {}` of a custom resource, which it drops."""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Iterator[str]:
+    with running_control_plane(tmp_path / "control-plane") as running:
+        yield running.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
+
+
+@pytest.fixture
+def counts(stack: Any, kubeconfig: str) -> Callable[..., dict[str, int]]:
+    """Run the program at a step; how many resources went which way."""
+    stack.factories["kubernetes"] = lambda r: KubernetesProvider(r.inputs)
+
+    def run(verb: str, step: int) -> dict[str, int]:
+        stack.configure({"test:step": str(step), "test:kubeconfig": kubeconfig})
+        outcome = getattr(stack, verb)(lambda: runpy.run_path(str(PROGRAM)))
+        assert outcome.ok, outcome.errors
+        return dict(outcome.counts)
+
+    return run
+
+
+def test_every_run_takes_the_steps_that_the_cli_took(stack: Any, counts: Callable[..., dict[str, int]]) -> None:
+    assert counts("up", 0) == {"create": 17}
+    assert counts("preview", 0) == counts("up", 0) == NEVER_SAME
+
+    without_empties = {"update": 5, "replace": 1, "same": 11}
+    assert counts("preview", 1) == counts("up", 1) == without_empties
+    edited = {"update": 8, "replace": 3, "same": 6}
+    assert counts("preview", 2) == counts("up", 2) == edited
+    back = {"update": 10, "replace": 3, "same": 4}
+    assert counts("preview", 3) == counts("up", 3) == back
+    assert counts("preview", 3) == NEVER_SAME
+
+    assert stack.refresh().ok
+    assert counts("preview", 3) == NEVER_SAME
+    assert counts("up", 4)["update"] == 3
+    assert stack.destroy().ok
