@@ -23,7 +23,8 @@ import orjson
 from cloud_controller import cleanup as gone
 from cloud_controller import cli_options, clouds, logs, safeguard
 from cloud_controller.binding import Binding, judge
-from cloud_controller.cli_options import Parser, kubernetes
+from cloud_controller.cli_options import kubernetes
+from cloud_controller.cli_parser import Parser
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.controllers.route import RouteOptions
@@ -272,6 +273,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
         "Services of type LoadBalancer into load balancers, gives claims their volumes.",
         epilog=f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well.",
     )
+    parser.add_argument("--version", action="version", version=package_version("cloud-controller"))
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command_name")
     runs = commands.add_parser("run", help="run the controllers as a daemon", description=run.__doc__)
     cli_options.add_common(runs)

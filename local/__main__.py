@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cloud_controller.cli_parser import Parser
 from local.api_site import ApiSite, SiteError
 from local.aws.folder import site_root
 from local.control_plane.binaries import ensure as ensure_binaries
@@ -314,22 +315,22 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged goes with `down`")
     if more and options.command not in _ENGINES_WORDS:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        parser.refuse(more)
     if more and options.engine == "embedded":
         from local.engine import cli_arguments
 
-        cli_arguments.parse([_ENGINES_WORDS[options.command], "--stack", options.stack, *more])
+        cli_arguments.parse([_ENGINES_WORDS[options.command], "--stack", options.stack, *more], parser.options)
     return options, more
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
+        forwards=True,
         prog="python -m local",
         description=__doc__,
         epilog="up, preview, refresh and down also take the options of `python -m local.engine "
         "up|preview|refresh|destroy`, such as --target URN.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("command", choices=list(_COMMANDS), metavar="COMMAND", help=", ".join(_COMMANDS))
     parser.add_argument("--stack", "-s", type=stack_name, default="local", help="the stack's name (default: local)")

@@ -80,7 +80,7 @@ def _run(
     program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
 ) -> str | None:
     from pulumi.runtime import Settings, configure, set_all_config
-    from pulumi.runtime.settings import ROOT
+    from pulumi.runtime.settings import ROOT, _get_callbacks
     from pulumi.runtime.stack import run_in_stack
 
     set_all_config(dict(program.config.values), sorted(program.config.secret_keys))
@@ -106,6 +106,9 @@ def _run(
     before = Path.cwd()
     os.chdir(program.directory)
     try:
+        # Where a program with hooks fails at once, the SDK stops its server of callbacks while that still starts, and
+        # gRPC ends the process with a segmentation fault. So it is started first.
+        loop.run_until_complete(_get_callbacks())
         with _Lines(on_line) as said, _Lines(on_line) as warned, redirect_stdout(said), redirect_stderr(warned):
             loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
     except SystemExit as error:

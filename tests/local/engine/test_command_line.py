@@ -310,7 +310,8 @@ def test_a_state_that_was_cut_short_is_said_to_be_damaged_and_stays_as_it_is(
 def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and line.endswith("--help)")
 
 
 @pytest.mark.parametrize("name", ["../prod", "..", "a/b", "", "two words", "x" * 101, "umlaut-ä"])
@@ -372,9 +373,9 @@ def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, caps
         (["preview", "--target-dependents"], "of which --target?"),
         (["destroy", "--target", "x", "--exclude-protected"], "do not go together"),
         (["refresh", "--preview-only", "--clear-pending-creates"], "changes the state"),
-        (["refresh", "--replace", "x"], "unrecognized arguments"),
-        (["destroy", "--expect-no-changes"], "unrecognized arguments"),
-        (["up", "--targ", "x"], "unrecognized arguments: --targ (did you mean --target?) x"),
+        (["refresh", "--replace", "x"], "unknown option --replace"),
+        (["destroy", "--expect-no-changes"], "unknown option --expect-no-changes"),
+        (["up", "--targ", "x"], "unknown option --targ; did you mean --target?"),
     ],
 )
 def test_options_that_make_no_sense_together_are_code_2(
