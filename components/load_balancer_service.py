@@ -74,6 +74,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     address: pulumi.Output[str]
     """The load balancer's IP address, or its host name."""
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(LoadBalancerServiceArgs, args)
         adapter = clouds.adapter(args["cloud"])
@@ -100,7 +101,7 @@ class LoadBalancerService(pulumi.ComponentResource):
             metadata={
                 "name": name,
                 "namespace": args.get("namespace", "default"),
-                "annotations": _annotations(catalogue, args),
+                "annotations": _annotations(inputs.component(self, name), catalogue, args),
             },
             spec=spec,
             opts=pulumi.ResourceOptions(
@@ -150,7 +151,7 @@ def _port(port: PortArgs) -> ServicePortArgsDict:
     }
 
 
-def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
+def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
     """Settings as annotations, then the raw ones; plain values are checked now, outputs when they are known."""
     annotations: dict[str, pulumi.Input[str]] = {}
     for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
@@ -159,7 +160,9 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
         if inputs.is_known(value):
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:
-            annotations[entry.name] = pulumi.Output.from_input(value).apply(entry.to_text)
+            annotations[entry.name] = pulumi.Output.from_input(value).apply(
+                lambda value, path=path, entry=entry: _refusing(path, lambda: entry.to_text(value), component)
+            )
     annotations |= args.get("annotations", {})
     # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
@@ -167,13 +170,16 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
     return annotations
 
 
-def _refusing(path: str | None, make: Any) -> Any:
+def _refusing(path: str | None, make: Any, component: str = "") -> Any:
+    """What `make` returns. `component`: who refuses, where that is not seen by whoever is called."""
     try:
         return make()
     except InvalidConfiguration as error:
         path = path or f"annotations[{error.field.removeprefix('annotation ')}]"
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-        raise inputs.WrongInput(path, f"{error.why}{allowed}") from None
+        refused = inputs.WrongInput(path, f"{error.why}{allowed}")
+        refused.component = component
+        raise refused from None
 
 
 def _address(status: Any) -> str:

@@ -42,9 +42,7 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
         ),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_call_is_told_in_one_line(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refusal(arguments, capsys) == told
 
 
