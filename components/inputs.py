@@ -9,14 +9,14 @@ import traceback
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, TypeVar, cast
 
 import pulumi
 
 _LABEL_NAME = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL = "at most 63 of A-Z, a-z, 0-9, - _ . (a letter or digit at both ends)"
-_P = ParamSpec("_P")
+_Init = TypeVar("_Init", bound=Callable[..., None])
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -30,18 +30,18 @@ class WrongInput(pulumi.InputPropertyError, pulumi.RunError):
         return f"{self.component}{': ' if self.component else ''}{self.property_path}: {self.reason}"
 
 
-def naming_itself(init: Callable[Concatenate[Any, str, _P], None]) -> Callable[Concatenate[Any, str, _P], None]:
+def naming_itself(init: _Init) -> _Init:
     """Let what a component's `__init__` refuses begin with the component, and the line that makes it."""
 
     @functools.wraps(init)
-    def naming(self: Any, name: str, *args: _P.args, **more: _P.kwargs) -> None:
+    def naming(self: object, name: str, *args: Any, **more: Any) -> None:
         try:
             init(self, name, *args, **more)
         except WrongInput as error:
             error.component = error.component or f"{component(self, name)} ({_line_of_program()})"
             raise
 
-    return naming
+    return cast("_Init", naming)
 
 
 def component(made: object, name: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
 
-from cloud_controller.catalogue import Catalogue
+from cloud_controller.catalogue import Annotation, Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
@@ -160,14 +161,16 @@ def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerService
         if inputs.is_known(value):
             annotations[entry.name] = _refusing(path, lambda entry=entry, value=value: entry.to_text(value))
         else:
-            annotations[entry.name] = pulumi.Output.from_input(value).apply(
-                lambda value, path=path, entry=entry: _refusing(path, lambda: entry.to_text(value), component)
-            )
+            annotations[entry.name] = pulumi.Output.from_input(value).apply(partial(_text, entry, path, component))
     annotations |= args.get("annotations", {})
     # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
     _refusing(None, lambda: catalogue.parse(known))
     return annotations
+
+
+def _text(entry: Annotation, path: str, component: str, value: Any) -> str:
+    return str(_refusing(path, lambda: entry.to_text(value), component))
 
 
 def _refusing(path: str | None, make: Any, component: str = "") -> Any:

@@ -39,7 +39,7 @@ def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse
     parser = Parser(
         prog="python -m local.engine", description="Run a Pulumi program against its stack: the embedded engine."
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    commands: Any = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
     operations = {name: _operation(commands, common, name) for name in _HELP}
     for operation in operations.values():
         operation.also = also

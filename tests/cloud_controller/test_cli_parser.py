@@ -34,7 +34,8 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
         (["grow", "--plant", "x", "y"], "tool grow: error: unexpected argument 'y' (see tool grow --help)"),
         (
             ["grow", "--plant", "x", "--speed", "quik"],
-            "tool grow: error: argument --speed: 'quik'; did you mean quick? allowed: slow, quick (see tool grow --help)",
+            "tool grow: error: argument --speed: 'quik'; did you mean quick? allowed: slow, quick"
+            " (see tool grow --help)",
         ),
         (
             ["grow", "--elsewhre"],

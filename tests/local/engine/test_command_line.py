@@ -229,12 +229,8 @@ def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
     imports = "import pulumi\nfrom command_line_notes import Note\ndef fails(_):\n    return [][1]\n"
     (project.directory / "__main__.py").write_text(imports + program)
     code, shown = project.run("preview")
-    assert (
-        code == 1
-        and f"IndexError: list index out of range\n{told}" in shown
-        and "Traceback" not in shown
-        and "site-packages" not in shown
-    )
+    assert code == 1 and f"IndexError: list index out of range\n{told}" in shown
+    assert "Traceback" not in shown and "site-packages" not in shown
 
 
 @pytest.mark.engine
