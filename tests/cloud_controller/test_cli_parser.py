@@ -14,7 +14,7 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
     parser = Parser(prog="tool")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     grow = commands.add_parser("grow")
-    grow.add_argument("--speed", choices=("slow", "quick"))
+    grow.add_argument("--speed", choices=("slow", "fast"))
     grow.add_argument("--plant", required=True)
     grow.also = ["--elsewhere"]
     with pytest.raises(SystemExit) as ended:
@@ -33,9 +33,8 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
         (["grow"], "tool grow: error: --plant is missing (see tool grow --help)"),
         (["grow", "--plant", "x", "y"], "tool grow: error: unexpected argument 'y' (see tool grow --help)"),
         (
-            ["grow", "--plant", "x", "--speed", "quik"],
-            "tool grow: error: argument --speed: 'quik'; did you mean quick? allowed: slow, quick"
-            " (see tool grow --help)",
+            ["grow", "--plant", "x", "--speed", "fst"],
+            "tool grow: error: argument --speed: 'fst'; did you mean fast? allowed: slow, fast (see tool grow --help)",
         ),
         (
             ["grow", "--elsewhre"],
