@@ -60,3 +60,29 @@ def _refuse_duplicates(node: yaml.Node, seen: set[int]) -> None:
                 raise NotYaml(f"not valid YAML (line {line}): the same key as in line {lines[key.value]}")
             lines[str(key.value)] = line
             _refuse_duplicates(value, seen)
+
+
+def lines(text: str) -> dict[str, int]:
+    """The line of every key and element, by its path: `a`, `a.b`, `a.b[0].c`; nothing where it is not valid YAML."""
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+    except _ERRORS:
+        return {}
+    found: dict[str, int] = {}
+    _note_lines(tree, "", found, set())
+    return found
+
+
+def _note_lines(node: yaml.Node | None, path: str, found: dict[str, int], above: set[int]) -> None:
+    if id(node) in above:
+        return
+    above = {*above, id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for index, each in enumerate(node.value):
+            found[f"{path}[{index}]"] = each.start_mark.line + 1
+            _note_lines(each, f"{path}[{index}]", found, above)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = f"{path}.{key.value}" if path else str(key.value)
+            found[name] = key.start_mark.line + 1
+            _note_lines(value, name, found, above)

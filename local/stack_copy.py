@@ -8,6 +8,7 @@ two first ones would each make a passphrase, and the salt of one with the passph
 from __future__ import annotations
 
 import fcntl
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from local.engine.stack.session import passphrase_of
 from local.mycloud.state_folder import write_private
 
 NAMESPACE = "cloud-controller"
+CLOUDS = ("aws", "mycloud")
+"""All that there are, for a message; a local site runs `mycloud`, and `aws` where it is simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,19 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
+    config = {key if ":" in str(key) else f"{NAMESPACE}:{key}": value for key, value in config.items()}
     if not _is_for_a_site(config):
         cloud = config.get(f"{NAMESPACE}:cloud")
+        if cloud not in CLOUDS:
+            wrong = "is missing" if cloud is None else f"is {json.dumps(cloud, default=str)}"
+            lines = yaml_text.lines(source.read_text())
+            line = lines.get(f"config.{NAMESPACE}:cloud") or lines.get("config.cloud") or lines["config"]
+            raise StackFileError(f"{source}:{line}: {NAMESPACE}:cloud {wrong}; allowed: {', '.join(CLOUDS)}")
         raise StackFileError(
             f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud', and 'aws' where "
             f"{NAMESPACE}:aws says `simulated: true`; run the stack with `python -m local.engine` or `pulumi`"
         )
-    return dict(stack)
+    return {**stack, "config": config}
 
 
 def needs_no_site(source: Path) -> bool:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import local.__main__ as command_line
+from cloud_controller import clouds
 from components import cluster_end
 from local import stack_copy
 from local.__main__ import DELETE_UNMANAGED
@@ -451,8 +452,13 @@ def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
 
     assert fakes.run("up") == 2
 
-    assert "'nimbus'" in capsys.readouterr().err
+    told = f'{fakes.stack_file}:2: cloud-controller:cloud is "nimbus"; allowed: aws, mycloud\n'
+    assert capsys.readouterr().err == f"error: {told}"
     assert fakes.calls == []
+
+
+def test_the_clouds_that_a_stack_may_name_are_those_that_there_are() -> None:
+    assert list(stack_copy.CLOUDS) == sorted(clouds.names())
 
 
 @pytest.mark.parametrize("arguments", [[], ["explode"], ["up", "--nope"]])
