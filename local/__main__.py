@@ -149,7 +149,7 @@ def _up(run: Run) -> int:
     code = _engine(run, "up", *_policies(run.stack))
     if code != OK:
         return code
-    for line in run.site.after_up():
+    for line in run.site.after_up(str(masked_outputs(run.stack_dir).get("clusterId", ""))):
         print(line, file=sys.stderr if run.json else sys.stdout)
     return OK
 

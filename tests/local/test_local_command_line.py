@@ -82,13 +82,15 @@ class Fakes:
     def run(self, *arguments: str) -> int:
         return command_line.main([*arguments, "--state", str(self.state)])
 
-    def pretend_state(self, stack: str = "local", *, recorded: bool = False) -> None:
+    def pretend_state(
+        self, stack: str = "local", *, recorded: bool = False, outputs: dict[str, str] | None = None
+    ) -> None:
         directory = self.state / "stacks" / stack
         directory.mkdir(parents=True, exist_ok=True)
         if not recorded:
             (directory / f"Pulumi.{stack}.yaml").touch()
         resource = {"urn": f"urn:pulumi:{stack}::p::pulumi:pulumi:Stack::p-{stack}", "type": "pulumi:pulumi:Stack"}
-        outputs = {"webUrl": "http://127.35.0.10:8080/"}
+        outputs = outputs or {"webUrl": "http://127.35.0.10:8080/"}
         deployment = {"resources": [{**resource, "custom": False, "outputs": outputs}]}
         (directory / "state.json").write_text(json.dumps({"version": 3, "deployment": deployment}))
 
@@ -106,6 +108,7 @@ STATUS: dict[str, Any] = {
             "name": "web",
             "state": "available",
             "state_reason": None,
+            "clusters": ["c-1"],
             "address": "127.35.0.10",
             "listeners": [{"protocol": "TCP", "port": 8080}, {"protocol": "UDP", "port": 53}],
             "backends": [
@@ -455,6 +458,19 @@ def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
     told = f'{fakes.stack_file}:2: cloud-controller:cloud is "nimbus"; allowed: aws, mycloud\n'
     assert capsys.readouterr().err == f"error: {told}"
     assert fakes.calls == []
+
+
+def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {**STATUS["load_balancers"][0], "clusters": ["c-2"], "address": "127.35.0.11", "name": "web"}
+    fakes.status["load_balancers"] = [*STATUS["load_balancers"], other]
+    fakes.pretend_state(outputs={"clusterId": "c-2"})
+
+    assert fakes.run("up") == 0
+
+    out = capsys.readouterr().out
+    assert "http://127.35.0.11:8080/" in out and "127.35.0.10" not in out
 
 
 def test_the_clouds_that_a_stack_may_name_are_those_that_there_are() -> None:
