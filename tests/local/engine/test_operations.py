@@ -171,11 +171,23 @@ def test_a_target_that_is_replaced_by_making_the_new_one_first_leaves_its_depend
     assert stack.up(chain(kit, kind="z")).counts == {"same": 4, "update": 1}, "b learns of the new address now"
 
 
-def test_a_pattern_that_names_nothing_is_told_and_nothing_is_done(stack: Any, kit: Any) -> None:
+@pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
+def test_a_run_about_nothing_fails_and_nothing_is_done(stack: Any, kit: Any, operation: str) -> None:
     stack.up(chain(kit))
-    outcome = stack.up(chain(kit, size=2), targets=Targets(("**::nobody",)))
-    assert outcome.ok and outcome.counts == {"same": 5}
-    assert outcome.warnings == ["no resource is named by '**::nobody'"]
+    of_program = (chain(kit, size=2),) if operation in ("preview", "up") else ()
+    outcome = getattr(stack, operation)(*of_program, targets=Targets(("**::othr",)))
+    assert not outcome.ok and set(outcome.counts) <= {"same"}
+    (message,) = outcome.errors
+    assert (
+        message.startswith("'**::othr' matches no resource of the stack; did you mean 'urn:") and "::other" in message
+    )
+
+
+def test_one_of_several_patterns_that_matches_nothing_is_a_warning(stack: Any, kit: Any) -> None:
+    stack.up(chain(kit))
+    outcome = stack.up(chain(kit, size=2), targets=Targets(("**::nobody", "**::other")))
+    assert outcome.ok
+    assert outcome.warnings == ["'**::nobody' matches no resource of the stack"]
 
 
 # --replace.
