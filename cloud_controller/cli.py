@@ -62,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
         return 1
-    except (CloudError, ApiError, KubeconfigError, OSError, Refused, WriteRefused) as error:
+    except OSError as error:
+        _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    except (CloudError, ApiError, KubeconfigError, Refused, WriteRefused) as error:
         _tell(str(error))
         return 1
 
@@ -262,7 +265,12 @@ def _cloud(options: argparse.Namespace) -> Cloud:
         text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
     except UnicodeDecodeError:
         raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
-    return clouds.load(options.cloud, text)
+    try:
+        return clouds.load(options.cloud, text)
+    except InvalidConfiguration as error:
+        if options.cloud_config is None and options.cloud in clouds.names():
+            raise InvalidConfiguration("cloud-config", f"not given, and {error}") from None
+        raise
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:

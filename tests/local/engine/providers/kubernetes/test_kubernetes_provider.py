@@ -738,9 +738,9 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
 
 @pytest.mark.parametrize("affinity", ["None", "ClientIP"], ids=["whose fields are another's", "whose fields are ours"])
 def test_an_update_makes_anew_what_somebody_deletes(cluster: Cluster, namespace: str, affinity: str) -> None:
-    metadata = service(namespace)["metadata"] | {"finalizers": ["example.com/hold"]}
-    old = cluster.create(SERVICE, "web", service(namespace, sessionAffinity="None") | {"metadata": metadata})
-    cluster.kube.patch(SERVICES, "web", {"spec": {"sessionAffinity": "ClientIP"}}, namespace, type=PatchType.MERGE)
+    old = cluster.create(SERVICE, "web", service(namespace, sessionAffinity="None"))
+    others = {"metadata": {"finalizers": ["example.com/hold"]}, "spec": {"sessionAffinity": "ClientIP"}}
+    cluster.kube.patch(SERVICES, "web", others, namespace, type=PatchType.MERGE)
     cluster.kube.delete(SERVICES, "web", namespace)
     news = service(namespace, sessionAffinity=affinity)
 
