@@ -38,11 +38,16 @@ def load(text: str) -> Any:
     except NotYaml:
         raise
     except _ERRORS as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = str(getattr(error, "problem", None) or "")
-        reason = next((words for begins, words in _REASONS.items() if problem.startswith(begins)), "")
-        where = f" (line {mark.line + 1})" if mark else ""
-        raise NotYaml(f"not valid YAML{where}{': ' if reason else ''}{reason}") from None
+        raise NotYaml(told(error)) from None
+
+
+def told(error: Exception) -> str:
+    """An error of the parser without what it quotes."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", None) or "")
+    reason = next((words for begins, words in _REASONS.items() if problem.startswith(begins)), "")
+    where = f" (line {mark.line + 1})" if mark else ""
+    return f"not valid YAML{where}{': ' if reason else ''}{reason}"
 
 
 def _refuse_duplicates(node: yaml.Node, seen: set[int]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from cloud_controller import yaml_text
 from local.engine.stack.secrets import Crypter
 from local.engine.values import PropertyMap, Secret
 
@@ -166,7 +167,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ProjectError(f"{path} does not exist") from error
     except yaml.YAMLError as error:
-        raise ProjectError(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
+        raise ProjectError(f"{path} is {yaml_text.told(error)}") from None
     if not isinstance(data or {}, dict):
         raise ProjectError(f"{path} must hold a map")
     return data or {}

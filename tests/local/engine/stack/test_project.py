@@ -117,7 +117,7 @@ def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:
     [
         ("runtime: python\n", "`name` is missing"),
         ("name: x\nruntime: nodejs\n", "'nodejs'"),
-        ("name: [\n", "not YAML"),
+        ("name: x\nruntime: [\n", r"not valid YAML \(line 3\)"),
         ("name: x\nruntime: python\nconfig: {a: {type: float}}\n", "'float'"),
         ("name: x\nruntime: python\nconfig: {a: {type: array, items: {type: float}}}\n", "items of type 'float'"),
         ("name: x\nruntime: python\nconfig: [a]\n", "`config` must be a map"),
