@@ -88,6 +88,10 @@ def read_stack_file(source: Path) -> dict[str, Any]:
         name = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
         known = ", ".join(sorted(path.name.split(".")[1] for path in source.parent.glob("Pulumi.*.yaml"))) or "none"
         raise StackFileError(f"there is no stack {name!r} ({source}); there are: {known}") from None
+    except OSError as error:
+        raise StackFileError(f"{source} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise StackFileError(f"{source} is not text") from None
     except yaml_text.NotYaml as error:
         raise StackFileError(f"{source} is {error}") from None
     config = stack.get("config") if isinstance(stack, dict) else None
@@ -112,7 +116,7 @@ def needs_no_site(source: Path) -> bool:
     """Whether no local site stands in for the cloud of this stack file. One that is wrong is told elsewhere."""
     try:
         stack = yaml_text.load(source.read_text())
-    except (OSError, yaml_text.NotYaml):
+    except (OSError, ValueError):
         return False
     config = stack.get("config") if isinstance(stack, dict) else None
     return isinstance(config, dict) and config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)

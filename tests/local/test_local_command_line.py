@@ -460,6 +460,36 @@ def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
     assert fakes.calls == []
 
 
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda file: file.mkdir(), "cannot be read: Is a directory"),
+        (lambda file: file.write_bytes(b"\xff\xfe"), "is not text"),
+        (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): a tab"),
+        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "the same key as in line 2"),
+    ],
+)
+def test_a_stack_file_that_cannot_be_read_is_one_line(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], spoil: Any, why: str
+) -> None:
+    fakes.stack_file.unlink()
+    spoil(fakes.stack_file)
+
+    assert fakes.run("up") == 2
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {fakes.stack_file} ") and why in line
+
+
+def test_a_key_of_the_stack_file_needs_no_namespace(fakes: Fakes) -> None:
+    fakes.stack_file.write_text("config:\n  cloud: mycloud\n")
+
+    assert fakes.run("up") == 0
+
+    copy = yaml.safe_load((fakes.state / "stacks" / "local" / "Pulumi.local.yaml").read_text())
+    assert copy["config"]["cloud-controller:cloud"] == "mycloud"
+
+
 def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,13 +98,15 @@ def _run(
         )
     )
     ROOT.set(None)
+    entry = program.directory / "__main__.py"
+    if body is None and not entry.is_file():
+        return f"there is no program: {entry} does not exist"
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     raised = Raised(program.directory)
     loop.set_task_factory(raised.task)
     executor = ThreadPoolExecutor(EXECUTOR_THREADS, thread_name_prefix="registration")
     loop.set_default_executor(executor)
-    entry = program.directory / "__main__.py"
     sys.path.insert(0, str(program.directory))
     before = Path.cwd()
     os.chdir(program.directory)

@@ -244,6 +244,13 @@ def test_a_project_that_holds_the_engine_is_not_told_the_engines_lines(tmp_path:
 
 
 @pytest.mark.engine
+def test_a_project_without_a_program_is_told_so(project: Project) -> None:
+    (project.directory / "__main__.py").unlink()
+    code, shown = project.run("preview")
+    assert code == 1 and f"there is no program: {project.directory}/__main__.py does not exist" in shown
+
+
+@pytest.mark.engine
 def test_of_two_resources_with_one_urn_both_lines_are_told(project: Project) -> None:
     (project.directory / "__main__.py").write_text(
         "from command_line_notes import Note\nNote('n', 'a')\nNote('n', 'b')\n"
