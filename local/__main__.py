@@ -37,6 +37,7 @@ from local.stack_copy import (
     check_stack_file,
     copy_of,
     needs_no_site,
+    read_stack_file,
     simulated_region,
     write_stack_copy,
 )
@@ -169,6 +170,8 @@ def _refresh(run: Run) -> int:
 
 
 def _down(run: Run) -> int:
+    if not run.stack_dir.is_dir():
+        read_stack_file(run.stack_file)  # a mistyped name must not pass for a stack that is down already
     if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or is_in_use(run.stack_dir)):
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK

@@ -490,6 +490,16 @@ def test_a_key_of_the_stack_file_needs_no_namespace(fakes: Fakes) -> None:
     assert copy["config"]["cloud-controller:cloud"] == "mycloud"
 
 
+def test_a_down_of_a_stack_that_does_not_exist_names_those_that_do(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.run("up")
+
+    assert fakes.run("down", "--stack", "lcal") == 2
+
+    assert "there is no stack 'lcal'" in capsys.readouterr().err and "engine destroy" not in fakes.calls
+
+
 def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
