@@ -23,7 +23,8 @@ import orjson
 from cloud_controller import cleanup as gone
 from cloud_controller import cli_manifests, cli_options, clouds, logs, safeguard
 from cloud_controller.binding import Binding, judge
-from cloud_controller.cli_options import Parser, kubernetes
+from cloud_controller.cli_options import kubernetes
+from cloud_controller.cli_parser import Parser
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.controllers.route import RouteOptions
@@ -61,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
         return 1
-    except (CloudError, ApiError, KubeconfigError, OSError, Refused, WriteRefused) as error:
+    except OSError as error:
+        _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    except (CloudError, ApiError, KubeconfigError, Refused, WriteRefused) as error:
         _tell(str(error))
         return 1
 
@@ -261,7 +265,12 @@ def _cloud(options: argparse.Namespace) -> Cloud:
         text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
     except UnicodeDecodeError:
         raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
-    return clouds.load(options.cloud, text)
+    try:
+        return clouds.load(options.cloud, text)
+    except InvalidConfiguration as error:
+        if options.cloud_config is None and options.cloud in clouds.names():
+            raise InvalidConfiguration("cloud-config", f"not given, and {error}") from None
+        raise
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
@@ -272,6 +281,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
         "Services of type LoadBalancer into load balancers, gives claims their volumes.",
         epilog=f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well.",
     )
+    parser.add_argument("--version", action="version", version=package_version("cloud-controller"))
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command_name")
     runs = commands.add_parser("run", help="run the controllers as a daemon", description=run.__doc__)
     cli_options.add_common(runs)

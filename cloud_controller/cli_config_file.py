@@ -82,13 +82,7 @@ def _mapping(file: str, text: str) -> tuple[dict[str, Any], dict[str, int]]:
     tree = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(tree, yaml.MappingNode) or not all(isinstance(key, str) for key in document):
         raise InvalidConfiguration(file, "no mapping of option names to values", "for example `secure-port: 10258`")
-    lines: dict[str, int] = {}
-    for key, _ in tree.value:
-        line = key.start_mark.line + 1
-        if key.value in lines:  # YAML itself takes the last one without a word.
-            raise InvalidConfiguration(f"{file}: line {line}", f"the same key as in line {lines[key.value]}")
-        lines[key.value] = line
-    return {**document}, lines
+    return {**document}, {key.value: key.start_mark.line + 1 for key, _ in tree.value}
 
 
 def _parsed(where: str, value: Any, action: argparse.Action) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cloud_controller import cli_config_file, cli_upstream, clouds
 from cloud_controller import cli_values as values
@@ -27,30 +26,6 @@ _BURST = 30
 _ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]
 
 _log = logging.getLogger(__name__)
-
-
-class Parser(argparse.ArgumentParser):
-    """Takes whole option names only, and names the nearest one for a name that it does not know."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        """See `ArgumentParser.error`."""
-        unknown = message.removeprefix("unrecognized arguments: ")
-        if unknown != message:
-            name = unknown.split()[0].partition("=")[0]
-            shown = [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
-            if nearest := difflib.get_close_matches(name, shown, n=1):
-                message += f"; did you mean {nearest[0]}?"
-        super().error(message)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Unknown ones are refused by the command's own parser, which knows what is near."""
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
 
 
 def parse(

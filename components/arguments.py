@@ -64,7 +64,7 @@ def _dictionary(kind: type, given: Any, path: str) -> dict[str, Any]:
         if given.get(key) is not None:
             found[key] = _value(get_args(hint)[0] if optional else hint, given[key], f"{prefix}{key}")
         elif not optional:
-            _refuse(f"{prefix}{key}", "is missing")
+            _refuse(f"{prefix}{key}", f"is missing; allowed: {_allowed(hint)}")
     return found
 
 
@@ -102,6 +102,18 @@ def _plain(hint: Any, value: Any, path: str) -> Any:
     if not _is_a(hint, value):
         _refuse(path, f"{_type(value)}; allowed: {_WORDS[hint]}")
     return value
+
+
+def _allowed(hint: Any) -> str:
+    """What may stand for an argument, in words."""
+    if get_origin(hint) in (Union, UnionType):
+        plain = [each for each in get_args(hint) if get_origin(each) not in (pulumi.Output, Awaitable)]
+        return " or ".join(_allowed(each) for each in plain)
+    if get_origin(hint) is Literal:
+        return ", ".join(get_args(hint))
+    if is_typeddict(hint):
+        return f"a dictionary of {', '.join(_hints(hint))}"
+    return _WORDS.get(hint) or ("a list" if get_origin(hint) is Sequence else "a dictionary")
 
 
 def _is_a(hint: Any, value: Any) -> bool:

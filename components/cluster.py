@@ -36,6 +36,7 @@ class Cluster(pulumi.ComponentResource):
     kubeconfig: pulumi.Output[str]
     """Of a cluster admin; secret, and unknown until the cluster exists."""
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(ClusterArgs, args)
         inputs.check_dns_label("name", name)

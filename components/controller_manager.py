@@ -71,6 +71,7 @@ class CloudControllerManager(pulumi.ComponentResource):
     Of several instances one leads (a Lease). A changed cloud config restarts them, one after another.
     """
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: CloudControllerManagerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(CloudControllerManagerArgs, args)
         adapter = clouds.adapter(args["cloud"])

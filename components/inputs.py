@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
+import traceback
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Network
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import pulumi
 
 _LABEL_NAME = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL = "at most 63 of A-Z, a-z, 0-9, - _ . (a letter or digit at both ends)"
+_Init = TypeVar("_Init", bound=Callable[..., None])
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class WrongInput(pulumi.InputPropertyError, pulumi.RunError):
     """An input that is not allowed. Also a RunError: so a program ends with this one line and without a traceback."""
 
+    component = ""
+    """The component that refuses, and where the program makes it."""
+
     def __str__(self) -> str:
-        return f"{self.property_path}: {self.reason}"
+        return f"{self.component}{': ' if self.component else ''}{self.property_path}: {self.reason}"
+
+
+def naming_itself(init: _Init) -> _Init:
+    """Let what a component's `__init__` refuses begin with the component, and the line that makes it."""
+
+    @functools.wraps(init)
+    def naming(self: object, name: str, *args: Any, **more: Any) -> None:
+        try:
+            init(self, name, *args, **more)
+        except WrongInput as error:
+            error.component = error.component or f"{component(self, name)} ({_line_of_program()})"
+            raise
+
+    return cast("_Init", naming)
+
+
+def component(made: object, name: str) -> str:
+    """What people call a component."""
+    return f"{type(made).__name__} {name!r}"
+
+
+def _line_of_program() -> str:
+    """The innermost line that is not in this package: the one that people can change."""
+    here = Path(__file__).parent
+    for frame, number in traceback.walk_stack(inspect.currentframe()):
+        path = Path(frame.f_code.co_filename)
+        if not path.is_relative_to(here):
+            cwd = Path.cwd()
+            return f"{path.relative_to(cwd) if path.is_relative_to(cwd) else path.name}:{number}"
+    return "?"
 
 
 def is_known(value: object) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
-from cloud_controller.catalogue import Catalogue
+from cloud_controller.catalogue import Annotation, Catalogue
 from cloud_controller.cloud import InvalidConfiguration
 
 from . import clouds, inputs
@@ -75,6 +76,7 @@ class LoadBalancerService(pulumi.ComponentResource):
     address: pulumi.Output[str]
     """The load balancer's IP address, or its host name."""
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(LoadBalancerServiceArgs, args)
         adapter = clouds.adapter(args["cloud"])
@@ -98,7 +100,7 @@ class LoadBalancerService(pulumi.ComponentResource):
             spec["external_traffic_policy"] = args["external_traffic_policy"]
         metadata: ObjectMetaArgsDict = {"name": name, "namespace": args.get("namespace", "default")}
         # An empty map is dropped by the Kubernetes provider's check; without one, inputs and state are the same.
-        if annotations := _annotations(catalogue, args):
+        if annotations := _annotations(inputs.component(self, name), catalogue, args):
             metadata["annotations"] = annotations
         service = Service(
             name,
@@ -151,7 +153,7 @@ def _port(port: PortArgs) -> ServicePortArgsDict:
     }
 
 
-def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
+def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
     """Settings as annotations, then the raw ones; plain values are checked now, outputs when they are known."""
     annotations: dict[str, pulumi.Input[str]] = {}
     for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
@@ -162,7 +164,7 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
             if inputs.is_known(of):
                 annotations[entry.name] = _refusing(path, lambda entry=entry, of=of: entry.to_text(of))
             else:
-                annotations[entry.name] = pulumi.Output.from_input(of).apply(entry.to_text)
+                annotations[entry.name] = pulumi.Output.from_input(of).apply(partial(_text, entry, path, component))
     annotations |= args.get("annotations", {})
     # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
@@ -170,13 +172,20 @@ def _annotations(catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[st
     return annotations
 
 
-def _refusing(path: str | None, make: Any) -> Any:
+def _text(entry: Annotation, path: str, component: str, value: Any) -> str:
+    return str(_refusing(path, lambda: entry.to_text(value), component))
+
+
+def _refusing(path: str | None, make: Any, component: str = "") -> Any:
+    """What `make` returns. `component`: who refuses, where that is not seen by whoever is called."""
     try:
         return make()
     except InvalidConfiguration as error:
         path = path or f"annotations[{error.field.removeprefix('annotation ')}]"
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-        raise inputs.WrongInput(path, f"{error.why}{allowed}") from None
+        refused = inputs.WrongInput(path, f"{error.why}{allowed}")
+        refused.component = component
+        raise refused from None
 
 
 def _address(status: Any) -> str:

@@ -50,6 +50,7 @@ class NodePool(pulumi.ComponentResource):
     where the cloud names them. Their nodes carry the label `cloud-controller/pool`. `pool` has this component's name.
     """
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(NodePoolArgs, args)
         if not args.get("join"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import pulumi
@@ -19,7 +20,7 @@ from cloud_controller import clouds
 from cloud_controller.load_balancer_sharing import Sharing
 from cloud_controller.nameable import OPTION, Nameable
 
-from . import inputs
+from . import inputs, stack_file_lines
 from .clouds.aws import stack_section
 from .clouds.aws.stack_section import AwsConfig
 from .config_values import (
@@ -222,7 +223,12 @@ def load() -> StackConfig:
     prefix = f"{NAMESPACE}:"
     settings: dict[str, Any] = {**pulumi.runtime.config.get_config_env(), **pulumi.runtime.config.CONFIG.get()}
     values = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
-    return parse(values, {key for key in values if pulumi.runtime.config.is_config_secret(prefix + key)})
+    secrets = {key for key in values if pulumi.runtime.config.is_config_secret(prefix + key)}
+    try:
+        return parse(values, secrets)
+    except ConfigError as error:
+        file = Path("stacks", f"Pulumi.{pulumi.get_stack()}.yaml")
+        raise ConfigError(stack_file_lines.with_lines(str(error), values, file)) from None
 
 
 def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfig:

@@ -39,6 +39,7 @@ class Workload(pulumi.ComponentResource):
     `selector` has the labels by which a Service finds the pods.
     """
 
+    @inputs.naming_itself
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(WorkloadArgs, args)
         protocol = args.get("protocol", "TCP")

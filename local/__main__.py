@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cloud_controller.cli_parser import Parser
 from local import cluster_access, cluster_status, pulumi_backend
 from local.api_site import ApiSite, SiteError
 from local.aws.folder import site_root
@@ -42,6 +43,7 @@ from local.stack_copy import (
     check_stack_file,
     copy_of,
     needs_no_site,
+    read_stack_file,
     simulated_region,
     write_stack_copy,
 )
@@ -158,7 +160,7 @@ def _up(run: Run) -> int:
     code = _engine(run, "up", *_policies(run.stack))
     if code != OK:
         return code
-    for line in run.site.after_up():
+    for line in run.site.after_up(str(masked_outputs(run.stack_dir).get("clusterId", ""))):
         print(line, file=sys.stderr if run.json else sys.stdout)
     return OK
 
@@ -179,6 +181,8 @@ def _refresh(run: Run) -> int:
 
 
 def _down(run: Run) -> int:
+    if not run.stack_dir.is_dir():
+        read_stack_file(run.stack_file)  # a mistyped name must not pass for a stack that is down already
     if not run.site.folder.root.is_dir() or not (run.site.folder.site_file.exists() or is_in_use(run.stack_dir)):
         _tell(f"there is no site in {run.site.folder.root}: nothing to do")
         return OK
@@ -361,22 +365,22 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged goes with `down`")
     if more and options.command not in _ENGINES_WORDS:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        parser.refuse(more)
     if more and options.engine == "embedded":
         from local.engine import cli_arguments
 
-        cli_arguments.parse([_ENGINES_WORDS[options.command], "--stack", options.stack, *more])
+        cli_arguments.parse([_ENGINES_WORDS[options.command], "--stack", options.stack, *more], parser.options)
     return options, more
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
+        forwards=True,
         prog="python -m local",
         description=__doc__,
         epilog="up, preview, refresh and down also take the options of `python -m local.engine "
         "up|preview|refresh|destroy`, such as --target URN.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("command", choices=list(_COMMANDS), metavar="COMMAND", help=", ".join(_COMMANDS))
     parser.add_argument("--stack", "-s", type=stack_name, default="local", help="the stack's name (default: local)")

@@ -117,8 +117,8 @@ class ApiSite(ABC):
         """Terminate what tests and benchmarks made beside the real machines; raises SiteError."""
 
     @abstractmethod
-    def after_up(self) -> list[str]:
-        """What people should know, or can try, now that the stack is up, a line each."""
+    def after_up(self, cluster: str) -> list[str]:
+        """What people should know, or can try, now that the stack of this cluster's id is up, a line each."""
 
     @abstractmethod
     def left(self) -> list[str]:

@@ -119,19 +119,19 @@ class Site(ApiSite):
         """Terminate the machines that tests and benchmarks made beside the real ones; raises SiteError."""
         self._change("DELETE", "/v1/admin/machines", "the simulated machines could not be ended")
 
-    def wait_answering(self, seconds: float) -> bool:
-        """Wait until every load balancer that has backends can serve; whether that came about.
+    def wait_answering(self, seconds: float, cluster: str = "") -> bool:
+        """Wait until every load balancer of the cluster that has backends can serve; whether that came about.
 
         Each of its backend sets needs one that is healthy, or that is not checked.
         """
-        return wait_until(lambda: all(_answers(each) for each in self.status()["load_balancers"]), seconds)
+        return wait_until(lambda: all(_answers(each) for each in self._balancers(cluster)), seconds)
 
-    def after_up(self) -> list[str]:
+    def after_up(self, cluster: str) -> list[str]:
         """How to see its load balancers at work."""
-        answering = self.wait_answering(ANSWER_SECONDS)
+        answering = self.wait_answering(ANSWER_SECONDS, cluster)
         proxied = any(os.environ.get(name) for name in ("http_proxy", "all_proxy", "ALL_PROXY"))
         lines = []
-        if commands := addresses(self.status()["load_balancers"], proxied=proxied):
+        if commands := addresses(self._balancers(cluster), proxied=proxied):
             lines = ["", "Try it:"]
             for name, shown in commands.items():
                 lines += [f"  {name}", *(f"    {command}" for command in shown)]
@@ -170,6 +170,11 @@ class Site(ApiSite):
         return render(status, outputs)
 
     # -- helpers
+
+    def _balancers(self, cluster: str) -> list[Any]:
+        """The load balancers that Services of the cluster use; all where it is not known."""
+        found = self.status()["load_balancers"]
+        return [each for each in found if cluster in each.get("clusters", ())] if cluster else found
 
     def _is_valid(self, token: str) -> bool:
         with urllib3.PoolManager(retries=False, timeout=CHANGE_SECONDS) as pool:

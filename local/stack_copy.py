@@ -28,6 +28,8 @@ from local.mycloud.state_folder import write_private
 NAMESPACE = "cloud-controller"
 SCHEMA = Path(__file__).parents[1] / "stacks/schema.json"
 """What a stack file may hold; made of the program's own config classes."""
+CLOUDS = ("aws", "mycloud")
+"""All that there are, for a message; a local site runs `mycloud`, and `aws` where it is simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +111,35 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     except FileNotFoundError:
         known = ", ".join(sorted(path.name.split(".")[1] for path in source.parent.glob("Pulumi.*.yaml"))) or "none"
         raise StackFileError(f"there is no stack {_stack_of(source)!r} ({source}); there are: {known}") from None
+    except OSError as error:
+        raise StackFileError(f"{source} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise StackFileError(f"{source} is not text") from None
     except yaml_text.NotYaml as error:
         raise StackFileError(f"{source} is {error}") from None
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
+    config = {key if ":" in str(key) else f"{NAMESPACE}:{key}": value for key, value in config.items()}
     if not _is_for_a_site(config):
         cloud = config.get(f"{NAMESPACE}:cloud")
+        if cloud not in CLOUDS:
+            wrong = "is missing" if cloud is None else f"is {json.dumps(cloud, default=str)}"
+            lines = yaml_text.lines(source.read_text())
+            line = lines.get(f"config.{NAMESPACE}:cloud") or lines.get("config.cloud") or lines["config"]
+            raise StackFileError(f"{source}:{line}: {NAMESPACE}:cloud {wrong}; allowed: {', '.join(CLOUDS)}")
         raise StackFileError(
             f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud', and 'aws' where "
             f"{NAMESPACE}:aws says `simulated: true`; run the stack with `python -m local.engine` or `pulumi`"
         )
-    return dict(stack)
+    return {**stack, "config": config}
 
 
 def needs_no_site(source: Path) -> bool:
     """Whether no local site stands in for the cloud of this stack file. One that is wrong is told elsewhere."""
     try:
         stack = yaml_text.load(source.read_text())
-    except (OSError, yaml_text.NotYaml):
+    except (OSError, ValueError):
         return False
     config = stack.get("config") if isinstance(stack, dict) else None
     return isinstance(config, dict) and config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)

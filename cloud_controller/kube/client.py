@@ -52,7 +52,8 @@ class Kube:
         try:
             text = path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise config.KubeconfigError(f"the kubeconfig can't be read: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise config.KubeconfigError(f"the kubeconfig {path} can't be read: {why}") from error
         return cls(config.from_kubeconfig(text, context=context, directory=path.parent), rate_limit=rate_limit)
 
     @classmethod

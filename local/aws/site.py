@@ -141,8 +141,9 @@ class AwsSite(ApiSite):
     def end_simulated_machines(self) -> None:
         """There are none: each machine of a cluster's is real here."""
 
-    def after_up(self) -> list[str]:
+    def after_up(self, cluster: str) -> list[str]:
         """What can't be tried."""
+        del cluster
         return [SIMULATED]
 
     def left(self) -> list[str]:

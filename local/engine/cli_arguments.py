@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from cloud_controller.cli_parser import Parser
 from local.engine import cli_config, cli_stack
 from local.engine.cli_request import which_stack
 from local.engine.display.choice import add_choices
@@ -33,16 +32,19 @@ exit codes:
   8  ended at once by Ctrl-C: what was running is undecided, and the next run resolves it"""
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The call; ends the process with code 2, and usage on standard error, if it is a wrong one."""
+def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse.Namespace:
+    """The call; ends the process with code 2, and one line on standard error, if it is a wrong one.
+
+    `also`: options that the caller knows, for hints.
+    """
     common = which_stack()
-    parser = argparse.ArgumentParser(
-        prog="python -m local.engine",
-        description="Run a Pulumi program against its stack: the embedded engine.",
-        allow_abbrev=False,
+    parser = Parser(
+        prog="python -m local.engine", description="Run a Pulumi program against its stack: the embedded engine."
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    commands: Any = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
     operations = {name: _operation(commands, common, name) for name in _HELP}
+    for operation in operations.values():
+        operation.also = also
     commands.add_parser(
         "cancel",
         parents=[common],
@@ -51,14 +53,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     cli_stack.add_parser(commands, common)
     config = cli_config.add_parser(commands, common, which_stack(required=False))
-    parsed, unknown = parser.parse_known_args(arguments)
-    command = operations.get(parsed.command, parser)
-    if unknown:
-        command.error(_unrecognized(unknown, command.format_usage()))
+    parsed = parser.parse_args(arguments)
     if parsed.command == "config" and not parsed.stack:
         config.error("the following arguments are required: --stack/-s")
-    if command is not parser and (wrong := _contradiction(parsed)):
-        command.error(wrong)
+    if parsed.command in operations and (wrong := _contradiction(parsed)):
+        operations[parsed.command].error(wrong)
     return parsed
 
 
@@ -92,15 +91,14 @@ def _pack_config(path: Path) -> dict[str, Any]:
     return data
 
 
-def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
+def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Parser:
+    command: Parser = commands.add_parser(
         name,
         parents=[common],
         help=_HELP[name],
         description=f"{_HELP[name].capitalize()}.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     runs_program = name in ("preview", "up")
     what = command.add_argument_group("what it is about")
@@ -117,7 +115,7 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> arg
     how.add_argument(
         "--parallel",
         "-p",
-        type=int,
+        type=_at_least_one,
         metavar="N",
         default=default_parallel(),
         help="work on at most N resources at once; 1: one after the other (default: %(default)s)",
@@ -158,22 +156,16 @@ def _many(group: Any, *names: str, **more: Any) -> None:
     group.add_argument(*names, action="append", default=[], **more)
 
 
-def _unrecognized(unknown: Sequence[str], usage: str) -> str:
-    """What a command does not know, each with the option of its usage that was perhaps meant."""
-    known = re.findall(r"--[a-z-]+", usage)
-    told = []
-    for word in unknown:
-        close = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.75)
-        told.append(f"{word} (did you mean {close[0]}?)" if close else word)
-    return f"unrecognized arguments: {' '.join(told)}"
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1")
+    return int(text)
 
 
 def _contradiction(parsed: argparse.Namespace) -> str:
     """What does not go together in a call; "" if all does."""
-    if parsed.parallel < 1:
-        return "--parallel: at least 1"
     if parsed.target_dependents and targets_of(parsed) is None:
-        return "--target-dependents: of which --target?"
+        return "--target-dependents needs a --target"
     if getattr(parsed, "exclude_protected", False) and parsed.target:
         return "--target and --exclude-protected do not go together"
     if getattr(parsed, "clear_pending_creates", False) and parsed.preview_only:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
+from urllib.parse import unquote
 
 from local.engine import paths
 from local.engine.policies.host import Finding
@@ -111,6 +112,11 @@ class Diagnostic:
     position: str = ""
     """Where the program registers the resource, if that is known: `project:///PATH#LINE`."""
 
+    @property
+    def place(self) -> str:
+        """The position for people: PATH:LINE, or empty."""
+        return place_of(self.position)
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoad:
@@ -142,6 +148,11 @@ class Summary:
 
 Event = Prelude | StepStarted | StepDone | StepFailed | Diagnostic | PolicyLoad | PolicyEvent | Summary
 Sink = Callable[[Event], None]
+
+
+def place_of(position: str) -> str:
+    """`project:///PATH#LINE` for people: PATH:LINE."""
+    return unquote(position).removeprefix("project:///").replace("#", ":")
 
 
 def without_texts(sink: Sink, texts: Iterable[str]) -> Sink:

@@ -132,7 +132,7 @@ def _delete(run: Run, options: Options) -> None:
     try:
         delete_all(run, chosen)
     except ProtectedError as error:
-        run.fail(str(error))
+        run.fail(f"{error}\nto delete all but these and what they need: --exclude-protected")
 
 
 def _with_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cloud_controller.load_balancer import CLUSTER_TAG
 from local.mycloud.balancing import public
 from local.mycloud.models.balancing import LoadBalancerRecord
 from local.mycloud.models.compute import Cluster, MachineRecord
@@ -21,7 +22,7 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
             networks = session.query(NetworkRecord)
             clusters = session.query(Cluster)
             machines = session.query(MachineRecord)
-            balancers = [public(each) for each in session.query(LoadBalancerRecord)]
+            balancers = [*session.query(LoadBalancerRecord)]
             volumes = session.query(Volume)
     finally:
         store.close()
@@ -36,7 +37,12 @@ def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
             for each in machines
         ],
         "load_balancers": [
-            each.model_dump(mode="json", include=common | {"address", "listeners"}) for each in balancers
+            {
+                **public(each).model_dump(mode="json", include=common | {"address", "listeners"}),
+                # A shared one has listeners of several.
+                "clusters": sorted(v for k, v in {*each.tags.items(), *each.part_tags()} if k == CLUSTER_TAG),
+            }
+            for each in balancers
         ],
         "volumes": [
             each.model_dump(mode="json", include=common | {"zone", "size_gib", "attachment"}) for each in volumes

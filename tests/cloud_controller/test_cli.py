@@ -63,7 +63,15 @@ def test_an_unknown_cloud_is_told_with_the_nearest_name(files: Path, capsys: pyt
 
 
 def test_a_missing_cloud_config_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"No such file or directory: '{files}/nowhere'" in failed(command(files, config="nowhere"), capsys)
+    line = failed(command(files, config="nowhere"), capsys)
+
+    assert line == f"cloud-controller: {files}/nowhere: No such file or directory"
+
+
+def test_a_cloud_config_that_is_not_given_is_named_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(["plan", "--cloud=mycloud"], capsys)
+
+    assert line == "cloud-controller: cloud-config: not given, and cloud config: [Global] endpoint: missing"
 
 
 def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
@@ -79,7 +87,7 @@ def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
 def test_a_missing_kubeconfig_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, kubeconfig="nowhere"), capsys)
 
-    assert f"the kubeconfig can't be read: [Errno 2] No such file or directory: '{files}/nowhere'" in line
+    assert f"the kubeconfig {files}/nowhere can't be read: No such file or directory" in line
 
 
 def test_an_api_server_that_does_not_answer_is_told_by_its_address(
@@ -179,11 +187,16 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
         main(arguments)
 
     assert ended.value.code == 2
-    assert "usage: cloud-controller" in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("cloud-controller") and line.endswith("--help)")
 
 
-def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main(arguments) == 0
+    except SystemExit as ended:  # an option of argparse's own
+        assert ended.code == 0
     assert capsys.readouterr().out.count(".") == 2
 
 

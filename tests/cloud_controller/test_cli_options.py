@@ -139,11 +139,12 @@ def test_a_flag_of_upstream_that_asks_for_nothing_is_taken(flag: str) -> None:
 def test_an_unknown_flag_is_refused_with_the_nearest(
     capsys: pytest.CaptureFixture[str], argument: str, nearest: str
 ) -> None:
-    assert usage_error(capsys, argument).endswith(f"unrecognized arguments: {argument}; did you mean {nearest}?")
+    name = argument.partition("=")[0]
+    assert f"unknown option {name}; did you mean {nearest}?" in usage_error(capsys, argument)
 
 
 def test_a_flag_is_never_guessed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "unrecognized arguments: --secure=1" in usage_error(capsys, "--secure=1")
+    assert "unknown option --secure" in usage_error(capsys, "--secure=1")
 
 
 @pytest.mark.parametrize(

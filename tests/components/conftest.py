@@ -178,6 +178,8 @@ def run_program() -> RunProgram:
                     dry_run=outputs is None or bool(missing),
                 )
             )
+            # As the engine does: a program with hooks that fails at once would end the process.
+            loop.run_until_complete(pulumi.runtime.settings._get_callbacks())
             loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _nothing(program())))
             loop.close()
 

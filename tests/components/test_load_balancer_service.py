@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -83,6 +84,27 @@ def test_a_wrong_input_is_refused_by_its_name(more: Any, path: str, hint: str, r
 
     assert caught.value.property_path == path
     assert hint in caught.value.reason
+
+
+def test_a_refusal_begins_with_the_component_and_the_line_that_makes_it(run_program: Any) -> None:
+    def program() -> None:
+        LoadBalancerService("web", args(ports=[{"target_port": 80}]))
+
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(program)
+
+    where = f"tests/components/{Path(__file__).name}:{program.__code__.co_firstlineno + 1}"
+    told = f"LoadBalancerService 'web' ({where}): ports[0].port: is missing; allowed: a whole number"
+    assert str(caught.value) == told
+
+
+def test_a_setting_that_becomes_known_later_is_refused_by_its_component_too(run_program: Any) -> None:
+    settings = {"listener_max_qps": pulumi.Output.from_input("many")}
+
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(lambda: LoadBalancerService("web", args(settings=settings)))
+
+    assert str(caught.value).startswith("LoadBalancerService 'web': settings.listener_max_qps: 'many'")
 
 
 def test_source_ranges_stand_in_the_services_spec_and_none_means_everybody(run_program: Any) -> None:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import local.__main__ as command_line
+from cloud_controller import clouds
 from components import cluster_end
 from local import stack_copy
 from local.__main__ import DELETE_UNMANAGED
@@ -83,13 +84,15 @@ class Fakes:
     def run(self, *arguments: str) -> int:
         return command_line.main([*arguments, "--state", str(self.state)])
 
-    def pretend_state(self, stack: str = "local", *, recorded: bool = False) -> None:
+    def pretend_state(
+        self, stack: str = "local", *, recorded: bool = False, outputs: dict[str, str] | None = None
+    ) -> None:
         directory = self.state / "stacks" / stack
         directory.mkdir(parents=True, exist_ok=True)
         if not recorded:
             (directory / f"Pulumi.{stack}.yaml").touch()
         resource = {"urn": f"urn:pulumi:{stack}::p::pulumi:pulumi:Stack::p-{stack}", "type": "pulumi:pulumi:Stack"}
-        outputs = {"webUrl": "http://127.35.0.10:8080/"}
+        outputs = outputs or {"webUrl": "http://127.35.0.10:8080/"}
         deployment = {"resources": [{**resource, "custom": False, "outputs": outputs}]}
         (directory / "state.json").write_text(json.dumps({"version": 3, "deployment": deployment}))
 
@@ -107,6 +110,7 @@ STATUS: dict[str, Any] = {
             "name": "web",
             "state": "available",
             "state_reason": None,
+            "clusters": ["c-1"],
             "address": "127.35.0.10",
             "listeners": [{"protocol": "TCP", "port": 8080}, {"protocol": "UDP", "port": 53}],
             "backends": [
@@ -364,7 +368,8 @@ def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         fakes.run(*arguments)
-    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err and not fakes.calls
+    [line] = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and line.endswith("--help)") and not fakes.calls
 
 
 def test_a_down_of_a_part_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
@@ -518,8 +523,66 @@ def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
 
     assert fakes.run("up") == 2
 
-    assert "'nimbus'" in capsys.readouterr().err
+    told = f'{fakes.stack_file}:2: cloud-controller:cloud is "nimbus"; allowed: aws, mycloud\n'
+    assert capsys.readouterr().err == f"error: {told}"
     assert fakes.calls == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda file: file.mkdir(), "cannot be read: Is a directory"),
+        (lambda file: file.write_bytes(b"\xff\xfe"), "is not text"),
+        (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): a tab"),
+        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "the same key as in line 2"),
+    ],
+)
+def test_a_stack_file_that_cannot_be_read_is_one_line(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str], spoil: Any, why: str
+) -> None:
+    fakes.stack_file.unlink()
+    spoil(fakes.stack_file)
+
+    assert fakes.run("up") == 2
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {fakes.stack_file} ") and why in line
+
+
+def test_a_key_of_the_stack_file_needs_no_namespace(fakes: Fakes) -> None:
+    fakes.stack_file.write_text("config:\n  cloud: mycloud\n")
+
+    assert fakes.run("up") == 0
+
+    copy = yaml.safe_load((fakes.state / "stacks" / "local" / "Pulumi.local.yaml").read_text())
+    assert copy["config"]["cloud-controller:cloud"] == "mycloud"
+
+
+def test_a_down_of_a_stack_that_does_not_exist_names_those_that_do(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.run("up")
+
+    assert fakes.run("down", "--stack", "lcal") == 2
+
+    assert "there is no stack 'lcal'" in capsys.readouterr().err and "engine destroy" not in fakes.calls
+
+
+def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {**STATUS["load_balancers"][0], "clusters": ["c-2"], "address": "127.35.0.11", "name": "web"}
+    fakes.status["load_balancers"] = [*STATUS["load_balancers"], other]
+    fakes.pretend_state(outputs={"clusterId": "c-2"})
+
+    assert fakes.run("up") == 0
+
+    out = capsys.readouterr().out
+    assert "http://127.35.0.11:8080/" in out and "127.35.0.10" not in out
+
+
+def test_the_clouds_that_a_stack_may_name_are_those_that_there_are() -> None:
+    assert list(stack_copy.CLOUDS) == sorted(clouds.names())
 
 
 @pytest.mark.parametrize("arguments", [[], ["explode"], ["up", "--nope"]])

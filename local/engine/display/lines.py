@@ -176,7 +176,8 @@ class Lines:
         return [*self._log.begin(title, "diff", open=True), *shown, *self._log.end()]
 
     def _diagnostic(self, event: Diagnostic) -> list[str]:
-        where = f"{type_of(event.urn)} {name_of(event.urn)}: " if event.urn else ""
+        place = f" ({event.place})" if event.place else ""
+        where = f"{type_of(event.urn)} {name_of(event.urn)}{place}: " if event.urn else ""
         if event.position:
             self._positions[event.urn] = event.position
         if event.ephemeral:

@@ -71,10 +71,12 @@ def diagnostics_section(problems: Problems) -> Section | None:
         return None
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for urn, events in problems.items():
-        alike.setdefault(tuple((e.severity, e.message) for e in events), []).append(urn)
+        place = next((f" at {e.place}" for e in events if e.place), "")
+        about = f"  {type_of(urn)} ({name_of(urn)}){place}:" if urn else "  the run:"
+        alike.setdefault(tuple((e.severity, e.message) for e in events), []).append(about)
     lines: list[Line] = []
-    for messages, urns in alike.items():
-        lines += [line(f"  {type_of(urn)} ({name_of(urn)}):" if urn else "  the run:") for urn in urns]
+    for messages, headings in alike.items():
+        lines += [line(about) for about in headings]
         for severity, message in messages:
             first, *rest = message.splitlines() or [""]
             lines += [(Part("    "), *labelled(severity, first)), *(line(f"      {text}") for text in rest)]

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import grpc
-import yaml
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
+from cloud_controller import yaml_text
 from local.engine import wire
 from local.engine.channels import open_channel
 from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
@@ -213,11 +213,11 @@ class PolicyHost:
 def _read_pack(pack_dir: Path) -> Mapping[str, Any]:
     path = pack_dir / PACK_FILE
     try:
-        pack = yaml.safe_load(path.read_text(encoding="utf-8"))
+        pack = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PolicyError(f"{pack_dir} is no policy pack: {path.name}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise PolicyError(f"{path}: {error}") from None
+    except yaml_text.NotYaml as error:
+        raise PolicyError(f"{path} is {error}") from None
     if not isinstance(pack, Mapping):
         raise PolicyError(f"{path} must be an object with at least `runtime`")
     name = _runtime(pack).get("name")

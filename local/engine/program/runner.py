@@ -27,6 +27,7 @@ from typing import Any, Final
 from local.engine.stack.config import Config
 from local.engine.termination import SIGNALS_SEEN_EVERY
 
+_ENGINE: Final = Path(__file__).parents[1]
 EXECUTOR_THREADS: Final = 64
 """Each registration waits in a thread of the SDK's executor until its step is done."""
 
@@ -80,7 +81,7 @@ def _run(
     program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
 ) -> str | None:
     from pulumi.runtime import Settings, configure, set_all_config
-    from pulumi.runtime.settings import ROOT
+    from pulumi.runtime.settings import ROOT, _get_callbacks
     from pulumi.runtime.stack import run_in_stack
 
     set_all_config(dict(program.config.values), sorted(program.config.secret_keys))
@@ -97,21 +98,28 @@ def _run(
         )
     )
     ROOT.set(None)
+    entry = program.directory / "__main__.py"
+    if body is None and not entry.is_file():
+        return f"there is no program: {entry} does not exist"
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
+    raised = Raised(program.directory)
+    loop.set_task_factory(raised.task)
     executor = ThreadPoolExecutor(EXECUTOR_THREADS, thread_name_prefix="registration")
     loop.set_default_executor(executor)
-    entry = program.directory / "__main__.py"
     sys.path.insert(0, str(program.directory))
     before = Path.cwd()
     os.chdir(program.directory)
     try:
+        # Where a program with hooks fails at once, the SDK stops its server of callbacks while that still starts, and
+        # gRPC ends the process with a segmentation fault. So it is started first.
+        loop.run_until_complete(_get_callbacks())
         with _Lines(on_line) as said, _Lines(on_line) as warned, redirect_stdout(said), redirect_stderr(warned):
             loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
     except SystemExit as error:
         return None if error.code in (None, 0) else f"the program called sys.exit({error.code!r})"
     except Exception as error:  # noqa: BLE001 - whatever the user's program raises is told to the user
-        return describe(error, program.directory)
+        return describe(error, raised)
     finally:
         os.chdir(before)
         sys.path.remove(str(program.directory))
@@ -141,17 +149,57 @@ def _execute(body: Callable[[], object] | None, entry: Path) -> None:
         runpy.run_path(str(entry), run_name="__main__")
 
 
-def describe(error: BaseException, directory: Path) -> str:
+class Raised:
+    """Where the program's exceptions were raised, in its own files.
+
+    asyncio takes an exception's traceback away when its task is awaited a second time, as the SDK does, so that nothing
+    would tell the line of a function that failed in `apply`. It is noted when the first task ends with it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._noted: dict[int, tuple[BaseException, list[str]]] = {}
+
+    def task(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
+        """A task factory."""
+        task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, **more)
+        task.add_done_callback(self._note)
+        return task
+
+    def _note(self, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._noted.setdefault(id(error), (error, self._frames(error)))
+
+    def lines(self, error: BaseException) -> list[str]:
+        """The lines of the program that led to the exception, or to the one that it followed from."""
+        seen: set[int] = set()
+        following: BaseException | None = error
+        while following is not None and id(following) not in seen:
+            seen.add(id(following))
+            _, noted = self._noted.get(id(following), (following, []))
+            if found := noted or self._frames(following):
+                return found
+            following = following.__cause__ or following.__context__
+        return []
+
+    def _frames(self, error: BaseException) -> list[str]:
+        return [
+            f"  {path.relative_to(self._directory)}:{frame.lineno} in {frame.name}"
+            for frame in traceback.extract_tb(error.__traceback__)
+            if (path := Path(frame.filename)).is_relative_to(self._directory)
+            and ".venv" not in path.relative_to(self._directory).parts
+            and not path.is_relative_to(_ENGINE)
+        ]
+
+
+def describe(error: BaseException, raised: Raised) -> str:
     """An exception of the program: only its message where the program means it for people, else where it was raised."""
     from pulumi import InputPropertiesError, InputPropertyError, RunError
 
     if isinstance(error, RunError | InputPropertyError | InputPropertiesError):
         return str(error)
-    name = type(error).__name__
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(directory)]
-    own = [f for f in frames if ".venv" not in Path(f.filename).relative_to(directory).parts]
-    where = [f"  {Path(f.filename).relative_to(directory)}:{f.lineno} in {f.name}" for f in own]
-    return "\n".join([f"the program failed: {name}: {error}", *where])
+    return "\n".join([f"the program failed: {type(error).__name__}: {error}", *raised.lines(error)])
 
 
 class _Lines(io.TextIOBase):

@@ -63,7 +63,7 @@ class Deployment:
             raise StackError("the run has failed already")
         urn = urns.make(run.stack, run.project, goal.parent, goal.type, goal.name)
         if goal.template is not None:
-            run.positions[urn] = goal.template.source_position
+            run.positions[urn] = _position_of(goal.template)
         try:
             self._renaming.claim(urn)
             done = step(urn)
@@ -263,3 +263,9 @@ class Deployment:
             retain_on_delete=bool(retain),
             deleted_with=deleted_with,
         )
+
+
+def _position_of(resource: ResourceState) -> str:
+    """Where people look first for it: the line of `__main__.py` that leads to it, if there is one."""
+    positions = (resource.source_position, *resource.stack_trace)
+    return next((p for p in positions if p.startswith("project:///__main__.py#")), resource.source_position)

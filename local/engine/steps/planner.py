@@ -11,13 +11,20 @@ from local.engine import paths
 from local.engine.differences import differences, limited_to
 from local.engine.providers.provider import DiffRequest, DiffResult, PropertyDiff
 from local.engine.stack.resource import ResourceState
-from local.engine.urn import is_provider, name_of
+from local.engine.urn import is_provider, name_of, type_of
 from local.engine.values import Value, without_secrets
 
 _INIT_ERROR: Final = "#initerror"
 """The path by which `replaceOnChanges` names that a resource did not become ready; `*` holds it, too."""
 _NAMED: Final = 5
 """So many protected resources are named: a protected stack has dozens."""
+
+
+UNPROTECT: Final = (
+    "let the program declare it without `protect` (in a stack file of this project `protect: false`), run `up`, then "
+    "this again"
+)
+"""The steps by which what is protected may be replaced or deleted."""
 
 
 class Op(StrEnum):
@@ -99,9 +106,10 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     if replace_keys:
         # What is no longer to be protected may be replaced in the same run.
         if old.protect and new.protect:
+            because = ", ".join(dict.fromkeys(replace_keys))
             raise ProtectedError(
-                f"{old.urn} must be replaced (because of {', '.join(dict.fromkeys(replace_keys))}) but is protected; "
-                "take `protect` off it first"
+                f"{named(old)} must be replaced (because of {because}) but is protected; undo what replaces it, "
+                f"or {UNPROTECT}"
             )
         first = new.delete_before_replace
         if first is None:
@@ -146,14 +154,16 @@ def _is_default(urn: str) -> bool:
 
 def check_protection(candidates: Iterable[ResourceState]) -> None:
     """Raise ProtectedError, naming the first ones, if a protected resource is among those to be deleted."""
-    protected = [r.urn for r in candidates if r.protect]
+    protected = [named(r) for r in candidates if r.protect]
     if protected:
-        named = ", ".join(protected[:_NAMED])
-        others = f" and {len(protected) - _NAMED} more" if len(protected) > _NAMED else ""
-        raise ProtectedError(
-            f"{named}{others} would be deleted but {'is' if len(protected) == 1 else 'are'} protected; "
-            "take `protect` off first"
-        )
+        others = [f"{len(protected) - _NAMED} more"] if len(protected) > _NAMED else []
+        lines = [f"  {each}" for each in (*protected[:_NAMED], *others)]
+        raise ProtectedError("\n".join(["what would be deleted is protected:", *lines, UNPROTECT]))
+
+
+def named(resource: ResourceState) -> str:
+    """What people call a resource."""
+    return f"{type_of(resource.urn)} {name_of(resource.urn)}"
 
 
 def goes_with(resource: ResourceState, deleted: Iterable[ResourceState]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from dataclasses import replace
 
+from local.engine.events import place_of
 from local.engine.program.goal import Goal
 from local.engine.stack.references import following
 from local.engine.stack.resource import ResourceState
@@ -29,8 +30,8 @@ class Renaming:
         self._olds = olds
         self._interrupted = interrupted
         self._replacement = replacement
-        self.claimed: set[str] = set()
-        """The URNs that the program has registered."""
+        self.claimed: dict[str, str] = {}
+        """The URNs that the program has registered, and where."""
         self._taken: dict[str, str] = {}
         """By former URN, that of the resource which had it."""
         self._former: dict[str, tuple[str, ...]] = {}
@@ -40,10 +41,12 @@ class Renaming:
         """Note that the program registers this URN; may have to wait. Raises StackError if it does so twice."""
         with self._run.lock:
             if urn in self.claimed:
-                raise StackError("two resources have this URN: give one another name or parent", urn)
+                place = place_of(self.claimed[urn])
+                other = f"; the other one is at {place}" if place else ""
+                raise StackError(f"two resources have this URN: give one another name or parent{other}", urn)
             if urn in self._taken:
                 raise StackError(f"{urn} is an alias of {self._taken[urn]}, which was taken for what that was", urn)
-            self.claimed.add(urn)
+            self.claimed[urn] = self._run.positions.get(urn, "")
             self._replacement.spare(urn)
 
     def recognise(self, urn: str, goal: Goal) -> None:

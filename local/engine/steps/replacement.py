@@ -9,7 +9,7 @@ from functools import partial
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, unasked_deletion
-from local.engine.steps.planner import Op, ProtectedError, decide, dependents, diff_request
+from local.engine.steps.planner import UNPROTECT, Op, ProtectedError, decide, dependents, diff_request, named
 from local.engine.steps.run import Reported, Run, StackError
 from local.engine.urn import is_provider
 from local.engine.values import UNKNOWN, PropertyMap
@@ -83,7 +83,9 @@ class Replacement:
             if run.targets is not None and not (run.targets.dependents or run.targets.names(resource.urn)):
                 raise StackError(unasked_deletion(resource.urn), resource.urn)
             if resource.protect:
-                raise ProtectedError(f"{resource.urn} must be replaced with {old.urn} but is protected")
+                raise ProtectedError(
+                    f"{named(resource)} must be replaced with {named(old)} but is protected; {UNPROTECT}"
+                )
             replaced.add(resource.urn)
             doomed.append(resource)
         return doomed

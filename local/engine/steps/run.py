@@ -124,10 +124,15 @@ class Run:
         self.emit(Diagnostic("error", message, urn, position=self.positions.get(urn, "")))
 
     def all_known(self, asked: Targets, urns: Collection[str]) -> bool:
-        """Whether each URN that is asked for is among these; tells of those that are not, and of idle patterns."""
-        for pattern in asked.idle(urns):
-            self.emit(Diagnostic("warning", f"no resource is named by {pattern!r}"))
-        unknown = asked.unknown(urns)
+        """Whether each URN that is asked for is among these, and any is; tells of those that are not.
+
+        One of several patterns may match nothing. Where nothing at all is matched, something is mistyped.
+        """
+        unknown, idle = asked.unknown(urns), asked.idle(urns)
+        if len(idle) == len(asked.patterns):
+            unknown, idle = idle, []
+        for message in idle:
+            self.emit(Diagnostic("warning", message))
         for message in unknown:
             self.fail(message)
         return not unknown

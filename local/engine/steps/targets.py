@@ -34,8 +34,11 @@ class Targets:
         return [_unknown(p, urns) for p in self.patterns if "*" not in p and p not in urns]
 
     def idle(self, urns: Collection[str]) -> list[str]:
-        """The patterns that match none of these."""
-        return [p for p in self.patterns if "*" in p and not any(re.fullmatch(_expression(p), u) for u in urns)]
+        """A message for each pattern that matches none of these."""
+        matching_none = (
+            p for p in self.patterns if "*" in p and not any(re.fullmatch(_expression(p), u) for u in urns)
+        )
+        return [_unmatched(p, urns) for p in matching_none]
 
     def with_dependents(self, resources: Iterable[ResourceState]) -> set[str]:
         """The URNs that are asked for, and all that cannot be without them, directly or through others.
@@ -101,12 +104,24 @@ def _expression(pattern: str) -> str:
 
 
 def _unknown(target: str, urns: Collection[str]) -> str:
-    message = f"target {target!r} could not be found in the stack"
-    nearest = difflib.get_close_matches(target, list(urns), n=1, cutoff=0.0)
-    same_name = [u for u in urns if name_of(u) == target]
+    what = f"target {target!r} could not be found in the stack"
+    same_name = sorted(u for u in urns if name_of(u) == target)
     if same_name:
-        message += f"; a target is a URN: {', '.join(sorted(same_name))}"
-    elif nearest:
-        message += f"; the nearest is {nearest[0]!r}"
+        return f"{what}; a target is a URN, or a pattern such as '**::{target}': {', '.join(same_name)}"
+    nearest = _nearest(target, urns)
     # `$Type` in double quotes or none is a variable to a shell.
-    return message if "$" in target else message + " (`$` in a URN must be quoted for a shell)"
+    hint = "; quote the `$` of a URN for the shell" if "$" in nearest and "$" not in target else ""
+    return f"{what}{f'; did you mean {nearest!r}?' if nearest else ''}{hint}"
+
+
+def _unmatched(pattern: str, urns: Collection[str]) -> str:
+    nearest = _nearest(pattern, urns)
+    return f"{pattern!r} matches no resource of the stack{f'; did you mean {nearest!r}?' if nearest else ''}"
+
+
+def _nearest(target: str, urns: Collection[str]) -> str:
+    """The URN that has the nearest name; of those with one name, the most similar one."""
+    name = target.rpartition("::")[2]
+    names = difflib.get_close_matches(name, {name_of(u) for u in urns}, n=1)
+    alike = sorted(u for u in urns if [name_of(u)] == names)
+    return next(iter(difflib.get_close_matches(target, alike, n=1, cutoff=0.0)), "")

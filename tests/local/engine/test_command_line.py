@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +15,8 @@ from typing import IO, Any
 import pytest
 
 from local.engine.cli import main
-from local.engine.program.runner import run_in_subprocess
+from local.engine.program import runner
+from local.engine.program.runner import Raised, run_in_subprocess
 from local.engine.providers.plugin_process import PluginProcess
 from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import open_crypter
@@ -190,7 +192,8 @@ def test_a_provider_that_raises_is_told_in_one_typed_line(project: Project) -> N
 def test_a_check_failure_names_resource_and_property(project: Project) -> None:
     project.configure('  notes:text: ""\n')
     code, shown = project.run("preview")
-    assert code == 1 and "pulumi-python:dynamic/notes:Note (note):\n    error: text: must not be empty\n" in shown
+    about = "pulumi-python:dynamic/notes:Note (note) at __main__.py:7:"
+    assert code == 1 and f"{about}\n    error: text: must not be empty\n" in shown
 
 
 @pytest.mark.engine
@@ -201,8 +204,8 @@ def test_on_github_a_check_failure_is_marked_where_the_program_registers_the_res
     monkeypatch.setenv("GITHUB_WORKSPACE", str(project.directory.parent))
     project.configure('  notes:text: ""\n')
     _, shown = project.run("preview")
-    where = 1 + PROVIDER.splitlines().index(next(text for text in PROVIDER.splitlines() if "super().__init__" in text))
-    file = f"{project.directory.name}/command_line_notes.py"
+    where = 1 + PROGRAM.splitlines().index(next(text for text in PROGRAM.splitlines() if "note = Note(" in text))
+    file = f"{project.directory.name}/__main__.py"
     assert f"\n::error file={file},line={where},title=note::text: must not be empty\n" in shown
 
 
@@ -211,6 +214,74 @@ def test_a_config_error_of_the_program_is_its_message_alone(project: Project) ->
     (project.directory / "__main__.py").write_text("import pulumi\npulumi.Config().require('missing')\n")
     code, shown = project.run("preview")
     assert code == 1 and "Missing required configuration variable 'notes:missing'" in shown and "Traceback" not in shown
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("fails(1)\n", "        __main__.py:5 in <module>\n        __main__.py:4 in fails\n"),
+        # asyncio takes the traceback of an exception away that is raised a second time.
+        ("pulumi.export('x', pulumi.Output.from_input(1).apply(fails))\n", "        __main__.py:4 in fails\n"),
+        ("Note('n', pulumi.Output.from_input(1).apply(fails))\n", "        __main__.py:4 in fails\n"),
+    ],
+)
+def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
+    project: Project, program: str, told: str
+) -> None:
+    imports = "import pulumi\nfrom command_line_notes import Note\ndef fails(_):\n    return [][1]\n"
+    (project.directory / "__main__.py").write_text(imports + program)
+    code, shown = project.run("preview")
+    assert code == 1 and f"IndexError: list index out of range\n{told}" in shown
+    assert "Traceback" not in shown and "site-packages" not in shown
+
+
+@pytest.mark.engine
+def test_a_project_that_holds_the_engine_is_not_told_the_engines_lines(tmp_path: Path) -> None:
+    raised = Raised(Path(runner.__file__).parents[3])
+    try:
+        runner._execute(lambda: [][1], tmp_path)
+    except IndexError as error:
+        lines = raised.lines(error)
+    assert [line.partition(":")[0].strip() for line in lines] == ["tests/local/engine/test_command_line.py"] * 2
+
+
+@pytest.mark.engine
+def test_a_project_without_a_program_is_told_so(project: Project) -> None:
+    (project.directory / "__main__.py").unlink()
+    code, shown = project.run("preview")
+    assert code == 1 and f"there is no program: {project.directory}/__main__.py does not exist" in shown
+
+
+@pytest.mark.engine
+def test_of_two_resources_with_one_urn_both_lines_are_told(project: Project) -> None:
+    (project.directory / "__main__.py").write_text(
+        "from command_line_notes import Note\nNote('n', 'a')\nNote('n', 'b')\n"
+    )
+    code, shown = project.run("preview")
+    assert code == 1 and "Note (n) at __main__.py:3:" in shown and "the other one is at __main__.py:2" in shown
+
+
+@pytest.mark.engine
+def test_a_program_with_hooks_that_fails_at_once_is_told_why(tmp_path: Path) -> None:
+    """In a process of its own: gRPC ended it with a segmentation fault."""
+    (tmp_path / "Pulumi.yaml").write_text("name: hooks\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi\n"
+        "hooks = pulumi.ResourceHookBinding(before_update=[pulumi.ResourceHook('hook', lambda args: None)])\n"
+        "class Part(pulumi.ComponentResource):\n"
+        "    def __init__(self, name, args, opts):\n"
+        "        super().__init__('a:b:Part', name, args, opts)\n"
+        "bad = pulumi.Output.from_input(1).apply(lambda _: [][1])\n"
+        "Part('x', {'a': bad}, pulumi.ResourceOptions(hooks=hooks))\n"
+    )
+    command = [sys.executable, "-m", "local.engine", "preview", "--stack", "dev", "--state", str(tmp_path / "state")]
+    environment = {**os.environ, "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE}
+    done = subprocess.run(
+        [*command, "--cwd", str(tmp_path)], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 1 and "IndexError: list index out of range" in done.stdout
 
 
 @pytest.mark.engine
@@ -317,7 +388,8 @@ def test_a_state_that_was_cut_short_is_said_to_be_damaged_and_stays_as_it_is(
 def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and line.endswith("--help)")
 
 
 @pytest.mark.parametrize("name", ["../prod", "..", "a/b", "", "two words", "x" * 101, "umlaut-ä"])
@@ -374,14 +446,14 @@ def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, caps
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["up", "--parallel", "0"], "--parallel: at least 1"),
-        (["up", "--parallel", "many"], "invalid int value"),
-        (["preview", "--target-dependents"], "of which --target?"),
+        (["up", "--parallel", "0"], "'0'; allowed: a whole number from 1"),
+        (["up", "--parallel", "many"], "'many'; allowed: a whole number from 1"),
+        (["preview", "--target-dependents"], "needs a --target"),
         (["destroy", "--target", "x", "--exclude-protected"], "do not go together"),
         (["refresh", "--preview-only", "--clear-pending-creates"], "changes the state"),
-        (["refresh", "--replace", "x"], "unrecognized arguments"),
-        (["destroy", "--expect-no-changes"], "unrecognized arguments"),
-        (["up", "--targ", "x"], "unrecognized arguments: --targ (did you mean --target?) x"),
+        (["refresh", "--replace", "x"], "unknown option --replace"),
+        (["destroy", "--expect-no-changes"], "unknown option --expect-no-changes"),
+        (["up", "--targ", "x"], "unknown option --targ; did you mean --target?"),
     ],
 )
 def test_options_that_make_no_sense_together_are_code_2(

@@ -98,7 +98,7 @@ def test_outputs_that_hang_on_what_was_not_made_stay_as_they_were(stack: Any, ki
 
 def test_an_unknown_target_fails_the_preview_before_anything_is_done(stack: Any, kit: Any) -> None:
     outcome = stack.preview(chain(kit), targets=at("othr"))
-    assert not outcome.ok and f"the nearest is {urn('other')!r}" in outcome.errors[0]
+    assert not outcome.ok and f"did you mean {urn('other')!r}?" in outcome.errors[0]
 
 
 def test_a_component_that_is_no_target_stays_as_it_is_and_its_child_can_be_one(stack: Any, kit: Any) -> None:
@@ -171,11 +171,21 @@ def test_a_target_that_is_replaced_by_making_the_new_one_first_leaves_its_depend
     assert stack.up(chain(kit, kind="z")).counts == {"same": 4, "update": 1}, "b learns of the new address now"
 
 
-def test_a_pattern_that_names_nothing_is_told_and_nothing_is_done(stack: Any, kit: Any) -> None:
+@pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
+def test_a_run_about_nothing_fails_and_nothing_is_done(stack: Any, kit: Any, operation: str) -> None:
     stack.up(chain(kit))
-    outcome = stack.up(chain(kit, size=2), targets=Targets(("**::nobody",)))
-    assert outcome.ok and outcome.counts == {"same": 5}
-    assert outcome.warnings == ["no resource is named by '**::nobody'"]
+    of_program = (chain(kit, size=2),) if operation in ("preview", "up") else ()
+    outcome = getattr(stack, operation)(*of_program, targets=Targets(("**::othr",)))
+    assert not outcome.ok and set(outcome.counts) <= {"same"}
+    (message,) = outcome.errors
+    assert message == f"'**::othr' matches no resource of the stack; did you mean {urn('other')!r}?"
+
+
+def test_one_of_several_patterns_that_matches_nothing_is_a_warning(stack: Any, kit: Any) -> None:
+    stack.up(chain(kit))
+    outcome = stack.up(chain(kit, size=2), targets=Targets(("**::nobody", "**::other")))
+    assert outcome.ok
+    assert outcome.warnings == ["'**::nobody' matches no resource of the stack"]
 
 
 # --replace.

@@ -192,10 +192,13 @@ def test_what_is_deleted_with_another_goes_without_a_call_of_its_own_only_if_tha
 def test_all_protected_resources_are_named_at_once() -> None:
     with pytest.raises(ProtectedError) as caught:
         check_protection([resource("a", protect=True), resource("b"), resource("c", protect=True)])
-    assert "::a" in str(caught.value) and "::c" in str(caught.value) and "::b" not in str(caught.value)
+    what, first, second, steps = str(caught.value).splitlines()
+    assert what == "what would be deleted is protected:"
+    assert (first, second) == ("  t:m:T a", "  t:m:T c")
+    assert steps.startswith("let the program declare it without `protect`") and "run `up`" in steps
 
 
 def test_of_many_protected_resources_the_first_are_named_and_the_others_counted() -> None:
     with pytest.raises(ProtectedError) as caught:
         check_protection([resource(f"r{index}", protect=True) for index in range(60)])
-    assert "::r4 and 55 more would be deleted but are protected" in str(caught.value)
+    assert "\n  t:m:T r4\n  55 more\n" in str(caught.value)

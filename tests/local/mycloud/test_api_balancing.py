@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from cloud_controller.load_balancer import CLUSTER_TAG
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.models.common import State
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.privileged_ports import first_bindable_port
+from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
 Json = dict[str, Any]
@@ -94,6 +96,18 @@ def api(tmp_path: Path) -> Iterator[Api]:
     with TestClient(create_app(context), headers={"Authorization": "Bearer token"}) as http:
         yield Api(context, http)
     store.close()
+
+
+def test_the_status_tells_the_clusters_that_use_a_load_balancer_by_its_and_its_listeners_tags(
+    api: Api, tmp_path: Path
+) -> None:
+    shared = {"protocol": "TCP", "port": 8081, "backend_set": "web", "tags": {CLUSTER_TAG: "c-2"}}
+    api.balancer(tags={CLUSTER_TAG: "c-1"}, listeners=[shared])
+    api.balancer()
+
+    found = site_objects(tmp_path / "mycloud.db")["load_balancers"]
+
+    assert [each["clusters"] for each in found] == [["c-1", "c-2"], []]
 
 
 def test_a_load_balancer_has_an_address_of_its_own_and_every_default_spelt_out(api: Api) -> None:

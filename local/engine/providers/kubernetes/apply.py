@@ -12,12 +12,17 @@ from cloud_controller.kube import ConflictError, Kube, Object, PatchType, Resour
 from local.engine import paths
 from local.engine.providers.kubernetes.check import PATCH_FORCE
 from local.engine.providers.kubernetes.errors import explain
+from local.engine.providers.kubernetes.settings import PATCH_FORCE_VARIABLE
 from local.engine.providers.provider import ProviderError
 
 _MANAGER = re.compile(r'conflict with "([^"]+)"')
 _CLIENT_SIDE_MANAGER = "pulumi-kubernetes"
 """The manager of what Pulumi's own provider creates: fields of it are this program's, whoever ran it."""
 _MISSING = object()
+
+
+class FieldConflict(ProviderError):
+    """Fields of the object are somebody else's."""
 
 
 def field_manager_of(urn: str) -> str:
@@ -53,7 +58,7 @@ def apply(
         conflicts = _conflicts(error)
         if conflicts and all(owner == _CLIENT_SIDE_MANAGER for _, owner in conflicts):
             return patch(force=True)
-        raise ProviderError(_conflict_message(resource, obj, conflicts, error)) from None
+        raise FieldConflict(_conflict_message(resource, obj, conflicts, error)) from None
 
 
 def describe(resource: Resource, obj: dict[str, Any]) -> str:
@@ -119,7 +124,10 @@ def _conflict_message(
     if not conflicts:
         return explain(subject, error)
     owned = ", ".join(f'{field} is managed by "{owner}"' for field, owner in conflicts)
+    fields = ", ".join(f'"{field}"' for field, _ in conflicts)
     return (
-        f"{subject}: {owned}; ignore the field (ignore_changes), or take it over with the annotation "
-        f'{PATCH_FORCE}: "true"'
+        f"{subject}: {owned}\n"
+        f"to leave it to them: the resource option ignore_changes=[{fields}]\n"
+        f'to take it over: the annotation {PATCH_FORCE}: "true" on the object, or once for all that this run updates: '
+        f"{PATCH_FORCE_VARIABLE}=true in the environment"
     )

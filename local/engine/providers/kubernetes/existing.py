@@ -18,6 +18,11 @@ def find(kube: Kube, resource: Resource, obj: dict[str, Any]) -> Object | None:
         return None
 
 
+def is_being_deleted(obj: Object) -> bool:
+    """Whether somebody deleted the object, and something still holds it."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
 def refuse_foreign(resource: Resource, obj: dict[str, Any], existing: Object, manager: str) -> None:
     """Raise ProviderError unless this resource's field manager made the object."""
     managers = {entry.get("manager") for entry in existing["metadata"].get("managedFields") or []}
@@ -44,7 +49,7 @@ def make_room(
     existing = find(kube, resource, obj)
     if existing is None:
         return
-    if not existing["metadata"].get("deletionTimestamp"):
+    if not is_being_deleted(existing):
         refuse_foreign(resource, obj, existing, manager)
         report("it is there already, from an interrupted run; taking it over")
         return

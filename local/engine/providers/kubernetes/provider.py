@@ -16,6 +16,7 @@ from typing import Any
 
 from cloud_controller.kube import (
     ApiError,
+    ConflictError,
     Kube,
     KubeconfigError,
     NotFoundError,
@@ -25,6 +26,7 @@ from cloud_controller.kube import (
 from local.engine.providers.kubernetes import live as live_objects
 from local.engine.providers.kubernetes.api_types import ApiType, UnsupportedTypeError, type_of_urn
 from local.engine.providers.kubernetes.apply import (
+    FieldConflict,
     apply,
     describe,
     field_manager_of,
@@ -42,7 +44,7 @@ from local.engine.providers.kubernetes.check import (
 )
 from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
 from local.engine.providers.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
-from local.engine.providers.kubernetes.existing import find, make_room, refuse_foreign
+from local.engine.providers.kubernetes.existing import find, is_being_deleted, make_room, refuse_foreign
 from local.engine.providers.kubernetes.normal_form import in_normal_form
 from local.engine.providers.kubernetes.settings import is_other_cluster, parse_settings
 from local.engine.providers.kubernetes.wait import NotReadyError, Waiter
@@ -171,7 +173,15 @@ class KubernetesProvider:
             obj = self._placed(resource, obj)
             if request.ignore_changes:
                 obj = with_live_values(obj, kube.get(resource, name, namespace), request.ignore_changes)
-            live = apply(kube, resource, obj, manager, force=self._forces(news), dry_run=preview)
+            try:
+                live = apply(kube, resource, obj, manager, force=self._forces(news), dry_run=preview)
+            except FieldConflict:
+                existing = find(kube, resource, obj)
+                if existing is None or not is_being_deleted(existing):
+                    raise
+                live = existing  # Whoever owns its fields: it ends, and is made anew.
+            if is_being_deleted(live) and not preview:
+                live = self._stored_anew(resource, obj, news, manager, deadline, request.report)
         if preview:
             return live_objects.outputs_of(api, live, news, manager)
         return self._await(api, resource, live, news, manager, deadline, request.report)
@@ -190,7 +200,14 @@ class KubernetesProvider:
                     report("it is gone already; another object of its name is there and stays")
                     return
                 propagation = _PROPAGATIONS.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
-                kube.delete(resource, name, namespace, uid=live["metadata"]["uid"], propagation=propagation)
+                try:
+                    kube.delete(resource, name, namespace, uid=live["metadata"]["uid"], propagation=propagation)
+                except ConflictError:
+                    # Gone since, and made anew by somebody: the precondition keeps that one. Or it is refused.
+                    if kube.get(resource, name, namespace)["metadata"]["uid"] == live["metadata"]["uid"]:
+                        raise
+                    report("it is gone already; another object of its name is there and stays")
+                    return
                 if annotation(inputs, SKIP_AWAIT) != "true":
                     self._waiter().until_gone(resource, live, deadline, report)
         except NotFoundError:
@@ -225,11 +242,24 @@ class KubernetesProvider:
         if not is_autonamed(inputs):
             make_room(kube, resource, obj, manager, waiter, deadline, report)
         live = apply(kube, resource, obj, manager, force=self._forces(inputs))
-        if live["metadata"].get("deletionTimestamp"):
+        if is_being_deleted(live):
             # Made by an interrupted run, and somebody deletes it.
-            make_room(kube, resource, obj, manager, waiter, deadline, report)
-            live = apply(kube, resource, obj, manager, force=self._forces(inputs))
+            return self._stored_anew(resource, obj, inputs, manager, deadline, report)
         return live
+
+    def _stored_anew(
+        self,
+        resource: Resource,
+        obj: dict[str, Any],
+        inputs: PropertyMap,
+        manager: str,
+        deadline: float,
+        report: Report,
+    ) -> Object:
+        """The object in the place of one that is being deleted."""
+        kube = self._connected()
+        make_room(kube, resource, obj, manager, self._waiter(), deadline, report)
+        return apply(kube, resource, obj, manager, force=self._forces(inputs))
 
     def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
         """The outputs of a dry run, or the inputs where none is possible: what it needs may be made in this run too."""

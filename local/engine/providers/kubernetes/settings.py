@@ -17,10 +17,11 @@ from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 _IGNORED = frozenset(
     {"version", "pluginDownloadURL", "suppressDeprecationWarnings", "suppressHelmHookWarnings", "kubeClientSettings"}
 )
+PATCH_FORCE_VARIABLE = "PULUMI_K8S_ENABLE_PATCH_FORCE"
 _FLAGS = {
     "deleteUnreachable": "PULUMI_K8S_DELETE_UNREACHABLE",
     "enableConfigMapMutable": "PULUMI_K8S_ENABLE_CONFIGMAP_MUTABLE",
-    "enablePatchForce": "PULUMI_K8S_ENABLE_PATCH_FORCE",
+    "enablePatchForce": PATCH_FORCE_VARIABLE,
     "enableSecretMutable": "PULUMI_K8S_ENABLE_SECRET_MUTABLE",
 }
 

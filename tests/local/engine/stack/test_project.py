@@ -124,7 +124,7 @@ def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:
     [
         ("runtime: python\n", "`name` is missing"),
         ("name: x\nruntime: nodejs\n", "'nodejs'"),
-        ("name: [\n", r"Pulumi.yaml is not valid YAML \(line 2\)"),
+        ("name: x\nruntime: [\n", r"Pulumi.yaml is not valid YAML \(line 3\)"),
         ("name: x\nruntime: python\nconfig: {a: {type: float}}\n", "#/config/a/type: value must be one of"),
         (
             "name: x\nruntime: python\nconfig: {a: {type: array, items: {type: float}}}\n",

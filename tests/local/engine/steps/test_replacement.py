@@ -49,7 +49,7 @@ def test_nothing_goes_where_something_protected_would_have_to(stack: Any, kit: A
 
     outcome = stack.up(program("b"))
 
-    assert not outcome.ok and "::b must be replaced" in outcome.errors[0] and "protected" in outcome.errors[0]
+    assert not outcome.ok and "Thing b must be replaced" in outcome.errors[0] and "protected" in outcome.errors[0]
     assert stack.cloud.asked(*CHANGES) == []
 
 

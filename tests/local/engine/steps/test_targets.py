@@ -45,17 +45,32 @@ def test_a_star_stands_for_text_without_a_colon_and_two_for_any_text(pattern: st
 def test_an_unknown_urn_is_told_with_the_nearest_and_a_pattern_may_match_nothing() -> None:
     targets = Targets((urn("networt"), "nothing*"))
     (message,) = targets.unknown([urn("network"), urn("machine")])
-    assert message.startswith(f"target {urn('networt')!r} could not be found in the stack; the nearest is")
-    assert repr(urn("network")) in message and "shell" in message
+    assert message == f"target {urn('networt')!r} could not be found in the stack; did you mean {urn('network')!r}?"
+
+
+def test_no_name_is_suggested_that_is_not_like_the_one_that_is_unknown() -> None:
+    (message,) = Targets((urn("cluster"),)).unknown([urn("network"), urn("machine")])
+    assert message == f"target {urn('cluster')!r} could not be found in the stack"
+
+
+def test_a_urn_that_lost_its_parents_types_to_a_shell_is_told_to_be_quoted() -> None:
+    (message,) = Targets((urn("a", "t:m:T"),)).unknown([urn("a", "t:m:P$t:m:T")])
+    assert message.endswith(f"did you mean {urn('a', 't:m:P$t:m:T')!r}?; quote the `$` of a URN for the shell")
 
 
 def test_a_pattern_that_matches_nothing_is_idle() -> None:
-    assert Targets(("**::a", "**::b", urn("c"))).idle([urn("a")]) == ["**::b"]
+    assert Targets(("**::a", "**::b", urn("c"))).idle([urn("a")]) == ["'**::b' matches no resource of the stack"]
+
+
+def test_a_pattern_that_matches_nothing_is_told_the_nearest_name() -> None:
+    (message,) = Targets(("**::networt",)).idle([urn("network"), urn("machine")])
+    assert message.endswith(f"; did you mean {urn('network')!r}?")
 
 
 def test_a_name_in_the_place_of_a_urn_is_told_the_urn() -> None:
     (message,) = Targets(("network",)).unknown([urn("network"), urn("machine")])
-    assert f"a target is a URN: {urn('network')}" in message and urn("machine") not in message
+    assert message.endswith(f"a target is a URN, or a pattern such as '**::network': {urn('network')}")
+    assert urn("network") in message and urn("machine") not in message
 
 
 def test_children_what_depends_and_what_a_provider_manages_go_with_it() -> None:

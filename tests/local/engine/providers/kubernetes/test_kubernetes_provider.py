@@ -34,9 +34,11 @@ from cloud_controller.kube import (
     NotFoundError,
     Object,
     PatchType,
+    Resource,
 )
 from local.control_plane.control_plane import ControlPlane
 from local.engine.providers.kubernetes import KubernetesProvider
+from local.engine.providers.kubernetes.settings import PATCH_FORCE_VARIABLE
 from local.engine.providers.provider import (
     CreateRequest,
     CreateResult,
@@ -435,8 +437,10 @@ def test_drift_shows_in_inputs_after_a_refresh_and_is_mended(cluster: Cluster, n
     assert drifted is not None
     assert list(cluster.diff(drifted, news).detailed) == ["spec.sessionAffinity"]
 
-    with pytest.raises(ProviderError, match=r'spec.sessionAffinity is managed by ".+".*pulumi.com/patchForce'):
+    with pytest.raises(ProviderError, match=r'spec.sessionAffinity is managed by ".+"') as refused:
         cluster.update(drifted, news)
+    for way_out in ('ignore_changes=["spec.sessionAffinity"]', 'pulumi.com/patchForce: "true"', PATCH_FORCE_VARIABLE):
+        assert way_out in str(refused.value)
     forced = news | {"metadata": news["metadata"] | {"annotations": {"pulumi.com/patchForce": "true"}}}
     assert cluster.update(drifted, forced).outputs["spec"]["sessionAffinity"] == "None"
 
@@ -730,6 +734,43 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
     made = creation.result(PATIENCE)
     assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
     assert made.outputs["data"] == {"run": "2"}
+
+
+@pytest.mark.parametrize("affinity", ["None", "ClientIP"], ids=["whose fields are another's", "whose fields are ours"])
+def test_an_update_makes_anew_what_somebody_deletes(cluster: Cluster, namespace: str, affinity: str) -> None:
+    old = cluster.create(SERVICE, "web", service(namespace, sessionAffinity="None"))
+    others = {"metadata": {"finalizers": ["example.com/hold"]}, "spec": {"sessionAffinity": "ClientIP"}}
+    cluster.kube.patch(SERVICES, "web", others, namespace, type=PatchType.MERGE)
+    cluster.kube.delete(SERVICES, "web", namespace)
+    news = service(namespace, sessionAffinity=affinity)
+
+    assert cluster.update(old, news, preview=True).outputs
+    update = start(lambda: cluster.update(old, news))
+    cluster.lines.await_line("being deleted; waiting for its end")
+    cluster.kube.patch(SERVICES, "web", {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
+
+    made = update.result(PATIENCE)
+    assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
+    assert made.outputs["spec"]["sessionAffinity"] == affinity
+
+
+def test_a_deletion_leaves_an_object_that_is_made_anew_meanwhile(
+    cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, name="a"))
+    delete = Kube.delete
+
+    def too_late(kube: Kube, resource: Resource, name: str, space: str | None = None, **more: Any) -> Any:
+        delete(cluster.kube, CONFIG_MAPS, "a", namespace)
+        anew = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}}
+        cluster.kube.create(CONFIG_MAPS, anew, namespace)
+        return delete(kube, resource, name, space, **more)
+
+    monkeypatch.setattr(Kube, "delete", too_late)
+    cluster.delete(made)
+
+    assert "data" not in cluster.kube.get(CONFIG_MAPS, "a", namespace)
+    cluster.lines.await_line("it is gone already; another object of its name is there and stays")
 
 
 def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_somebody_deletes_it(

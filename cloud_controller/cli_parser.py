@@ -1,0 +1,87 @@
+"""A command line's parser whose errors are one line: what is wrong, the nearest name, and where help is."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
+from typing import Any, NoReturn
+
+_REQUIRED = "the following arguments are required: "
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes whole option names only; ends with code 2 at the first that is wrong.
+
+    `forwards`: options that it does not know are another parser's. `also`: options of another parser, for hints.
+    """
+
+    def __init__(self, *, forwards: bool = False, also: Collection[str] = (), **more: Any) -> None:
+        super().__init__(**more, allow_abbrev=False)
+        self._forwards = forwards
+        self.also = also
+
+    @property
+    def options(self) -> list[str]:
+        """The names of all options that help shows."""
+        return [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message, in one line."""
+        if message.startswith(_REQUIRED):
+            message = self._missing(message.removeprefix(_REQUIRED))
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """See `ArgumentParser.parse_known_args`; what is unknown is refused here, unless it is forwarded."""
+        args = sys.argv[1:] if args is None else args
+        if not self._forwards:
+            # First of all: a mistyped option is the reason why a required one is missing.
+            self._refuse_unknown_options(
+                _long_options(args) if self._subparsers is None else takewhile(lambda a: a.startswith("-"), args)
+            )
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and not self._forwards:
+            self.refuse(unknown)
+        return found, unknown
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End with what is wrong with the first of these."""
+        self._refuse_unknown_options(unknown)
+        self.error(f"unexpected argument {unknown[0]!r}")
+
+    def _refuse_unknown_options(self, arguments: Iterable[str]) -> None:
+        for argument in arguments:
+            name = argument.partition("=")[0]  # its value may be secret
+            if name.startswith("-") and name not in self._option_string_actions:
+                self.error(f"unknown option {name}{nearest(name, [*self.options, *self.also])}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        allowed = [str(each) for each in action.choices]
+        # The name of a positional one is its metavar, which says what it is.
+        what = "" if action.option_strings else f"unknown {str(action.metavar or action.dest).lower()} "
+        hint = nearest(str(value), allowed) or ";"
+        message = f"{what}{value!r}{hint} allowed: {', '.join(allowed)}"
+        if not what:
+            raise argparse.ArgumentError(action, message)
+        self.error(message)
+
+    def _missing(self, names: str) -> str:
+        choices = [str(each) for a in self._actions if a.metavar == names for each in a.choices or ()]
+        return f"{names} is missing" + (f"; allowed: {', '.join(choices)}" if choices else "")
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """The hint at the known word that was perhaps meant, or nothing."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _long_options(arguments: Sequence[str]) -> list[str]:
+    """Those that are options; argparse, too, takes what holds a space for a value."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [a for a in arguments[:end] if a.startswith("--") and " " not in a]

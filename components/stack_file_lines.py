@@ -1,0 +1,54 @@
+"""Where in the stack's file stands what an error is about: the program itself only gets the values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cloud_controller import yaml_text
+
+from .config_values import NAMESPACE
+
+_ABOUT = re.compile(rf"{NAMESPACE}:(([^ .\[]+)[^ ]*) is ")
+
+
+def with_lines(message: str, values: Mapping[str, str], file: Path) -> str:
+    """The message, of lines as `cloud-controller:nodePools[0].count is ...`, each with its place in the file.
+
+    `values` are the config's by key. A key with another value is none of this file's: another one may be in use.
+    """
+    try:
+        text = file.read_text()
+        document = yaml_text.load(text)
+    except (OSError, ValueError):
+        return message
+    config = document.get("config") if isinstance(document, dict) else None
+    if not isinstance(config, dict):
+        return message
+    places = yaml_text.lines(text)
+    told = []
+    for line in message.splitlines():
+        about = _ABOUT.match(line)
+        place = _place(about[1], about[2], config, places) if about and _same(about[2], config, values) else None
+        told.append(line if place is None else f"{line} ({file}:{place})")
+    return "\n".join(told)
+
+
+def _written(key: str, config: Mapping[str, Any]) -> str:
+    return f"{NAMESPACE}:{key}" if f"{NAMESPACE}:{key}" in config else key
+
+
+def _same(key: str, config: Mapping[str, Any], values: Mapping[str, str]) -> bool:
+    value, written = values.get(key), config.get(_written(key, config))
+    return value is not None and value in (written, json.dumps(written, separators=(",", ":"), default=str))
+
+
+def _place(path: str, key: str, config: Mapping[str, Any], places: Mapping[str, int]) -> int:
+    """The line of a path of the config, or, where that is missing, of what it is missing from."""
+    written, rest = _written(key, config), path.removeprefix(key)
+    while f"config.{written}{rest}" not in places:
+        rest = re.sub(r"(\.[^.\[\]]*|\[[^\[\]]*\])$", "", rest)
+    return places[f"config.{written}{rest}"]

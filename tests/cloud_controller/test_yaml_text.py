@@ -1,0 +1,35 @@
+"""YAML that people wrote: what is wrong is told by its line, and nothing of the text is."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller import yaml_text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: hunter2: c", "(line 1): a value with `: ` in it needs quotes, or the indentation is wrong"),
+        ("a:\n\thunter2: 1", "(line 2): a tab: indent with spaces"),
+        ("a:\n  b: 1\n hunter2: 2", "(line 3): the indentation does not fit the lines above"),
+        ("a: [1, hunter2\nb: 3", "(line 2): a bracket is not closed, or a comma is missing"),
+        ('a: "hunter2\n', "(line 2): a quote is not closed"),
+        ("a: *hunter2", "(line 1): a value that begins with * needs quotes"),
+        ("a: @hunter2", "(line 1): a value that begins with % @ or ` needs quotes"),
+        ("hunter2: 1\nb: 2\nhunter2: 3", "(line 3): the same key as in line 1"),
+        ("a: [{hunter2: 1, hunter2: 2}]", "(line 1): the same key as in line 1"),
+        ("a: !hunter2 x", "(line 1)"),
+        ("a: 2024-99-99", ""),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_line_without_the_text(text: str, told: str) -> None:
+    with pytest.raises(yaml_text.NotYaml) as caught:
+        yaml_text.load(text)
+
+    assert str(caught.value) == f"not valid YAML{' ' if told else ''}{told}"
+
+
+@pytest.mark.parametrize("text", ["a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n", "a: &x [1]\nb: *x", "", "{a: 1, 1: a}"])
+def test_aliases_and_merged_keys_are_no_duplicates(text: str) -> None:
+    yaml_text.load(text)

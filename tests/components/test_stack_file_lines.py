@@ -1,0 +1,66 @@
+"""What is wrong with a stack's config is told with its place in the stack's file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.stack_file_lines import with_lines
+
+FILE = """\
+config:
+  cloud-controller:cloud: gcp
+  clusterName: c
+  cloud-controller:nodePools:
+    - name: workers
+      count: many
+  cloud-controller:mycloudToken: {secure: v1:abc}
+"""
+VALUES = {
+    "cloud": "gcp",
+    "clusterName": "c",
+    "nodePools": json.dumps([{"name": "workers", "count": "many"}], separators=(",", ":")),
+    "mycloudToken": "hunter2",
+}
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        ('cloud is "gcp": allowed: aws, mycloud', 2),
+        ('clusterName is "c": too short', 3),
+        ('nodePools[0].count is "many": allowed: a whole number', 6),
+        ("nodePools[0].type is missing: the cloud's machine type", 5),
+        ("nodePools[0].labels[x/y].z is not a known key", 5),
+    ],
+)
+def test_a_problem_is_told_with_its_line(tmp_path: Path, about: str, line: int) -> None:
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
+
+    told = with_lines(f"cloud-controller:{about}", VALUES, file)
+
+    assert told == f"cloud-controller:{about} ({file}:{line})"
+
+
+@pytest.mark.parametrize("about", ["zone is missing", "mycloudToken is [secret]: allowed: text", "something else"])
+def test_what_does_not_stand_in_the_file_has_no_line(tmp_path: Path, about: str) -> None:
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
+
+    assert with_lines(f"cloud-controller:{about}", VALUES, file) == f"cloud-controller:{about}"
+
+
+def test_a_value_of_another_file_has_no_line(tmp_path: Path) -> None:
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
+
+    assert "dev" not in with_lines('cloud-controller:cloud is "x": no', {"cloud": "x"}, file)
+
+
+@pytest.mark.parametrize("text", [None, "a: [", "- a list", "config: []"])
+def test_a_file_that_cannot_be_read_takes_nothing_from_the_message(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "Pulumi.dev.yaml"
+    if text is not None:
+        file.write_text(text)
+
+    assert with_lines("cloud-controller:cloud is 1: no", VALUES, file) == "cloud-controller:cloud is 1: no"
