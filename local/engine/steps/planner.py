@@ -91,8 +91,8 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
     # A provider that says that something changes, but not what, leaves nothing that `replaceOnChanges` could match.
-    named = diff.detailed if diff.changed is not None else detailed
-    wished = _forced(named if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
+    matched = diff.detailed if diff.changed is not None else detailed
+    wished = _forced(matched if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
     detailed |= {p: replace(detailed[p], kind=detailed[p].kind.replacing) for p in wished if p in detailed}
     replace_keys += wished
     elsewhere = bool(old.provider and new.provider) and provider_changed(old.provider, new.provider)
