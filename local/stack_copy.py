@@ -81,10 +81,10 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
         if not key.startswith(f"{NAMESPACE}:"):
             continue
         if key not in known:
-            raise StackFileError(f"{source}: unknown config key {key!r}{_nearest(key, known)}")
+            raise StackFileError(f"{_place(source, key)}: unknown config key {key!r}{_nearest(key, known)}")
         if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
             name = key.removeprefix(f"{NAMESPACE}:")
-            raise StackFileError(f"{source}: {key} is in clear; encrypt it: config set --secret {name}")
+            raise StackFileError(f"{_place(source, key)}: {key} is in clear; encrypt it: config set --secret {name}")
     try:
         project = load_project(project_dir)
         stack_file = StackFile(_stack_of(source), source, config)
@@ -98,6 +98,13 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     names = {k.partition(":")[2]: k for k in sorted(known)}
     close = difflib.get_close_matches(key.partition(":")[2], names, n=1, cutoff=0.6)
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(names.values())}"
+
+
+def _place(source: Path, key: str) -> str:
+    """The file and the line of a key of its config, which may stand there without the namespace."""
+    lines = yaml_text.lines(source.read_text())
+    line = lines.get(f"config.{key}") or lines.get(f"config.{key.partition(':')[2]}") or lines["config"]
+    return f"{source}:{line}"
 
 
 def _stack_of(source: Path) -> str:
@@ -125,9 +132,8 @@ def read_stack_file(source: Path) -> dict[str, Any]:
         cloud = config.get(f"{NAMESPACE}:cloud")
         if cloud not in CLOUDS:
             wrong = "is missing" if cloud is None else f"is {json.dumps(cloud, default=str)}"
-            lines = yaml_text.lines(source.read_text())
-            line = lines.get(f"config.{NAMESPACE}:cloud") or lines.get("config.cloud") or lines["config"]
-            raise StackFileError(f"{source}:{line}: {NAMESPACE}:cloud {wrong}; allowed: {', '.join(CLOUDS)}")
+            place = _place(source, f"{NAMESPACE}:cloud")
+            raise StackFileError(f"{place}: {NAMESPACE}:cloud {wrong}; allowed: {', '.join(CLOUDS)}")
         raise StackFileError(
             f"{source}: {NAMESPACE}:cloud is {cloud!r}, and a local site has nothing but 'mycloud', and 'aws' where "
             f"{NAMESPACE}:aws says `simulated: true`; run the stack with `python -m local.engine` or `pulumi`"

@@ -193,7 +193,9 @@ def test_every_module_can_be_imported_with_the_images_packages_alone(app: Path) 
 
 
 def test_its_cloud_is_found_by_name(app: Path, tmp_path: Path) -> None:
+    (tmp_path / "cloud.conf").write_text("[Global]\n")
     arguments = ["-m", "cloud_controller.cli", "plan", "--cloud=mycloud", "--controllers=node"]
+    arguments.append("--cloud-config=cloud.conf")
 
     found = run(app, *arguments, cwd=tmp_path)
 

@@ -493,7 +493,7 @@ def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothi
     assert fakes.run(command) == 2
 
     known = "unknown config key 'cloud-controller:clout'; did you mean 'cloud-controller:cloud'?"
-    assert capsys.readouterr().err == f"error: {fakes.stack_file}: {known}\n"
+    assert capsys.readouterr().err == f"error: {fakes.stack_file}:3: {known}\n"
     assert fakes.calls == []
 
 
@@ -512,7 +512,7 @@ def test_a_secret_in_clear_is_refused_although_the_site_has_its_own(
     assert fakes.run("up") == 2
 
     shown = capsys.readouterr().err
-    assert shown.startswith(f"error: {fakes.stack_file}: {told}") and "abc" not in shown
+    assert shown.startswith(f"error: {fakes.stack_file}:3: {told}") and "abc" not in shown
     assert fakes.calls == []
 
 

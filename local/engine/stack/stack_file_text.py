@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from cloud_controller import yaml_text
+
+_UNICODE_BREAKS: Final = ("\x85", "\u2028", "\u2029")
 
 
 def with_config(text: str, key: str, value: Any) -> str:
@@ -43,7 +45,7 @@ def _checked(text: str, changed: str, wanted: Mapping[str, Any]) -> str:
     except yaml_text.NotYaml:
         pass  # the text had a form, such as an anchor, that cannot be changed in part
     data = yaml_text.load(text) or {}
-    return yaml.safe_dump({**data, "config": dict(wanted)}, sort_keys=False, allow_unicode=True)
+    return _dumped({**data, "config": dict(wanted)})
 
 
 def _put(text: str, old: Mapping[str, Any], key: str, value: Any) -> str:
@@ -87,8 +89,15 @@ def _end(text: str, node: yaml.Node) -> int:
 
 
 def _block(values: Mapping[str, Any], column: int) -> str:
-    dumped = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=10**9)
-    return textwrap.indent(dumped.rstrip("\n"), " " * column)
+    return textwrap.indent(_dumped(values, width=10**9).rstrip("\n"), " " * column)
+
+
+def _dumped(values: Mapping[str, Any], width: int = 80) -> str:
+    dumped = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=width)
+    if any(each in dumped for each in _UNICODE_BREAKS):
+        # PyYAML writes them as they are, and reads them as the folded line's space.
+        return yaml.safe_dump(dict(values), sort_keys=False, width=width)
+    return dumped
 
 
 def _newline(text: str) -> str:

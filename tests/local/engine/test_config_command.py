@@ -164,4 +164,4 @@ def test_a_list_without_a_stack_is_called_wrongly(stack: Stack, capsys: pytest.C
     with pytest.raises(SystemExit) as ended:
         main(["config", "--cwd", str(stack.directory)])
 
-    assert ended.value.code == 2 and "required: --stack/-s" in capsys.readouterr().err
+    assert ended.value.code == 2 and "error: --stack/-s is missing" in capsys.readouterr().err

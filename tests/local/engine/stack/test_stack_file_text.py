@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from local.engine.stack.stack_file_text import with_config, with_salt, without_config
@@ -100,9 +100,11 @@ VALUES = st.recursive(
 )
 
 
+@example({}, "k", {"\x85": "\u2028"})
 @given(st.dictionaries(st.text("ab:# -", max_size=4), VALUES, max_size=4), st.text("ab:# -", max_size=4), VALUES)
 def test_whatever_is_put_in_is_read_back_and_taken_out(config: dict[str, Any], key: str, value: Any) -> None:
     text = yaml.safe_dump({"config": config}, allow_unicode=True)
+    config = yaml.safe_load(text)["config"]  # which has spaces for Unicode's line breaks
 
     put = with_config(text, key, value)
 
