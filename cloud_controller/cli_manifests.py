@@ -100,13 +100,17 @@ def run(check: Check, options: argparse.Namespace) -> int:
     parts = clouds.manifest_parts(options.cloud)
     if options.role and parts.identity is None:
         raise InvalidConfiguration("role", f"given, but pods on {options.cloud} take no roles", "none")
-    config = _cloud_config(options)
+    identity = parts.identity(options.role) if parts.identity and options.role else None
+    for name, _ in options.env:
+        if name in (manifests.ADDRESS_VARIABLE, *(identity.environment if identity else ())):
+            raise InvalidConfiguration("env", f"{name} is set by the manifests themselves", "other names")
+    config = _cloud_config(options, parts.file_keys)
     names = controllers(options.controllers, parts.not_offered)
     made = manifests.make(
         _daemon(check, options, names),
         machines=options.control_plane_machines,
         checksum=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
-        identity=parts.identity(options.role) if parts.identity and options.role else None,
+        identity=identity,
         environment=dict(options.env),
         storage=parts.storage if "volume" in names else (),
     )
@@ -138,14 +142,18 @@ def _daemon(check: Check, options: argparse.Namespace, names: Sequence[str]) -> 
     return manifests.Daemon(options.image, arguments, rules)
 
 
-def _cloud_config(options: argparse.Namespace) -> str | None:
-    """The text of the file, which the cloud must accept."""
+def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str | None:
+    """The text of the file, which the cloud must accept, and which names no other file."""
     if options.with_cloud_config is None:
         return None
     try:
         text = Path(options.with_cloud_config).read_text()
     except UnicodeDecodeError:
         raise InvalidConfiguration("with-cloud-config", f"{options.with_cloud_config} is not text") from None
+    for key in file_keys:
+        if re.search(rf"^\s*{re.escape(key)}\s*[=:]", text, re.MULTILINE | re.IGNORECASE):
+            why = "names a file, which the pods do not have"
+            raise InvalidConfiguration(f"cloud config: {key}", why, "what is in that file")
     clouds.load(options.cloud, text)
     return text
 

@@ -30,6 +30,7 @@ TOKEN_FILE = f"{TOKEN_DIRECTORY}/token"
 _TOKEN_SECONDS = 3600
 _NOBODY = 65534
 _LABELS = {"k8s-app": NAME}
+ADDRESS_VARIABLE = "POD_IP"
 _RBAC = "rbac.authorization.k8s.io"
 
 # Seed 002 §8.1: the daemon must come up before any node is initialised or ready, and on the control plane.
@@ -61,6 +62,8 @@ class CloudParts:
     """What claims refer to, where controller `volume` runs: the default class, the driver."""
     identity: Callable[[Text], PodIdentity] | None = None
     """Of a role's name. None: the cloud has no roles for pods."""
+    file_keys: tuple[str, ...] = ()
+    """The keys of the cloud config that name files, which the pods do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +247,12 @@ def _template(
 
 
 def _container(daemon: Daemon, environment: Mapping[str, Text], mounts: list[Manifest]) -> Manifest:
-    env: list[Manifest] = [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    env: list[Manifest] = [{"name": ADDRESS_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     env += [{"name": key, "value": environment[key]} for key in sorted(environment)]
     return {
         "name": NAME,
         "image": daemon.image,
-        "args": [*daemon.arguments, "--leader-elect=true", "--bind-address=$(POD_IP)"],
+        "args": [*daemon.arguments, "--leader-elect=true", f"--bind-address=$({ADDRESS_VARIABLE})"],
         "env": env,
         "ports": [{"name": "secure", "containerPort": SECURE_PORT, "protocol": "TCP"}],
         "readinessProbe": _probe(daemon.ready_path, period=2),

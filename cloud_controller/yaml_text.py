@@ -78,16 +78,17 @@ def lines(text: str) -> dict[str, int]:
     return found
 
 
-def _note_lines(node: yaml.Node | None, path: str, found: dict[str, int], above: set[int]) -> None:
-    if id(node) in above:
+def _note_lines(node: yaml.Node | None, path: str, found: dict[str, int], seen: set[int]) -> None:
+    # What an alias repeats has the line of its anchor alone: aliases of aliases would be without end.
+    if id(node) in seen:
         return
-    above = {*above, id(node)}
+    seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
             found[f"{path}[{index}]"] = each.start_mark.line + 1
-            _note_lines(each, f"{path}[{index}]", found, above)
+            _note_lines(each, f"{path}[{index}]", found, seen)
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = f"{path}.{key.value}" if path else str(key.value)
             found[name] = key.start_mark.line + 1
-            _note_lines(value, name, found, above)
+            _note_lines(value, name, found, seen)

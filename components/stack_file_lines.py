@@ -43,7 +43,13 @@ def _written(key: str, config: Mapping[str, Any]) -> str:
 
 def _same(key: str, config: Mapping[str, Any], values: Mapping[str, str]) -> bool:
     value, written = values.get(key), config.get(_written(key, config))
-    return value is not None and value in (written, json.dumps(written, separators=(",", ":"), default=str))
+    if value is None or value == written:
+        return value is not None
+    try:
+        # Whatever the order of keys that the CLI or the engine hands over.
+        return bool(json.loads(value) == json.loads(json.dumps(written, default=str)))
+    except ValueError:
+        return False
 
 
 def _place(path: str, key: str, config: Mapping[str, Any], places: Mapping[str, int]) -> int:

@@ -120,7 +120,8 @@ def main(argv: list[str] | None = None) -> int:
     except (SiteError, SecretsError, StateError, LockedError, BuildError, PulumiCliError) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
-        _tell(f"interrupted; `{options.command}` goes on from here")
+        reads = options.command in ("status", "kubeconfig", "kubectl", "logs")
+        _tell("interrupted" if reads else f"interrupted; `{options.command}` goes on from here")
         return FAILED
 
 

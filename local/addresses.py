@@ -36,6 +36,11 @@ def socket_address(address: str) -> str:
     return f"127.{rest}"
 
 
+def block_of(address: str) -> IPv4Network:
+    """The cluster addresses (10.x) of the block that this one is in."""
+    return IPv4Network(f"{address}/12", strict=False)  # sixteen second octets
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkRanges:
     """The address ranges of one network of a site; `load_balancers` is a range of 127.0.0.0/8, the others of 10/8."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from urllib3.exceptions import HTTPError
 
 from cloud_controller.kube import PODS, ApiError, Kube, KubeconfigError, key
 from cloud_controller.kube.config import from_kubeconfig
@@ -99,6 +100,8 @@ def _show_logs(kubeconfig: Path, pod: str, *, follow: bool) -> None:
             sys.stdout.buffer.flush()
     except (ApiError, KubeconfigError) as error:
         raise SiteError(str(error)) from error
+    except HTTPError as error:
+        raise SiteError(f"the log of {pod} broke off: {error}") from error
 
 
 def _only(pods: Sequence[str], wanted: str) -> str:

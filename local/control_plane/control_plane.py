@@ -17,6 +17,7 @@ from typing import TypedDict, Unpack
 import urllib3
 
 from local import ports, processes
+from local.addresses import block_of
 from local.control_plane.binaries import Binaries
 from local.control_plane.components import (
     API_SERVER,
@@ -188,8 +189,9 @@ class ControlPlane:
 
     def _argv(self, component: str) -> list[str]:
         if component == EGRESS_PROXY:
+            block = block_of(self._layout.address)
             # -P: nothing that lies in the working directory is ever imported.
-            return [sys.executable, "-P", "-m", "local.control_plane.egress_proxy", EGRESS_SOCKET]
+            return [sys.executable, "-P", "-m", "local.control_plane.egress_proxy", EGRESS_SOCKET, str(block)]
         return [str(self._binaries.path(component)), *arguments(component, self._layout)]
 
     def _wait(

@@ -1,7 +1,8 @@
 """How the API server reaches nodes, pods and Services: their 10.x addresses lead to 127.x, where they listen here.
 
-`python -m local.control_plane.egress_proxy SOCKET` serves HTTP CONNECT on a Unix socket, to the API server alone: the
-socket lies in the control plane's folder. The API server is told of it by --egress-selector-config-file.
+`python -m local.control_plane.egress_proxy SOCKET RANGE` serves HTTP CONNECT on a Unix socket, to the API server alone:
+the socket lies in the control plane's folder. The API server is told of it by --egress-selector-config-file. It reaches
+the addresses of RANGE, which is the site's: whoever may write EndpointSlices would otherwise reach all of loopback.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import asyncio
 import contextlib
 import os
 import sys
+from functools import partial
+from ipaddress import IPv4Address, IPv4Network
 
 from local.addresses import socket_address
 
@@ -18,21 +21,23 @@ CONNECT_SECONDS = 10.0
 OK, BAD_REQUEST, BAD_GATEWAY = "200 Connection established", "400 Bad Request", "502 Bad Gateway"
 
 
-def target(request_line: str) -> tuple[str, int]:
+def target(request_line: str, reached: IPv4Network) -> tuple[str, int]:
     """Where `CONNECT 10.a.b.c:port HTTP/1.1` leads to. Raises ValueError for any other request or address."""
     words = request_line.split()
     if len(words) != 3 or words[0] != "CONNECT":
         raise ValueError(f"{request_line!r} is not a CONNECT request")
     host, _, port = words[1].rpartition(":")
+    if IPv4Address(host) not in reached:
+        raise ValueError(f"{host} is not in {reached}, the addresses of this site")
     return socket_address(host), int(port)
 
 
-async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def converse(reached: IPv4Network, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Serve one connection: a CONNECT request, then whatever the two ends send each other."""
     with contextlib.closing(writer), contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         head = await reader.readuntil(b"\r\n\r\n")
         try:
-            host, port = target(head.decode("latin-1").split("\r\n", 1)[0])
+            host, port = target(head.decode("latin-1").split("\r\n", 1)[0], reached)
             async with asyncio.timeout(CONNECT_SECONDS):
                 there = await asyncio.open_connection(host, port)
         except (OSError, ValueError, TimeoutError) as error:
@@ -56,12 +61,12 @@ async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
     target.close()
 
 
-async def serve(socket: str) -> None:
+async def serve(socket: str, reached: IPv4Network) -> None:
     """Serve until cancelled. A socket that a killed proxy left behind is replaced."""
-    async with await asyncio.start_unix_server(converse, socket) as server:
+    async with await asyncio.start_unix_server(partial(converse, reached), socket) as server:
         await server.serve_forever()
 
 
 if __name__ == "__main__":
     os.umask(0o077)
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve(sys.argv[1], IPv4Network(sys.argv[2])))

@@ -254,6 +254,8 @@ def test_only_its_owner_reads_the_secret_of_a_base(
         ("aws", ["--", "--node-monitor-perid=5s"], "did you mean --node-monitor-period?"),
         ("aws", ["--", "--node-monitor-period=5"], "argument --node-monitor-period: not a valid duration"),
         ("aws", ["--env=1=2"], "argument --env: not of the form NAME=VALUE"),
+        ("aws", ["--env=POD_IP=192.0.2.1"], "env: POD_IP is set by the manifests themselves"),
+        ("aws", [f"--role={ROLE}", "--env=AWS_ROLE_ARN=x"], "env: AWS_ROLE_ARN is set by the manifests themselves"),
         ("awss", [], "did you mean 'aws'?"),
     ],
 )
@@ -261,6 +263,18 @@ def test_what_could_not_run_is_refused_before_anything_is_printed(
     cloud: str, more: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told in refused(capsys, *more, cloud=cloud)
+
+
+def test_a_cloud_config_that_names_a_file_is_refused_because_the_pods_lack_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("t")
+    config = tmp_path / "cloud.conf"
+    config.write_text(f"[Global]\nendpoint = http://127.0.0.1:1\ntoken-file = {tmp_path / 'token'}\ncluster-id = c\n")
+
+    told = refused(capsys, f"--with-cloud-config={config}", cloud="mycloud")
+
+    assert "token-file: names a file, which the pods do not have" in told
 
 
 def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -> None:

@@ -21,7 +21,7 @@ config:
 VALUES = {
     "cloud": "gcp",
     "clusterName": "c",
-    "nodePools": json.dumps([{"name": "workers", "count": "many"}], separators=(",", ":")),
+    "nodePools": json.dumps([{"count": "many", "name": "workers"}]),
     "mycloudToken": "hunter2",
 }
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from urllib3.exceptions import ProtocolError
 
 from cloud_controller.kube import Kube, ObjectList
 from local import __main__ as command_line
@@ -134,6 +139,19 @@ def test_a_pod_is_named_with_its_namespace_or_by_a_name_that_it_alone_has(
     run(Request("logs", pod=pod), folder, folder.stack("mine"), "c-1")
 
     assert asked == [f"/api/v1/namespaces/{path}/log"]
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_log_that_breaks_off_is_an_error_that_says_so(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Iterator[bytes]:
+        yield b"one line"
+        raise ProtocolError("Connection broken")
+
+    monkeypatch.setattr(cluster_access, "_log", broken)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=io.BytesIO()))
+
+    with pytest.raises(SiteError, match="the log of web-1 broke off: Connection broken"):
+        run(Request("logs", pod="web-1"), folder, folder.stack("mine"), "c-1")
 
 
 @pytest.mark.parametrize(

@@ -28,4 +28,4 @@ _CLASS: Manifest = {
     "allowVolumeExpansion": True,
 }
 
-PARTS = CloudParts(storage=(_DRIVER, _CLASS))
+PARTS = CloudParts(storage=(_DRIVER, _CLASS), file_keys=("token-file",))

@@ -5,34 +5,43 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 
-from local.addresses import socket_address
+from local.addresses import block_of, socket_address
 from local.control_plane import egress_proxy
 from local.ports import unused_address
 
 PORT = 10250
 
 
-@pytest.mark.parametrize("address", ["10.33.0.10", "127.33.0.10"])
-def test_an_address_of_the_cluster_leads_to_loopback(address: str) -> None:
-    assert egress_proxy.target(f"CONNECT {address}:10250 HTTP/1.1") == ("127.33.0.10", 10250)
+SITE = IPv4Network("10.32.0.0/12")
+
+
+def test_an_address_of_the_cluster_leads_to_loopback() -> None:
+    assert egress_proxy.target("CONNECT 10.33.0.10:10250 HTTP/1.1", SITE) == ("127.33.0.10", 10250)
 
 
 @pytest.mark.parametrize(
-    "line", ["CONNECT 192.0.2.1:443 HTTP/1.1", "CONNECT example.org:443 HTTP/1.1", "GET / HTTP/1.1", "CONNECT", ""]
+    "line",
+    [
+        *("CONNECT 192.0.2.1:443 HTTP/1.1", "CONNECT example.org:443 HTTP/1.1", "GET / HTTP/1.1", "CONNECT", ""),
+        *("CONNECT 127.0.0.1:22 HTTP/1.1", "CONNECT 127.33.0.10:10250 HTTP/1.1"),
+        *("CONNECT 10.0.0.1:22 HTTP/1.1", "CONNECT 10.48.0.1:10250 HTTP/1.1"),
+    ],
 )
 def test_nothing_else_is_reached(line: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        egress_proxy.target(line)
+        egress_proxy.target(line, SITE)
 
 
 @contextlib.asynccontextmanager
 async def proxied(directory: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection to a proxy."""
-    async with await asyncio.start_unix_server(egress_proxy.converse, directory / "s"):
+    async with await asyncio.start_unix_server(partial(egress_proxy.converse, block_of("10.1.0.0")), directory / "s"):
         reader, writer = await asyncio.open_unix_connection(directory / "s")
         with contextlib.closing(writer):
             yield reader, writer
