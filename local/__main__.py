@@ -49,7 +49,7 @@ from local.stack_copy import (
 )
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 PROJECT = Path(__file__).resolve().parents[1]
 STATE_VARIABLE = "CLOUD_CONTROLLER_STATE"
@@ -114,14 +114,15 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK if options.command == "status" else FAILED
+        return OK if options.command in _READING else FAILED
     except StackFileError as error:
         return _fail(error, USAGE)
     except (SiteError, SecretsError, StateError, LockedError, BuildError, PulumiCliError) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
-        reads = options.command in ("status", "kubeconfig", "kubectl", "logs")
-        _tell("interrupted" if reads else f"interrupted; `{options.command}` goes on from here")
+        if options.command in _READING:
+            return INTERRUPTED
+        _tell(f"interrupted; `{options.command}` goes on from here")
         return FAILED
 
 
@@ -263,6 +264,7 @@ _COMMANDS: Mapping[str, Callable[[Run], int]] = {
 }
 
 
+_READING: Final = ("status", "kubeconfig", "kubectl", "logs")
 _ENGINES_WORDS: Final = {"up": "up", "preview": "preview", "refresh": "refresh", "down": "destroy"}
 """What the commands that run an engine are called there."""
 _PARTIAL: Final = frozenset({"--target", "-t", "--exclude-protected", "--preview-only"})
@@ -363,6 +365,8 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
     options.words = tuple(given[split + 1 :])
     if options.words and options.command != "kubectl":
         parser.error("words after `--` go with `kubectl`")
+    if (options.pod or options.follow) and options.command != "logs":
+        parser.error("--pod and --follow go with `logs`")
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged goes with `down`")
     if more and options.command not in _ENGINES_WORDS:
@@ -392,7 +396,10 @@ def _parser() -> Parser:
         "--config-file", metavar="FILE", help="the stack's configuration (default: stacks/Pulumi.STACK.yaml)"
     )
     parser.add_argument(
-        "--engine", choices=["embedded", "pulumi"], default="embedded", help="who runs the stack (default: embedded)"
+        "--engine",
+        choices=["embedded", "pulumi"],
+        default="embedded",
+        help="which engine runs it (default: embedded)",
     )
     parser.add_argument("--json", action="store_true", help="for programs: status as JSON, else engine events")
     parser.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
@@ -403,9 +410,12 @@ def _parser() -> Parser:
         "program does not declare",
     )
     parser.add_argument(
-        "--pod", metavar="NAMESPACE/NAME", default="", help="with logs: whose; a NAME that is unique will do"
+        "--pod",
+        metavar="NAMESPACE/NAME",
+        default="",
+        help="with logs: the pod; NAME is enough if only one has it",
     )
-    parser.add_argument("--follow", "-f", action="store_true", help="with logs: go on as more is written")
+    parser.add_argument("--follow", action="store_true", help="with logs: go on as more is written")
     return parser
 
 

@@ -76,12 +76,11 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
     Raises StackFileError.
     """
     config = read_stack_file(source)["config"]
-    known = json.loads(SCHEMA.read_text())["properties"]["config"]["properties"]
+    _refuse_unknown(source, config)
+    known = _known()
     for key, value in config.items():
         if not key.startswith(f"{NAMESPACE}:"):
             continue
-        if key not in known:
-            raise StackFileError(f"{_place(source, key)}: unknown config key {key!r}{_nearest(key, known)}")
         if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
             name = key.removeprefix(f"{NAMESPACE}:")
             raise StackFileError(f"{_place(source, key)}: {key} is in clear; encrypt it: config set --secret {name}")
@@ -91,6 +90,18 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
         validate(project, stack_file, resolve(project, stack_file, None))
     except ProjectError as error:
         raise StackFileError(str(error)) from error
+
+
+def _known() -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = json.loads(SCHEMA.read_text())["properties"]["config"]["properties"]
+    return schema
+
+
+def _refuse_unknown(source: Path, config: Iterable[str]) -> None:
+    known = _known()
+    for key in config:
+        if key.startswith(f"{NAMESPACE}:") and key not in known:
+            raise StackFileError(f"{_place(source, key)}: unknown config key {key!r}{_nearest(key, known)}")
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
@@ -127,9 +138,11 @@ def read_stack_file(source: Path) -> dict[str, Any]:
     config = stack.get("config") if isinstance(stack, dict) else None
     if not isinstance(config, dict):
         raise StackFileError(f"{source} has no map `config`")
-    config = {key if ":" in str(key) else f"{NAMESPACE}:{key}": value for key, value in config.items()}
+    config = _qualified(config)
     if not _is_for_a_site(config):
         cloud = config.get(f"{NAMESPACE}:cloud")
+        if cloud is None:
+            _refuse_unknown(source, config)  # it may be there, misspelt
         if cloud not in CLOUDS:
             wrong = "is missing" if cloud is None else f"is {json.dumps(cloud, default=str)}"
             place = _place(source, f"{NAMESPACE}:cloud")
@@ -148,7 +161,14 @@ def needs_no_site(source: Path) -> bool:
     except (OSError, ValueError):
         return False
     config = stack.get("config") if isinstance(stack, dict) else None
-    return isinstance(config, dict) and config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)
+    if not isinstance(config, dict):
+        return False
+    config = _qualified(config)
+    return config.get(f"{NAMESPACE}:cloud") == "aws" and not _is_for_a_site(config)
+
+
+def _qualified(config: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key) if ":" in str(key) else f"{NAMESPACE}:{key}": value for key, value in config.items()}
 
 
 def _is_for_a_site(config: Mapping[str, Any]) -> bool:

@@ -100,6 +100,14 @@ def test_words_after_the_dashes_go_with_kubectl_alone(capsys: pytest.CaptureFixt
     assert "words after `--` go with `kubectl`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--pod=x", "--follow"])
+def test_what_is_said_of_logs_goes_with_logs_alone(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["up", option])
+
+    assert "--pod and --follow go with `logs`" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------------------------------- logs
 
 

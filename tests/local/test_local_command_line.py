@@ -26,7 +26,7 @@ from local.engine import cli
 from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
 from local.site import Site
-from local.stack_copy import SiteConfig, StackFileError, write_stack_copy
+from local.stack_copy import SiteConfig, StackFileError, needs_no_site, write_stack_copy
 from local.status_text import addresses, render
 
 ENDPOINT = "http://127.32.0.1:7070"
@@ -495,6 +495,21 @@ def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothi
     known = "unknown config key 'cloud-controller:clout'; did you mean 'cloud-controller:cloud'?"
     assert capsys.readouterr().err == f"error: {fakes.stack_file}:3: {known}\n"
     assert fakes.calls == []
+
+
+@pytest.mark.parametrize("namespace", ["", "cloud-controller:"])
+def test_a_stack_on_an_account_needs_no_site_whichever_way_its_keys_are_written(tmp_path: Path, namespace: str) -> None:
+    (file := tmp_path / "Pulumi.x.yaml").write_text(f"config:\n  {namespace}cloud: aws\n  {namespace}aws: {{}}\n")
+
+    assert needs_no_site(file)
+
+
+def test_a_cloud_that_is_misspelt_is_a_key_that_is_not_known(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    fakes.stack_file.write_text("config:\n  cloud-controller:clout: mycloud\n")
+
+    assert fakes.run("up") == 2
+
+    assert "unknown config key 'cloud-controller:clout'; did you mean" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import NODES, Kube, NotFoundError, Object
 from local import processes
 from local.api_site import API
+from local.control_plane.components import COMPONENTS
 from local.mycloud.machine.processes import MARK
 from local.site import Site
 
@@ -169,13 +170,13 @@ def test_a_killed_control_plane_comes_back_with_its_data_and_goes_with_its_clust
     nodes = {node["metadata"]["name"] for node in cloud.kube.list(NODES).items}
     directory: Path = cloud.site.folder.cluster(cloud.cluster["id"])
     components = processes.find_all(directory / "processes")
-    assert len(components) == 4
+    assert len(components) == len(COMPONENTS)
     for component in components:
         component.signal(signal.SIGKILL)
         assert component.wait(DEADLINE)
 
     # Each of them in the place of one that was killed: until this is noticed, the cluster is still called available.
-    assert becomes(lambda: len(processes.find_all(directory / "processes")) == 4)
+    assert becomes(lambda: len(processes.find_all(directory / "processes")) == len(COMPONENTS))
     cloud.api.wait_for_state("clusters", cloud.cluster["id"], ["available"], DEADLINE)
     assert {node["metadata"]["name"] for node in cloud.kube.list(NODES).items} == nodes
 
