@@ -201,7 +201,7 @@ class _Opened:
         pending.report_remaining(run)
         if run.simulated:
             told = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
-            message = f"simulated, for nothing here runs or reaches it: {told}; nothing real is behind these resources"
+            message = f"simulated: nothing on this machine can run {told}, so nothing real is behind these resources"
             run.emit(Diagnostic("warning", message))
         if run.simulated_answers:
             told = ", ".join(sorted(run.simulated_answers))

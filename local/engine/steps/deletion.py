@@ -106,7 +106,7 @@ def delete_one(
     op = op or (Op.DELETE_REPLACED if resource.delete else Op.DELETE)
     retained = resource.retain_on_delete
     swept = goes_with(resource, together)
-    note = RETAINED if retained else "goes with what it is deletedWith" if swept else ""
+    note = RETAINED if retained else "implicitly, by deletedWith" if swept else ""
     managed = _is_managed(resource) and not retained and not swept
     try:
         with run.step(info_of(op, old=resource, note=note)):
