@@ -113,6 +113,25 @@ def test_a_number_given_as_text_is_read_as_the_schema_says(tmp_path: Path) -> No
     assert config_of(tmp_path, {"shop:cloud": "c", "shop:count": "7"}).values["shop:count"] == "7"
 
 
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    config_of(tmp_path, {"shop:cloud": "c"})
+    project = load_project(tmp_path)
+    for name in ("stacks/Pulumi.dev.yaml", "Pulumi.yaml"):
+        (tmp_path / name).write_bytes(b"name: \xff\n")
+
+    with pytest.raises(ProjectError, match=r"/stacks/Pulumi\.dev\.yaml is not text$"):
+        load_stack_file(project, "dev")
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml is not text$"):
+        load_project(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").mkdir()
+
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml cannot be read: Is a directory$"):
+        load_project(tmp_path)
+
+
 def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:
     config_of(tmp_path, {"shop:cloud": "c"})
     with pytest.raises(ProjectError, match=r"'prod' has no file .*; there are: dev"):
