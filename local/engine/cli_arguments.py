@@ -52,7 +52,7 @@ def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse
         description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
     )
     cli_stack.add_parser(commands, common)
-    config = cli_config.add_parser(commands, common, which_stack(required=False))
+    config = cli_config.add_parser(commands)
     parsed = parser.parse_args(arguments)
     if parsed.command == "config" and not parsed.stack:
         config.error("the following arguments are required: --stack/-s")

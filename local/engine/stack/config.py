@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from local.engine.stack.project import Project, ProjectError, StackFile
-from local.engine.stack.secrets import Crypter
+from local.engine.stack.secrets import Crypter, SecretsError
 from local.engine.values import PropertyMap, Secret
 
 PLACEHOLDER: Final = "[placeholder]"
@@ -50,7 +50,10 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
     objects: set[str] = set()
     warnings: list[str] = []
     for key, raw in stack_file.config.items():
-        value, secret = _decrypt(raw, crypter)
+        try:
+            value, secret = _decrypt(raw, crypter)
+        except SecretsError as error:
+            raise SecretsError(f"{stack_file.path}: {key}: {error}") from error
         values[key] = _text(value)
         if isinstance(value, dict | list):
             objects.add(key)

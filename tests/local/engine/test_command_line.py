@@ -354,6 +354,28 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
     assert "it comes from PULUMI_CONFIG_PASSPHRASE: set it to" in told
 
 
+def test_secure_values_without_a_salt_are_named_with_their_file_and_nothing_is_written(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    project.configure("  notes:token: {secure: 'v1:a:b'}\n", salt="")
+
+    assert project.run("up")[0] == 1
+
+    assert f"{project.directory}/Pulumi.dev.yaml has secure values but no encryptionsalt" in capsys.readouterr().err
+    assert not (project.directory / "state").exists()
+
+
+@pytest.mark.parametrize("file", ["Pulumi.yaml", "Pulumi.dev.yaml"])
+def test_a_file_that_is_not_text_ends_a_call_with_one_line(project: Project, file: str) -> None:
+    (project.directory / file).write_bytes(b"name: \xff\n")
+    call = [sys.executable, "-m", "local.engine", "preview", "--stack", "dev", "--cwd", str(project.directory)]
+
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.returncode == 1 and ended.stderr == f"error: {project.directory}/{file} is not text\n"
+
+
 @pytest.mark.engine
 def test_a_preview_with_placeholder_secrets_needs_no_passphrase(
     project: Project, monkeypatch: pytest.MonkeyPatch
