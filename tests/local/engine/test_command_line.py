@@ -66,6 +66,18 @@ note = Note("note", config.require("text"), pulumi.ResourceOptions(additional_se
 pulumi.export("id", note.id)
 pulumi.export("seen", note.seen)
 """
+FORGETFUL_PROGRAM = """
+import asyncio
+import pulumi
+
+async def fails():
+    raise LookupError("forgotten")
+
+async def forgets():
+    await asyncio.wait([asyncio.ensure_future(fails())])
+
+pulumi.export("done", pulumi.Output.from_input(forgets()))
+"""
 SCHEMA = "config:\n  text: {type: string, default: hello}\n  token: {type: string, default: none}\n"
 
 
@@ -234,6 +246,17 @@ def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
     code, shown = project.run("preview")
     assert code == 1 and f"IndexError: list index out of range\n{told}" in shown
     assert "Traceback" not in shown and "site-packages" not in shown
+
+
+@pytest.mark.engine
+def test_an_exception_of_a_task_that_nobody_awaits_is_told_by_asyncio(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project.directory / "__main__.py").write_text(FORGETFUL_PROGRAM)
+
+    assert project.run("preview")[0] == 0
+
+    assert "Task exception was never retrieved" in caplog.text and "LookupError: forgotten" in caplog.text
 
 
 @pytest.mark.engine
