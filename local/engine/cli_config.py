@@ -36,6 +36,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "set",
         parents=[after],
         help="set a value",
+        discreet=True,
         description="Set a value. Without VALUE it is read from standard input, and on a terminal asked for: "
         "a secret on the command line would be in the shell's history and the list of processes.",
     )

@@ -174,6 +174,34 @@ def test_a_secret_is_not_plain_text_at_the_same_time(stack: Stack, capsys: pytes
     assert ended.value.code == 2 and "--plaintext: not allowed with argument --secret" in told and SECRET not in told
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--secret", "token", "correct", "xyzzy"], "unexpected argument after VALUE"),
+        (["token", "-xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "--xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "--sercet", "xyzzy"], "unknown option; did you mean --secret?"),
+        (["token", "--secret=xyzzy"], "argument --secret: it takes no value"),
+    ],
+)
+def test_a_wrong_call_quotes_nothing_that_may_be_a_part_of_the_value(
+    stack: Stack, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        stack.config("set", *arguments)
+
+    shown = capsys.readouterr().err
+    assert ended.value.code == 2 and f"error: {told} (see " in shown and "xyzzy" not in shown
+
+
+def test_a_value_that_begins_with_a_hyphen_goes_after_two(stack: Stack) -> None:
+    where = ["--stack", "dev", "--cwd", str(stack.directory)]
+
+    assert main(["config", "set", *where, "name", "--", "-web"], io.StringIO()) == 0
+
+    assert stack.values == {"shop:name": "-web"}
+
+
 @pytest.mark.parametrize("action", [["set", "name", "web"], ["get", "name"], ["rm", "name"]])
 def test_the_stack_may_be_named_before_the_action(stack: Stack, action: list[str]) -> None:
     elsewhere = stack.directory / "elsewhere.yaml"
