@@ -126,7 +126,10 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
         )
     if name == "up":
         how.add_argument(
-            "--skip-preview", "-f", action="store_true", help="do not make sure by a preview first, nor ask"
+            "--skip-preview",
+            "-f",
+            action="store_true",
+            help="skip the preview that checks the run first, and do not ask",
         )
     if name == "destroy":
         how.add_argument(
