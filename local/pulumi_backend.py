@@ -115,7 +115,7 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
 def _cancel(stack_dir: Path) -> str:
     """The call of the CLI that takes a stack's locks away, as it is written in a shell."""
     environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
-    if not {PASSPHRASE_VARIABLE, f"{PASSPHRASE_VARIABLE}_FILE"} & os.environ.keys():
+    if PASSPHRASE_VARIABLE not in os.environ and not os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
         environment.append(f"{PASSPHRASE_VARIABLE}_FILE={stack_dir / PASSPHRASE_FILE}")
     words = ["pulumi", "cancel", "--yes", "--stack", stack_dir.name, "--cwd", str(stack_dir)]
     return shlex.join([*environment, *words])
