@@ -10,17 +10,22 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 _REQUIRED = "the following arguments are required: "
+_QUOTING = "ignored explicit argument "
 
 
 class Parser(argparse.ArgumentParser):
     """Takes whole option names only; ends with code 2 at the first that is wrong.
 
     `forwards`: options that it does not know are another parser's. `also`: options of another parser, for hints.
+    `discreet`: its last argument may be a secret, and no error quotes what may be a part of it.
     """
 
-    def __init__(self, *, forwards: bool = False, also: Collection[str] = (), **more: Any) -> None:
+    def __init__(
+        self, *, forwards: bool = False, also: Collection[str] = (), discreet: bool = False, **more: Any
+    ) -> None:
         super().__init__(**more, allow_abbrev=False)
         self._forwards = forwards
+        self._discreet = discreet
         self.also = also
 
     @property
@@ -32,6 +37,9 @@ class Parser(argparse.ArgumentParser):
         """End with the message, in one line."""
         if message.startswith(_REQUIRED):
             message = self._missing(message.removeprefix(_REQUIRED))
+        what, quotes, _ = message.partition(_QUOTING)
+        if quotes:
+            message = f"{what}it takes no value"  # which may be secret
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -50,13 +58,20 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with what is wrong with the first of these."""
         self._refuse_unknown_options(unknown)
-        self.error(f"unexpected argument {unknown[0]!r}")
+        what = f"after {self._last()}" if self._discreet else repr(unknown[0])
+        self.error(f"unexpected argument {what}")
 
     def _refuse_unknown_options(self, arguments: Iterable[str]) -> None:
         for argument in arguments:
             name = argument.partition("=")[0]  # its value may be secret
             if name.startswith("-") and name not in self._option_string_actions:
-                self.error(f"unknown option {name}{nearest(name, [*self.options, *self.also])}")
+                hint = nearest(name, [*self.options, *self.also])
+                if self._discreet:
+                    self.error(f"unknown option{hint or f'; {self._last()} goes after -- if it begins with -'}")
+                self.error(f"unknown option {name}{hint}")
+
+    def _last(self) -> str:
+        return str(self._get_positional_actions()[-1].metavar)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

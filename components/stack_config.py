@@ -235,11 +235,11 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
     `secrets` are the keys that are encrypted in the stack file. Raises `ConfigError` with one line for each thing that
-    is wrong, a secret in clear among them. It shows nothing that is a secret, or is meant to be one.
+    is wrong, a secret in plain text among them. It shows nothing that is a secret, or is meant to be one.
     """
     hidden = {key: value for key, value in values.items() if key in secrets or key in SECRET_KEYS}
     problems = [
-        f"{NAMESPACE}:{key} is in clear: allowed: encrypted (config set --secret {key})"
+        f"{NAMESPACE}:{key} is in plain text; encrypt it with `pulumi config set --secret {key}`"
         for key in SECRET_KEYS
         if key in values and key not in secrets
     ]

@@ -52,9 +52,13 @@ def _same(key: str, config: Mapping[str, Any], values: Mapping[str, str]) -> boo
         return False
 
 
-def _place(path: str, key: str, config: Mapping[str, Any], places: Mapping[str, int]) -> int:
-    """The line of a path of the config, or, where that is missing, of what it is missing from."""
-    written, rest = _written(key, config), path.removeprefix(key)
-    while f"config.{written}{rest}" not in places:
-        rest = re.sub(r"(\.[^.\[\]]*|\[[^\[\]]*\])$", "", rest)
-    return places[f"config.{written}{rest}"]
+def _place(path: str, key: str, config: Mapping[str, Any], places: Mapping[str, int]) -> int | None:
+    """The line of a path of the config, or, where that is missing, of what it is missing from.
+
+    None for a key without a line of its own: a merge (`<<`) brought it.
+    """
+    written, rest = f"config.{_written(key, config)}", path.removeprefix(key)
+    while rest and f"{written}{rest}" not in places:
+        # A label may have brackets of its own: then one character at a time.
+        rest = re.sub(r"(\.[^.\[\]]*|\[[^\[\]]*\]|.)$", "", rest)
+    return places.get(f"{written}{rest}")

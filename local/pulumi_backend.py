@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine.stack.secrets import PASSPHRASE_VARIABLE
 from local.engine.stack.session import PASSPHRASE_FILE
 from local.engine.stack.state import StateError
 from local.engine.urn import name_of
@@ -31,9 +32,14 @@ class Lock:
     since: str
 
     @property
+    def is_here(self) -> bool:
+        """Whether the run is one of this machine."""
+        return self.host == socket.gethostname()
+
+    @property
     def alive(self) -> bool:
         """Whether the run may still go on: of another machine's nobody can tell."""
-        if self.host != socket.gethostname():
+        if not self.is_here:
             return True
         try:
             os.kill(self.pid, 0)
@@ -50,7 +56,9 @@ def checkpoint(stack_dir: Path) -> tuple[Path, dict[str, Any]] | None:
         try:
             data = json.loads(path.read_text())
             return path, {"version": data["version"], "deployment": data["checkpoint"].get("latest")}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except FileNotFoundError:
+            continue  # another run has just taken it away
+        except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
             raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
     return None
 
@@ -61,29 +69,38 @@ def salt(deployment: Any) -> str:
     return str((provider.get("state") or {}).get("salt", ""))
 
 
-def locks(stack_dir: Path) -> list[Lock]:
-    """The locks of the stack."""
-    return [
-        Lock(int(found["pid"]), str(found["hostname"]), str(found["timestamp"]))
-        for path in sorted((stack_dir / BACKEND_FOLDER).glob(f".pulumi/locks/**/{stack_dir.name}/*.json"))
-        for found in [json.loads(path.read_text())]
-    ]
+def locks(stack_dir: Path) -> Iterator[Lock]:
+    """The locks of the stack. Raises StateError."""
+    for path in sorted((stack_dir / BACKEND_FOLDER).glob(f".pulumi/locks/**/{stack_dir.name}/*.json")):
+        try:
+            found = json.loads(path.read_text())
+            yield Lock(int(found["pid"]), str(found["hostname"]), str(found["timestamp"]))
+        except FileNotFoundError:
+            continue  # its run has just ended
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            raise StateError(
+                f"{path} is not a lock of the CLI that can be read: {error}; "
+                f"if no run changes stack {stack_dir.name}, this takes it away: {_cancel(stack_dir)}"
+            ) from error
 
 
 def ways_past_locks(stack_dir: Path) -> Iterator[str]:
-    """What to do about each lock of the stack."""
+    """What to do about each lock of the stack. Raises StateError."""
     stack = stack_dir.name
     for lock in locks(stack_dir):
         run = f"process {lock.pid} on {lock.host}, since {lock.since}"
-        if lock.alive:
-            yield f"another run changes stack {stack} ({run}): wait for it, or end it with Ctrl-C where it runs"
-        else:
-            command = _pulumi(stack_dir, "cancel", "--yes")
-            yield f"a run of stack {stack} was killed ({run}); this takes its lock away: {command}"
+        if not lock.alive:
+            yield f"a run of stack {stack} was killed ({run}); this takes its lock away: {_cancel(stack_dir)}"
+            continue
+        gone = "" if lock.is_here else f"; if that machine or process is gone: {_cancel(stack_dir)}"
+        yield f"another run changes stack {stack} ({run}): wait for it, or end it with Ctrl-C where it runs{gone}"
 
 
 def ways_out(stack_dir: Path) -> Iterator[str]:
-    """What to do about the locks and the creates that runs have left, a line each; nothing where there are none."""
+    """What to do about the locks and the creates that runs have left, a line each; nothing where there are none.
+
+    Raises StateError.
+    """
     yield from ways_past_locks(stack_dir)
     found = checkpoint(stack_dir)
     pending = ((found[1]["deployment"] or {}).get("pending_operations") or []) if found else []
@@ -95,8 +112,10 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
         )
 
 
-def _pulumi(stack_dir: Path, *words: str) -> str:
-    """A call of the CLI as it is written in a shell."""
-    backend, passphrase = stack_dir / BACKEND_FOLDER, stack_dir / PASSPHRASE_FILE
-    environment = [f"PULUMI_BACKEND_URL={backend.as_uri()}", f"PULUMI_CONFIG_PASSPHRASE_FILE={passphrase}"]
-    return shlex.join([*environment, "pulumi", *words, "--stack", stack_dir.name, "--cwd", str(stack_dir)])
+def _cancel(stack_dir: Path) -> str:
+    """The call of the CLI that takes a stack's locks away, as it is written in a shell."""
+    environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
+    if PASSPHRASE_VARIABLE not in os.environ and not os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
+        environment.append(f"{PASSPHRASE_VARIABLE}_FILE={stack_dir / PASSPHRASE_FILE}")
+    words = ["pulumi", "cancel", "--yes", "--stack", stack_dir.name, "--cwd", str(stack_dir)]
+    return shlex.join([*environment, *words])

@@ -61,8 +61,11 @@ class PulumiCli:
         return ["stack", "select", self.stack, "--create", "--non-interactive", "--cwd", str(self.stack_dir)]
 
     def operation(self, command: str, options: Sequence[str], *, asks: bool = False) -> list[str]:
-        """The call for preview, up, refresh or destroy; `asks`: the CLI may ask before up and destroy."""
-        asking = command == "preview" or (asks and command != "refresh")
+        """The call for preview, up, refresh or destroy; `asks`: the CLI may ask before up and destroy.
+
+        With `--json` it must not: its question would stand in the JSON.
+        """
+        asking = command == "preview" or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
         return [
             command,
             *("--stack", self.stack, "--cwd", str(self.project), "--config-file", str(self.stack_file)),
@@ -85,7 +88,10 @@ class PulumiCli:
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
 
     def run(self, command: str, options: Sequence[str]) -> bool:
-        """Run preview, up, refresh or destroy; whether all went well. Raises PulumiCliError, SecretsError."""
+        """Run preview, up, refresh or destroy; whether all went well.
+
+        Raises PulumiCliError, SecretsError, StateError.
+        """
         pulumi = self.require()
         environment = self.environment(os.environ)
         self.prepare()

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from cloud_controller import yaml_text
-from local.engine.stack.config import resolve, validate
+from local.engine.stack.config import in_plain_text, resolve, validate
 from local.engine.stack.project import ProjectError, StackFile, load_project
 from local.engine.stack.secrets import PassphraseCrypter, new_crypter
 from local.engine.stack.session import crypter_of, passphrase_of
@@ -78,15 +78,14 @@ def check_stack_file(source: Path, project_dir: Path) -> None:
     config = read_stack_file(source)["config"]
     _refuse_unknown(source, config)
     known = _known()
-    for key, value in config.items():
-        if not key.startswith(f"{NAMESPACE}:"):
-            continue
-        if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
-            name = key.removeprefix(f"{NAMESPACE}:")
-            raise StackFileError(f"{_place(source, key)}: {key} is in clear; encrypt it: config set --secret {name}")
     try:
         project = load_project(project_dir)
         stack_file = StackFile(_stack_of(source), source, config)
+        for key, value in config.items():
+            if not key.startswith(f"{NAMESPACE}:"):
+                continue
+            if known[key].get("required") == ["secure"] and not (isinstance(value, dict) and "secure" in value):
+                raise StackFileError(f"{_place(source, key)}: {in_plain_text(project, stack_file, key)}")
         validate(project, stack_file, resolve(project, stack_file, None))
     except ProjectError as error:
         raise StackFileError(str(error)) from error

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         failure = str(error)
         return FAILED
     except KeyboardInterrupt:
-        failure = "interrupted; the next run goes on from here"
+        failure = "interrupted" if display is None else "interrupted; the next run goes on from here"
         return TERMINATED
     finally:
         if display is not None:

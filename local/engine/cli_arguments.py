@@ -52,7 +52,7 @@ def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse
         description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
     )
     cli_stack.add_parser(commands, common)
-    config = cli_config.add_parser(commands, common, which_stack(required=False))
+    config = cli_config.add_parser(commands)
     parsed = parser.parse_args(arguments)
     if parsed.command == "config" and not parsed.stack:
         config.error("the following arguments are required: --stack/-s")
@@ -126,7 +126,10 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
         )
     if name == "up":
         how.add_argument(
-            "--skip-preview", "-f", action="store_true", help="do not make sure by a preview first, nor ask"
+            "--skip-preview",
+            "-f",
+            action="store_true",
+            help="skip the preview that checks the run first, and do not ask",
         )
     if name == "destroy":
         how.add_argument(

@@ -10,41 +10,45 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from local.engine import paths
+from local.engine.cli_request import which_stack
 from local.engine.stack.config import Config, resolve
 from local.engine.stack.project import Project, StackFile, load_project, load_stack_file
 from local.engine.stack.session import Request, stack_file_crypter
 from local.engine.stack.stack_file_text import with_config, with_salt, without_config
 
 OK, FAILED = 0, 1
+_SECRET_NAME: Final = re.compile("token|secret|pass(word|wd|phrase)", re.IGNORECASE)
 
 
-def add_parser(
-    commands: Any, common: argparse.ArgumentParser, optional: argparse.ArgumentParser
-) -> argparse.ArgumentParser:
-    """Add `config` and what it does; `common` holds the options that say which stack, `optional` without need of it."""
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add `config` and what it does. The options that say which stack may stand before the action, or after it."""
+    before, after = which_stack(required=False), which_stack(required=False, keeps=True)
     command: argparse.ArgumentParser = commands.add_parser(
-        "config", parents=[optional], help="list what the stack file says, or change it"
+        "config", parents=[before], help="list what the stack file says, or change it"
     )
     command.add_argument("--json", "-j", action="store_true")
     command.add_argument("--show-secrets", action="store_true", help="secrets in plain text")
     actions = command.add_subparsers(dest="action", metavar="ACTION", title="actions (none: list the values)")
     setting = actions.add_parser(
         "set",
-        parents=[common],
+        parents=[after],
         help="set a value",
+        discreet=True,
         description="Set a value. Without VALUE it is read from standard input, and on a terminal asked for: "
         "a secret on the command line would be in the shell's history and the list of processes.",
     )
-    getting = actions.add_parser("get", parents=[common], help="print a value, a secret in plain text")
-    removing = actions.add_parser("rm", parents=[common], help="remove a value")
+    getting = actions.add_parser("get", parents=[after], help="print a value, a secret in plain text")
+    removing = actions.add_parser("rm", parents=[after], help="remove a value")
     for each in (setting, getting, removing):
         each.add_argument("key", metavar="KEY")
         each.add_argument("--path", action="store_true", help="KEY is a path into a map or list, such as a.b[0]")
     setting.add_argument("value", metavar="VALUE", nargs="?")
-    setting.add_argument("--secret", action="store_true", help="encrypt it")
+    kind = setting.add_mutually_exclusive_group()
+    kind.add_argument("--secret", action="store_true", help="encrypt it")
+    kind.add_argument("--plaintext", action="store_true", help="write it as it is, even if KEY is called like a secret")
     return command
 
 
@@ -101,9 +105,13 @@ def _set(parsed: argparse.Namespace, request: Request, project: Project, out: Te
     del out
     path, text, stack_file = _read(request, project)
     key, inner = _key(project, parsed)
+    if not parsed.secret and not parsed.plaintext and _is_for_a_secret(project, key, inner):
+        raise ValueError(
+            f"{parsed.key} looks like a secret: encrypt it with --secret, or write it as it is with --plaintext"
+        )
     value: Any = _value(parsed)
     if parsed.secret:
-        crypter = stack_file_crypter(request, stack_file)
+        crypter = stack_file_crypter(request, stack_file, create=True)
         if not stack_file.salt:
             text = with_salt(text, crypter.salt)
         value = {"secure": crypter.encrypt(value)}
@@ -145,7 +153,8 @@ def _read(request: Request, project: Project) -> tuple[Path, str, StackFile]:
     path = request.config_file or project.stack_config_dir / f"Pulumi.{request.stack}.yaml"
     if not path.exists():
         return path, "", StackFile(request.stack, path, {})
-    return path, path.read_text(), load_stack_file(project, request.stack, path)
+    stack_file = load_stack_file(project, request.stack, path)
+    return path, path.read_text(), stack_file
 
 
 def _write(path: Path, text: str) -> None:
@@ -175,12 +184,25 @@ def _present(stack_file: StackFile, project: Project, key: str) -> tuple[str, An
     return (short if short in stack_file.written else key), stack_file.config.get(key)
 
 
+def _is_for_a_secret(project: Project, key: str, inner: paths.Path) -> bool:
+    """Whether Pulumi.yaml declares the key as a secret, or it is called like one, anywhere in its path."""
+    declared = project.schema.get(key)
+    names = (key.rpartition(":")[2], *inner)
+    return (declared is not None and declared.secret) or any(_SECRET_NAME.search(str(name)) for name in names)
+
+
 def _value(parsed: argparse.Namespace) -> str:
     if parsed.value is not None:
         return str(parsed.value)
+    if sys.stdin is None:  # closed
+        raise ValueError("no value given")
     if not sys.stdin.isatty():
         return sys.stdin.read().removesuffix("\n")
-    return getpass.getpass("value: ") if parsed.secret else input("value: ")
+    try:
+        return getpass.getpass("value: ") if parsed.secret else input("value: ")
+    except (EOFError, KeyboardInterrupt) as error:
+        print(file=sys.stderr)  # what is said of it must not stand behind the question
+        raise ValueError("no value given") if isinstance(error, EOFError) else error from None
 
 
 def _typed(text: str) -> str | int | bool:

@@ -22,14 +22,16 @@ def stack_name(text: str) -> str:
     return text
 
 
-def which_stack(*, required: bool = True) -> argparse.ArgumentParser:
-    """The options that every command has."""
-    parser = argparse.ArgumentParser(add_help=False)
+def which_stack(*, required: bool = True, keeps: bool = False) -> argparse.ArgumentParser:
+    """The options that every command has; with `keeps` one that is not given leaves what stood before the action."""
+    parser = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS if keeps else None)
     where = parser.add_argument_group("which stack")
     where.add_argument("--stack", "-s", metavar="NAME", type=stack_name, required=required, help="the stack's name")
     where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
     where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
-    where.add_argument("--cwd", "-C", metavar="DIR", default=".", help="the project's folder")
+    where.add_argument(
+        "--cwd", "-C", metavar="DIR", default=argparse.SUPPRESS if keeps else ".", help="the project's folder"
+    )
     return parser
 
 

@@ -239,12 +239,12 @@ def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("key", ["mycloudToken", "mycloudControllerToken"])
-def test_a_secret_in_clear_is_refused_and_not_shown(key: str) -> None:
+def test_a_secret_in_plain_text_is_refused_and_not_shown(key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(values(**{key: TOKEN}), SECRETS - {key})
 
-    remedy = f"allowed: encrypted (config set --secret {key})"
-    assert str(caught.value) == f"{NAMESPACE}:{key} is in clear: {remedy}"
+    remedy = f"encrypt it with `pulumi config set --secret {key}`"
+    assert str(caught.value) == f"{NAMESPACE}:{key} is in plain text; {remedy}"
 
 
 def test_a_running_program_knows_from_pulumi_which_keys_are_encrypted() -> None:
@@ -256,7 +256,7 @@ def test_a_running_program_knows_from_pulumi_which_keys_are_encrypted() -> None:
         return load()
 
     assert contextvars.copy_context().run(program, "mycloudToken").mycloud_token
-    with pytest.raises(ConfigError, match="mycloudToken is in clear"):
+    with pytest.raises(ConfigError, match="mycloudToken is in plain text"):
         contextvars.copy_context().run(program)
 
 
@@ -279,7 +279,7 @@ def test_a_secret_that_is_empty_is_as_good_as_none() -> None:
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("stacks/Pulumi.*.yaml")), ids=lambda path: path.name)
 def test_pulumi_takes_every_stack_file(path: Path) -> None:
-    """By the CLI's rules, which the engine's tests hold to its recordings: nothing missing, in clear or ill-typed."""
+    """By the CLI's rules, which the engine's tests hold to its recordings: all is set, encrypted and of its type."""
     project = load_project(ROOT)
     stack_file = load_stack_file(project, path.name.split(".")[1])
 

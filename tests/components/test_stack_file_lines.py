@@ -51,6 +51,28 @@ def test_what_does_not_stand_in_the_file_has_no_line(tmp_path: Path, about: str)
     assert with_lines(f"cloud-controller:{about}", VALUES, file) == f"cloud-controller:{about}"
 
 
+@pytest.mark.parametrize("about", ['cloud is "gcp": allowed: aws', "cloud.a]b is not a known key"])
+def test_a_value_that_a_yaml_merge_brings_has_no_line(tmp_path: Path, about: str) -> None:
+    (file := tmp_path / "Pulumi.dev.yaml").write_text("base: &base\n  cloud: gcp\nconfig:\n  <<: *base\n")
+
+    assert with_lines(f"cloud-controller:{about}", VALUES, file) == f"cloud-controller:{about}"
+
+
+def test_a_value_that_a_yaml_merge_brings_into_a_list_has_the_line_of_its_element(tmp_path: Path) -> None:
+    text = "pool: &pool {count: many}\nconfig:\n  nodePools:\n    - name: workers\n      <<: *pool\n"
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(text)
+    about = 'cloud-controller:nodePools[0].count is "many": allowed: a whole number'
+
+    assert with_lines(about, VALUES, file) == f"{about} ({file}:4)"
+
+
+def test_a_name_with_brackets_leads_to_the_line_of_what_holds_it(tmp_path: Path) -> None:
+    (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
+    about = "cloud-controller:nodePools[0].a]b is not a known key"
+
+    assert with_lines(about, VALUES, file) == f"{about} ({file}:5)"
+
+
 def test_a_value_of_another_file_has_no_line(tmp_path: Path) -> None:
     (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
 

@@ -81,7 +81,7 @@ def unknown_zone(config: Settings) -> None:
         pytest.param(misspelt_key_of_a_pool, ["zoness", "zones"], id="a misspelt key of a pool"),
         pytest.param(count_of_workers_is_text, ["count", "many"], id="a count that is no number"),
         pytest.param(unknown_zone, ["zone-x", "zone-a"], id="a zone that the cloud has not"),
-        pytest.param(set_key("mycloudToken", "plain"), ["mycloudToken is in clear"], id="a token in plain text"),
+        pytest.param(set_key("mycloudToken", "plain"), ["mycloudToken is in plain text"], id="a token in plain text"),
         pytest.param(set_key("mycloudToken", {"encrypt": "wrong"}), ["token"], id="a wrong token"),
         pytest.param(
             set_key("mycloud", {"endpoint": "http://127.0.0.1:9"}),

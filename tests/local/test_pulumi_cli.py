@@ -21,6 +21,8 @@ import pytest
 import local.__main__ as command_line
 from local.__main__ import DELETE_UNMANAGED
 from local.engine.stack.secrets import SecretsError, new_crypter
+from local.engine.stack.state import StateError
+from local.pulumi_backend import ways_past_locks
 from local.pulumi_cli import PulumiCli, PulumiCliError
 from local.site import Site
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
@@ -87,6 +89,11 @@ def test_what_changes_something_is_not_asked_about_without_a_terminal(cli: Pulum
 @pytest.mark.parametrize(("command", "asked"), [("up", True), ("refresh", False), ("destroy", True)])
 def test_on_a_terminal_the_cli_asks_as_it_does(cli: PulumiCli, command: str, asked: bool) -> None:
     assert ("--yes" not in cli.operation(command, [], asks=True)) is asked
+
+
+@pytest.mark.parametrize("command", ["up", "destroy"])
+def test_no_question_stands_in_json_that_a_terminal_shows(cli: PulumiCli, command: str) -> None:
+    assert "--yes" in cli.operation(command, ["--json"], asks=True)
 
 
 def test_the_stack_is_made_in_its_own_folder_so_that_no_file_of_the_project_is_written(cli: PulumiCli) -> None:
@@ -173,12 +180,16 @@ def test_an_empty_state_of_the_cli_holds_nothing(cli: PulumiCli) -> None:
     assert not is_in_use(cli.stack_dir)
 
 
-def write_lock(cli: PulumiCli, pid: int, host: str = socket.gethostname()) -> None:
-    """A lock as the CLI writes it, of that process."""
+def lock_file(cli: PulumiCli) -> Path:
     path = cli.stack_dir / "pulumi" / ".pulumi" / "locks" / "organization" / "cloud-controller" / "local" / "e46.json"
     path.parent.mkdir(parents=True)
+    return path
+
+
+def write_lock(cli: PulumiCli, pid: int, host: str = socket.gethostname()) -> None:
+    """A lock as the CLI writes it, of that process."""
     lock = {"pid": pid, "username": "me", "hostname": host, "timestamp": "2026-11-22T12:30:02Z"}
-    path.write_text(json.dumps(lock))
+    lock_file(cli).write_text(json.dumps(lock))
 
 
 @pytest.fixture
@@ -202,10 +213,24 @@ def test_the_lock_of_a_killed_run_is_told_with_the_command_that_takes_it_away(
     assert environment in told and f"pulumi cancel --yes --stack local --cwd {cli.stack_dir}" in told
 
 
-@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+@pytest.mark.parametrize("variable", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"])
 @pytest.mark.usefixtures("stand_in")
-def test_a_lock_that_may_be_alive_is_waited_for_and_never_taken_away(
-    cli: PulumiCli, capsys: pytest.CaptureFixture[str], host: str
+def test_the_command_that_takes_a_lock_away_leaves_the_users_passphrase_alone(
+    cli: PulumiCli, ended_pid: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
+) -> None:
+    write_lock(cli, ended_pid)
+    monkeypatch.setenv(variable, "mine")
+
+    cli.run("up", [])
+
+    told = capsys.readouterr().err
+    assert "pulumi cancel --yes" in told and "PASSPHRASE" not in told
+
+
+@pytest.mark.parametrize(("host", "way_out"), [(socket.gethostname(), False), ("elsewhere", True)])
+@pytest.mark.usefixtures("stand_in")
+def test_a_lock_that_may_be_alive_is_waited_for_and_of_another_machine_may_be_taken_away(
+    cli: PulumiCli, capsys: pytest.CaptureFixture[str], host: str, way_out: bool
 ) -> None:
     write_lock(cli, os.getpid(), host)
 
@@ -213,7 +238,25 @@ def test_a_lock_that_may_be_alive_is_waited_for_and_never_taken_away(
 
     told = capsys.readouterr().err
     assert f"another run changes stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)" in told
-    assert "cancel" not in told
+    assert ("; if that machine or process is gone: PULUMI_BACKEND_URL=" in told) is way_out
+    assert ("pulumi cancel --yes --stack local" in told) is way_out
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": null, "hostname": "a", "timestamp": "b"}'])
+def test_a_damaged_lock_is_an_error_that_names_its_file_and_the_way_out(cli: PulumiCli, text: str) -> None:
+    (path := lock_file(cli)).write_text(text)
+
+    with pytest.raises(StateError) as caught:
+        list(ways_past_locks(cli.stack_dir))
+
+    assert str(caught.value).startswith(f"{path} is not a lock of the CLI that can be read: ")
+    assert "if no run changes stack local, this takes it away: PULUMI_BACKEND_URL=" in str(caught.value)
+
+
+def test_a_lock_whose_run_has_just_ended_is_none(cli: PulumiCli) -> None:
+    lock_file(cli).symlink_to("gone")
+
+    assert list(ways_past_locks(cli.stack_dir)) == []
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -78,8 +78,9 @@ def _is_lost(row: Row) -> bool:
 def _lines(lost: Sequence[Row]) -> list[Line]:
     deleted = [row for row in lost if row.step is not None and row.step.op in _DELETING]
     counts = {"replaces": len(lost) - len(deleted), "deletes": len(deleted)}
-    told = " and ".join(f"{verb} {count}" for verb, count in counts.items() if count)
-    lines = [line(f"This {told} of the resources that exist:", Tone.TITLE)]
+    (verb, count), *more = [each for each in counts.items() if each[1]]
+    told = f"{verb} {count} existing resource{'' if count == 1 else 's'}" + "".join(f" and {v} {c}" for v, c in more)
+    lines = [line(f"This {told}:", Tone.TITLE)]
     for row in lost[:LISTED]:
         word = word_of(Op.DELETE if row in deleted else Op.REPLACE)
         lines.append((Part(f" {word.symbol:<2}", word.tone), Part(f" {row.type} {row.name}")))

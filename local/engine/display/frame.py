@@ -96,7 +96,8 @@ def checking(tree: Tree, screen: Screen, now: float, *, began: float) -> list[Li
     spinner = _SPINNER[int(now * 10) % len(_SPINNER)]
     title = title_of(PREVIEWED_DESTROY if tree.operation == "destroy" else "preview")
     count = tree.counts().total()
-    return [screen.cut(line(f"{spinner} {title} ({tree.stack}): {count} resources, {_time(now - began)}"))]
+    counted = f"{count} resource{'' if count == 1 else 's'}"
+    return [screen.cut(line(f"{spinner} {title} ({tree.stack}): {counted}, {_time(now - began)}"))]
 
 
 def _matters(row: Row) -> bool:

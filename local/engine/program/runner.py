@@ -167,7 +167,8 @@ class Raised:
         return task
 
     def _note(self, task: asyncio.Task[Any]) -> None:
-        error = None if task.cancelled() else task.exception()
+        # Not `exception()`: then asyncio would take it for retrieved, and never tell of one that nobody awaits.
+        error = task._exception
         if error is not None:
             self._noted.setdefault(id(error), (error, self._frames(error)))
 

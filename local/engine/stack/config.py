@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from local.engine.stack.project import Project, ProjectError, StackFile
-from local.engine.stack.secrets import Crypter
+from local.engine.stack.secrets import Crypter, SecretsError
 from local.engine.values import PropertyMap, Secret
 
 PLACEHOLDER: Final = "[placeholder]"
@@ -50,7 +52,10 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
     objects: set[str] = set()
     warnings: list[str] = []
     for key, raw in stack_file.config.items():
-        value, secret = _decrypt(raw, crypter)
+        try:
+            value, secret = _decrypt(raw, crypter)
+        except SecretsError as error:
+            raise SecretsError(f"{stack_file.path}: {key}: {error}") from error
         values[key] = _text(value)
         if isinstance(value, dict | list):
             objects.add(key)
@@ -71,33 +76,43 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
 
 
 def validate(project: Project, stack_file: StackFile, config: Config) -> None:
-    """Raise ProjectError, with the CLI's sentence, for what is missing, for a secret in clear, for a wrong type."""
+    """Raise ProjectError, with the CLI's sentence, for what is missing, a secret in plain text, a wrong type."""
     own = f"{project.name}:"
     missing = [d for key, d in project.schema.items() if key not in config.values and key.startswith(own)]
     if missing:
         names = sorted(f"'{declared.name}'" for declared in missing)
         told = f"values {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"value {names[0]}"
-        raise _invalid(
-            stack_file, f"is missing configuration {told}", "does not set " + ("them" if names[1:] else "it")
-        )
+        unset = f"{stack_file.path} does not set {'them' if names[1:] else 'it'}"
+        raise _invalid(stack_file, f"is missing configuration {told}", unset)
     for key, declared in sorted(project.schema.items(), key=lambda item: item[1].name):
         if declared.type is None or key not in config.values:
             continue
         secret, text = key in config.secret_keys, config.values[key]
         named = f"with configuration key '{declared.name}'"
         if declared.secret and not secret:
-            found = "has it in clear" if key in stack_file.config else "does not set it"
-            remedy = f"{found}: config set --secret {declared.name}"
+            place = stack_file.path if key in stack_file.config else project.directory / "Pulumi.yaml"
+            remedy = f"{place}: {in_plain_text(project, stack_file, key)}"
             raise _invalid(stack_file, f"{named} must be encrypted as it's secret", remedy)
         if secret and PLACEHOLDER in text:
             continue
         if not declared.type.fits(json.loads(text) if key in config.objects else text):
             shown = "[secret]" if secret else text if key in config.objects else json.dumps(text)
-            raise _invalid(stack_file, f"{named} must be of type '{declared.type}'", f"has {shown}")
+            raise _invalid(stack_file, f"{named} must be of type '{declared.type}'", f"{stack_file.path} has {shown}")
 
 
-def _invalid(stack_file: StackFile, wrong: str, place: str) -> ProjectError:
-    return ProjectError(f"validating stack config: Stack '{stack_file.stack}' {wrong}\n  {stack_file.path} {place}")
+def in_plain_text(project: Project, stack_file: StackFile, key: str) -> str:
+    """What is said of a secret that is not encrypted, with the command that does it, for the folder of the shell."""
+    name = key.removeprefix(f"{project.name}:")
+    words = ["python", "-m", "local.engine", "config", "set", "--secret", name, "--stack", stack_file.stack]
+    if project.directory != Path.cwd():
+        words += ["--cwd", str(project.directory)]
+    if stack_file.path != project.stack_config_dir / f"Pulumi.{stack_file.stack}.yaml":
+        words += ["--config-file", str(stack_file.path)]
+    return f"{key} is in plain text; encrypt it with `{shlex.join(words)}`"
+
+
+def _invalid(stack_file: StackFile, wrong: str, cause: str) -> ProjectError:
+    return ProjectError(f"validating stack config: Stack '{stack_file.stack}' {wrong}\n  {cause}")
 
 
 def _decrypt(raw: Any, crypter: Crypter | None) -> tuple[Any, bool]:

@@ -82,6 +82,10 @@ def _read(path: Path) -> dict[str, Any]:
         data = yaml_text.load(path.read_text())
     except FileNotFoundError as error:
         raise ProjectError(f"{path} does not exist") from error
+    except OSError as error:
+        raise ProjectError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ProjectError(f"{path} is not text") from None
     except yaml_text.NotYaml as error:
         raise ProjectError(f"{path} is {error}") from None
     if not isinstance(data or {}, dict):

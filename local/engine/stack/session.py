@@ -25,6 +25,7 @@ from local.engine.stack.secrets import (
 from local.engine.stack.state import STATE_FILE, StateError, Store
 
 PASSPHRASE_FILE: Final = "passphrase"
+RIGHT_PASSPHRASE: Final = "the passphrase that they were encrypted with"
 STATE_VARIABLE: Final = "CLOUD_CONTROLLER_STATE"
 
 
@@ -94,6 +95,8 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
         config = _config(project, stack_file, None, validated=validated)
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
         return Session(project, stack_file, config, store)
+    if not stack_file.salt and resolve(project, stack_file, None).secret_keys:
+        raise _unsalted(stack_file)
     passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
     salts = {s for s in (stack_file.salt, state_salt) if s}
     for each in salts:
@@ -104,26 +107,35 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
         place = directory / STATE_FILE if each == state_salt else stack_file.path
         opened[each] = crypter_of(directory, passphrase, each, place)
     salt = state_salt or stack_file.salt
-    unsalted = _Unsalted(stack_file.path)
     if not salt and writable:
         made = new_crypter(passphrase)
         salt, opened[made.salt] = made.salt, made
-    config = _config(project, stack_file, opened.get(stack_file.salt, unsalted), validated=validated)
-    store = Store(directory, opened.get(salt, unsalted), salt=salt, writable=writable)
+    config = _config(project, stack_file, opened.get(stack_file.salt), validated=validated)
+    store = Store(directory, opened.get(salt, _Unsalted()), salt=salt, writable=writable)
     if writable and not state_salt:
         # The journal's secrets can only be read again with the salt, which stands in the state file.
         store.compact()
     return Session(project, stack_file, config, store)
 
 
-def stack_file_crypter(request: Request, stack_file: StackFile) -> PassphraseCrypter:
-    """The crypter of a stack file's secrets; for its first one, that of the state or a new one. Raises SecretsError."""
-    salt = stack_file.salt or salt_of(request.stack_dir)
-    passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=True)
-    try:
-        return open_crypter(passphrase, salt) if salt else new_crypter(passphrase)
-    except SecretsError as error:
-        raise SecretsError(f"{stack_file.path}: {error}") from error
+def stack_file_crypter(request: Request, stack_file: StackFile, *, create: bool = False) -> PassphraseCrypter:
+    """The crypter of a stack file's secrets; with `create`, for its first one, that of the state or a new one.
+
+    Raises SecretsError, StateError.
+    """
+    salt, place = stack_file.salt, stack_file.path
+    if not salt and not create:
+        raise _unsalted(stack_file)
+    if not salt:
+        salt, place = salt_of(request.stack_dir), request.stack_dir / STATE_FILE
+    passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=create)
+    return crypter_of(request.stack_dir, passphrase, salt, place) if salt else new_crypter(passphrase)
+
+
+def _unsalted(stack_file: StackFile) -> SecretsError:
+    return SecretsError(
+        f"{stack_file.path} has secure values but no encryptionsalt: put the one there that they were encrypted with"
+    )
 
 
 def _config(project: Project, stack_file: StackFile, crypter: Crypter | None, *, validated: bool) -> Config:
@@ -134,18 +146,15 @@ def _config(project: Project, stack_file: StackFile, crypter: Crypter | None, *,
 
 
 class _Unsalted:
-    """For a stack file without a salt: it cannot hold secure values."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    """For a state without a salt: no secret can stand in it."""
 
     def encrypt(self, plaintext: str) -> str:
         del plaintext
-        raise SecretsError(f"{self._path} has no encryptionsalt")
+        raise SecretsError("the state has no salt to encrypt a secret with")
 
     def decrypt(self, ciphertext: str) -> str:
         del ciphertext
-        raise SecretsError(f"{self._path} holds a secure value but has no encryptionsalt to read it with")
+        raise SecretsError("the state has secrets but no salt to decrypt them with")
 
 
 def salt_of(directory: Path) -> str:
@@ -178,11 +187,11 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
         path = Path(named)
         if not path.exists():
             raise SecretsError(f"{PASSPHRASE_VARIABLE}_FILE names {path}, which does not exist")
-    elif path.exists() and not path.read_text().strip():
+    elif path.exists() and not passphrase_in(path):
         # An empty passphrase is one that somebody set, and never what a full disk left of one.
         raise SecretsError(f"{path} is empty: put the passphrase into it, or set {PASSPHRASE_VARIABLE}")
     if path.exists():
-        return path.read_text().strip()
+        return passphrase_in(path)
     if needed:
         raise SecretsError(
             f"the stack's passphrase is not known: set {PASSPHRASE_VARIABLE}, or put it into {path}, "
@@ -198,15 +207,27 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
     return value
 
 
-def crypter_of(directory: Path, passphrase: str, salt: str, place: Path) -> PassphraseCrypter:
+def passphrase_in(path: Path) -> str:
+    """The passphrase that a file holds. Raises SecretsError, without what stands there."""
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise SecretsError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise SecretsError(f"{path} is not text") from None
+
+
+def crypter_of(directory: Path, passphrase: str, salt: str, place: Path, *, origin: str = "") -> PassphraseCrypter:
     """The crypter of the salt that stands in the file `place`, with the passphrase of the stack in that folder.
+
+    `origin` says where a passphrase comes from that `passphrase_of` did not find.
 
     Raises SecretsError, which names that file, where the passphrase comes from, and the way out.
     """
     try:
         return open_crypter(passphrase, salt)
     except WrongPassphraseError as error:
-        origin = _origin_of_passphrase(directory)
+        origin = origin or _origin_of_passphrase(directory)
         raise SecretsError(f"{place}: the passphrase does not fit its secrets; it comes from {origin}") from error
     except SecretsError as error:
         raise SecretsError(f"{place}: {error}") from error
@@ -214,8 +235,7 @@ def crypter_of(directory: Path, passphrase: str, salt: str, place: Path) -> Pass
 
 def _origin_of_passphrase(directory: Path) -> str:
     """Where `passphrase_of` finds the passphrase, and what to do where it is the wrong one."""
-    file, variable = directory / PASSPHRASE_FILE, PASSPHRASE_VARIABLE
-    right = "the passphrase that they were encrypted with"
+    file, variable, right = directory / PASSPHRASE_FILE, PASSPHRASE_VARIABLE, RIGHT_PASSPHRASE
     unset = f", or unset the variable: then {file} counts" if file.exists() else ""
     if variable in os.environ:
         return f"{variable}: set it to {right}{unset}"

@@ -15,37 +15,40 @@ _UNICODE_BREAKS: Final = ("\x85", "\u2028", "\u2029")
 
 def with_config(text: str, key: str, value: Any) -> str:
     """The text with this value in its `config`. Raises NotYaml."""
-    old = _config(text)
-    return _checked(text, _put(text, old, key, value), {**old, key: value})
+    document = _document(text)
+    old = document["config"]
+    return _checked(_put(text, old, key, value), {**document, "config": {**old, key: value}})
 
 
 def without_config(text: str, key: str) -> str:
     """The text without this key of its `config`, which has it. Raises NotYaml."""
-    old = _config(text)
-    return _checked(text, _take(text, key), {k: v for k, v in old.items() if k != key})
+    document = _document(text)
+    left = {k: v for k, v in document["config"].items() if k != key}
+    return _checked(_take(text, key), {**document, "config": left})
 
 
 def with_salt(text: str, salt: str) -> str:
-    """The text with an `encryptionsalt`, where it has none."""
+    """The text with an `encryptionsalt`, where it has none. Raises NotYaml."""
     root = yaml.compose(text)
     place = len(text) if root is None else root.start_mark.index
-    return f"{text[:place]}{_newline(text[:place])}encryptionsalt: {salt}\n{text[place:]}"
+    changed = f"{text[:place]}{_newline(text[:place])}encryptionsalt: {salt}\n{text[place:]}"
+    return _checked(changed, {"encryptionsalt": salt, **_document(text)})
 
 
-def _config(text: str) -> dict[str, Any]:
+def _document(text: str) -> dict[str, Any]:
+    """All that the text holds, with a map `config` in any case."""
     data = yaml_text.load(text) or {}
-    return data.get("config") or {}
+    return {**data, "config": data.get("config") or {}}
 
 
-def _checked(text: str, changed: str, wanted: Mapping[str, Any]) -> str:
-    """The changed text, if it holds what it should; else all of it written anew, without comments."""
+def _checked(changed: str, wanted: Mapping[str, Any]) -> str:
+    """The changed text, if it holds what it should; else that written anew, without comments."""
     try:
-        if _config(changed) == wanted:
+        if _document(changed) == wanted:
             return changed
     except yaml_text.NotYaml:
         pass  # the text had a form, such as an anchor, that cannot be changed in part
-    data = yaml_text.load(text) or {}
-    return _dumped({**data, "config": dict(wanted)})
+    return _dumped(wanted)
 
 
 def _put(text: str, old: Mapping[str, Any], key: str, value: Any) -> str:

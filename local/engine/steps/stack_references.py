@@ -19,8 +19,16 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
-from local.engine.stack.secrets import Crypter, SecretsError, WrongPassphraseError, open_crypter
-from local.engine.stack.session import PASSPHRASE_FILE, PlaceholderCrypter, crypter_of, passphrase_of, salt_of
+from local.engine.stack.secrets import Crypter, SecretsError
+from local.engine.stack.session import (
+    PASSPHRASE_FILE,
+    RIGHT_PASSPHRASE,
+    PlaceholderCrypter,
+    crypter_of,
+    passphrase_in,
+    passphrase_of,
+    salt_of,
+)
 from local.engine.stack.state import STATE_FILE, StateError, Store
 from local.engine.values import PropertyMap, Value, has_secrets
 
@@ -126,10 +134,8 @@ class _WhenNeeded:
 def _open(directory: Path, salt: str) -> Crypter:
     beside = directory / PASSPHRASE_FILE
     # The passphrase of the environment is that of the stack that is worked on; this one may have its own beside it.
-    if not beside.exists():
-        passphrase = passphrase_of(directory, needed=True, create=False)
-        return crypter_of(directory, passphrase, salt, directory / STATE_FILE)
-    try:
-        return open_crypter(beside.read_text().strip(), salt)
-    except WrongPassphraseError as error:
-        raise SecretsError(f"{beside} is not the passphrase of {directory / STATE_FILE}: put that there") from error
+    if beside.exists():
+        passphrase, origin = passphrase_in(beside), f"{beside}: put {RIGHT_PASSPHRASE} there"
+    else:
+        passphrase, origin = passphrase_of(directory, needed=True, create=False), ""
+    return crypter_of(directory, passphrase, salt, directory / STATE_FILE, origin=origin)

@@ -66,6 +66,18 @@ note = Note("note", config.require("text"), pulumi.ResourceOptions(additional_se
 pulumi.export("id", note.id)
 pulumi.export("seen", note.seen)
 """
+FORGETFUL_PROGRAM = """
+import asyncio
+import pulumi
+
+async def fails():
+    raise LookupError("forgotten")
+
+async def forgets():
+    await asyncio.wait([asyncio.ensure_future(fails())])
+
+pulumi.export("done", pulumi.Output.from_input(forgets()))
+"""
 SCHEMA = "config:\n  text: {type: string, default: hello}\n  token: {type: string, default: none}\n"
 
 
@@ -237,6 +249,17 @@ def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
 
 
 @pytest.mark.engine
+def test_an_exception_of_a_task_that_nobody_awaits_is_told_by_asyncio(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project.directory / "__main__.py").write_text(FORGETFUL_PROGRAM)
+
+    assert project.run("preview")[0] == 0
+
+    assert "Task exception was never retrieved" in caplog.text and "LookupError: forgotten" in caplog.text
+
+
+@pytest.mark.engine
 def test_a_project_that_holds_the_engine_is_not_told_the_engines_lines(tmp_path: Path) -> None:
     raised = Raised(Path(runner.__file__).parents[3])
     try:
@@ -352,6 +375,28 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
     told = capsys.readouterr().err
     assert "Pulumi.dev.yaml: the passphrase does not fit its secrets" in told
     assert "it comes from PULUMI_CONFIG_PASSPHRASE: set it to" in told
+
+
+def test_secure_values_without_a_salt_are_named_with_their_file_and_nothing_is_written(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    project.configure("  notes:token: {secure: 'v1:a:b'}\n", salt="")
+
+    assert project.run("up")[0] == 1
+
+    assert f"{project.directory}/Pulumi.dev.yaml has secure values but no encryptionsalt" in capsys.readouterr().err
+    assert not (project.directory / "state").exists()
+
+
+@pytest.mark.parametrize("file", ["Pulumi.yaml", "Pulumi.dev.yaml"])
+def test_a_file_that_is_not_text_ends_a_call_with_one_line(project: Project, file: str) -> None:
+    (project.directory / file).write_bytes(b"name: \xff\n")
+    call = [sys.executable, "-m", "local.engine", "preview", "--stack", "dev", "--cwd", str(project.directory)]
+
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.returncode == 1 and ended.stderr == f"error: {project.directory}/{file} is not text\n"
 
 
 @pytest.mark.engine

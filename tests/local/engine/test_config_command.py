@@ -100,6 +100,168 @@ def test_a_terminal_is_asked_for_a_secret_without_an_echo(stack: Stack, monkeypa
     assert stack.config("get", "token") == (0, f"{SECRET}\n")
 
 
+class Terminal:
+    """A terminal on standard input, at which that key is pressed."""
+
+    def __init__(self, stack: Stack, pressed: type[BaseException]) -> None:
+        def ask(_: str) -> str:
+            raise pressed
+
+        stack.monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        for asking in ("getpass.getpass", "builtins.input"):
+            stack.monkeypatch.setattr(asking, ask)
+
+
+@pytest.mark.parametrize("options", [[], ["--secret"]])
+def test_the_end_of_the_input_at_the_question_is_no_value(
+    stack: Stack, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    Terminal(stack, EOFError)
+
+    assert stack.config("set", "name", *options) == (1, "")
+
+    assert capsys.readouterr().err == "\nerror: no value given\n"
+    assert not stack.file.exists()
+
+
+def test_a_closed_standard_input_gives_no_value(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    stack.monkeypatch.setattr("sys.stdin", None)
+
+    assert stack.config("set", "name") == (1, "")
+
+    assert capsys.readouterr().err == "error: no value given\n"
+
+
+def test_ctrl_c_at_the_question_promises_nothing(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal(stack, KeyboardInterrupt)
+
+    assert stack.config("set", "name")[0] == 8
+
+    assert capsys.readouterr().err == "\nerror: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ["mycloudToken"],
+        ["aws:secretKey"],
+        ["passwd"],
+        ["passphrase"],
+        ["--path", "db.users[0].PASSWORD"],
+        ["declared"],
+    ],
+)
+def test_what_is_called_or_declared_a_secret_is_written_in_plain_text_only_on_request(
+    stack: Stack, capsys: pytest.CaptureFixture[str], key: list[str]
+) -> None:
+    with (stack.directory / "Pulumi.yaml").open("a") as project:
+        project.write("config: {declared: {type: string, secret: true}}\n")
+
+    assert stack.config("set", *key, SECRET)[0] == 1
+
+    remedy = "encrypt it with --secret, or write it as it is with --plaintext"
+    assert capsys.readouterr().err == f"error: {key[-1]} looks like a secret: {remedy}\n"
+    assert not stack.file.exists()
+    stack.set("--plaintext", *key, SECRET)
+    assert SECRET in stack.file.read_text()
+
+
+def test_a_secret_is_not_plain_text_at_the_same_time(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        stack.config("set", "--secret", "--plaintext", "token", SECRET)
+
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and "--plaintext: not allowed with argument --secret" in told and SECRET not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--secret", "token", "correct", "xyzzy"], "unexpected argument after VALUE"),
+        (["token", "-xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "--xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "--sercet", "xyzzy"], "unknown option; did you mean --secret?"),
+        (["token", "--secret=xyzzy"], "argument --secret: it takes no value"),
+    ],
+)
+def test_a_wrong_call_quotes_nothing_that_may_be_a_part_of_the_value(
+    stack: Stack, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        stack.config("set", *arguments)
+
+    shown = capsys.readouterr().err
+    assert ended.value.code == 2 and f"error: {told} (see " in shown and "xyzzy" not in shown
+
+
+def test_a_value_that_begins_with_a_hyphen_goes_after_two(stack: Stack) -> None:
+    where = ["--stack", "dev", "--cwd", str(stack.directory)]
+
+    assert main(["config", "set", *where, "name", "--", "-web"], io.StringIO()) == 0
+
+    assert stack.values == {"shop:name": "-web"}
+
+
+@pytest.mark.parametrize("action", [["set", "name", "web"], ["get", "name"], ["rm", "name"]])
+def test_the_stack_may_be_named_before_the_action(stack: Stack, action: list[str]) -> None:
+    elsewhere = stack.directory / "elsewhere.yaml"
+    elsewhere.write_text("config: {shop:name: web}\n")
+    where = ["--stack", "dev", "--cwd", str(stack.directory), "--state", "s", "--config-file", str(elsewhere)]
+
+    assert main(["config", *where, *action], io.StringIO()) == 0
+
+    assert not stack.file.exists()
+    assert ("shop:name" in elsewhere.read_text()) == (action[0] != "rm")
+
+
+def test_without_a_salt_a_secret_is_not_read_and_nothing_is_written(
+    stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack.monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    stack.file.parent.mkdir()
+    stack.file.write_text("config: {shop:token: {secure: 'v1:a:b'}}\n")
+
+    assert stack.config("get", "token")[0] == 1
+    assert stack.config("--show-secrets")[0] == 1
+
+    told = (
+        f"error: {stack.file} has secure values but no encryptionsalt: put the one there that they were encrypted with"
+    )
+    assert capsys.readouterr().err.splitlines() == [told, told]
+    assert not (stack.directory / ".state").exists()
+
+
+def test_a_damaged_secret_is_named_with_its_file_and_key(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    salted(stack, "config: {shop:token: {secure: 'v1:a:b'}}\n")
+
+    assert stack.config("get", "token")[0] == 1
+
+    assert capsys.readouterr().err == f"error: {stack.file}: shop:token: the ciphertext is not base64\n"
+
+
+def test_a_wrong_passphrase_is_told_as_everywhere(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    salted(stack, "config: {shop:token: {secure: 'v1:a:b'}}\n")
+    stack.monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
+
+    for action in (["get", "token"], ["set", "--secret", "token", SECRET]):
+        assert stack.config(*action)[0] == 1
+        told = capsys.readouterr().err
+        assert f"{stack.file}: the passphrase does not fit its secrets; it comes from PULUMI_CONFIG_PASSPHRASE" in told
+
+
+@pytest.mark.parametrize("action", [[], ["get", "name"], ["set", "name", "web"], ["rm", "name"]])
+def test_a_stack_file_that_is_not_text_is_named_and_stays(
+    stack: Stack, capsys: pytest.CaptureFixture[str], action: list[str]
+) -> None:
+    salted(stack)
+    stack.file.write_bytes(b"config: {name: \xff}\n")
+
+    assert stack.config(*action)[0] == 1
+
+    assert capsys.readouterr().err == f"error: {stack.file} is not text\n"
+    assert stack.file.read_bytes() == b"config: {name: \xff}\n"
+
+
 def test_a_list_shows_no_secret_and_needs_no_passphrase(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     salted(stack)
     stack.set("--secret", "token", SECRET)

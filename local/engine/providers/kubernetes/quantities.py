@@ -14,10 +14,15 @@ _EXACT = Context(prec=100)
 
 
 def canonical_quantity(text: str) -> str:
-    """The text as Kubernetes' API types write it; unchanged if it is no quantity."""
+    """The text as Kubernetes' API types write it; unchanged if it is no quantity, or beyond all bounds."""
     match = _QUANTITY.fullmatch(text)
-    if match is None:
+    try:
+        return text if match is None else _canonical(text, match)
+    except (ArithmeticError, ValueError):  # more digits than a number may have
         return text
+
+
+def _canonical(text: str, match: re.Match[str]) -> str:
     number, suffix = Decimal(match["number"]), match["suffix"]
     if suffix in _BINARY and suffix:
         value = _rounded(_EXACT.multiply(number, Decimal(1024 ** _BINARY[suffix])))

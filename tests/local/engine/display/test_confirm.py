@@ -53,7 +53,7 @@ def test_what_would_be_lost_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     _, shown = asked(monkeypatch, "no\n", deletion(), replaced)
 
     assert shown.splitlines() == [
-        "This replaces 1 and deletes 1 of the resources that exist:",
+        "This replaces 1 existing resource and deletes 1:",
         " -  cloud:m:Thing web",
         " +- cloud:m:Thing api",
         "Do you want to perform this update? [yes/no/details] ",
@@ -71,7 +71,7 @@ def test_details_are_shown_and_it_is_asked_again(monkeypatch: pytest.MonkeyPatch
 def test_of_many_the_first_are_named_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     _, shown = asked(monkeypatch, "no\n", *(deletion(f"web-{number}") for number in range(LISTED + 3)))
 
-    assert f"deletes {LISTED + 3} of" in shown
+    assert f"This deletes {LISTED + 3} existing resources:\n" in shown
     assert "    … and 3 more\n" in shown
 
 
@@ -164,7 +164,7 @@ def test_an_update_that_deletes_something_is_asked_about_and_a_no_changes_nothin
 ) -> None:
     process = on_a_terminal(terminal, engine(project, "up"))
     shown = terminal.wait_for("[yes/no/details]")
-    assert "This deletes 1 of the resources that exist:\n -  pulumi-python:dynamic/cloud:Thing dropped\n" in shown
+    assert "This deletes 1 existing resource:\n -  pulumi-python:dynamic/cloud:Thing dropped\n" in shown
     assert not terminal.screen.cursor.hidden
 
     type_line(terminal, "no")
@@ -192,7 +192,7 @@ def test_details_of_an_update_are_its_preview_and_a_yes_carries_it_out(project: 
 @pytest.mark.engine
 def test_a_destroy_is_asked_about_before_anything_is_deleted(project: Path, terminal: Emulated) -> None:
     process = on_a_terminal(terminal, engine(project, "destroy"))
-    terminal.wait_for("This deletes 2 of", "Do you want to perform this destroy? [yes/no/details]")
+    terminal.wait_for("This deletes 2 existing resources:", "Do you want to perform this destroy? [yes/no/details]")
     assert things(project) == {"kept", "dropped"}
 
     type_line(terminal, "yes")

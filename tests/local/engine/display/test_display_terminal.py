@@ -166,7 +166,7 @@ def test_the_preview_before_an_update_leaves_nothing_behind(wide: Emulated) -> N
     with live(wide) as display:
         display.checking(Prelude("preview", "dev", {}))
         display.checking(StepDone(creating("web"), True))
-        wide.wait_for("Previewing update (dev): 1 resources")
+        wide.wait_for("Previewing update (dev): 1 resource, ")
         display(Prelude("up", "dev", {}))
         display(summary(planning=False))
         assert wide.wait_for("Duration").startswith("Updating (dev):\n") and "Previewing" not in wide.text()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from local.engine.stack.config import PLACEHOLDER, resolve, validate
-from local.engine.stack.project import ProjectError, load_project, load_stack_file
+from local.engine.stack.project import ProjectError, StackFile, load_project, load_stack_file
 from local.engine.stack.secrets import PassphraseCrypter
 from local.engine.values import Secret
 
@@ -55,12 +55,37 @@ def test_secure_values_are_secret(tmp_path: Path) -> None:
     assert config.as_properties("shop")["cloud"] == Secret("hunter2")
 
 
-@pytest.mark.parametrize("plain", ["hunter2", ["hunter2"]])
-def test_a_declared_secret_in_clear_is_refused_and_not_shown(tmp_path: Path, plain: Any) -> None:
-    with pytest.raises(ProjectError, match=r"'token' must be encrypted") as caught:
-        config_of(tmp_path, {"shop:token": plain}, {"token": {"type": "string", "secret": True}})
+TOKEN = {"token": {"type": "string", "secret": True}}
 
-    assert "hunter2" not in str(caught.value)
+
+@pytest.mark.parametrize("plain", ["hunter2", ["hunter2"]])
+def test_a_declared_secret_in_plain_text_is_refused_with_the_command_that_encrypts_it_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProjectError, match=r"'token' must be encrypted as it's secret\n") as caught:
+        config_of(tmp_path, {"shop:token": plain}, TOKEN)
+
+    command = "python -m local.engine config set --secret token --stack dev"
+    told = f"  {tmp_path}/stacks/Pulumi.dev.yaml: shop:token is in plain text; encrypt it with `{command}`"
+    assert str(caught.value).splitlines()[1:] == [told]
+
+
+def test_a_declared_secret_whose_default_is_in_plain_text_is_named_in_the_projects_file(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml: shop:token is in plain text; encrypt it with `"):
+        config_of(tmp_path, {}, {"token": {"type": "string", "secret": True, "default": "none"}})
+
+
+def test_the_command_that_encrypts_a_secret_names_what_it_would_not_find(tmp_path: Path) -> None:
+    config_of(tmp_path, {"shop:token": {"secure": CRYPTER.encrypt("hunter2")}}, TOKEN)
+    project = load_project(tmp_path)
+    file = tmp_path / "a copy.yaml"
+    stack_file = StackFile("dev", file, {"shop:token": "hunter2"})
+
+    with pytest.raises(ProjectError) as caught:
+        validate(project, stack_file, resolve(project, stack_file, None))
+
+    assert str(caught.value).endswith(f"--secret token --stack dev --cwd {tmp_path} --config-file '{file}'`")
 
 
 def test_a_date_is_the_text_that_the_cli_makes_of_it(tmp_path: Path) -> None:
@@ -111,6 +136,25 @@ def test_an_ill_typed_secret_is_not_shown(tmp_path: Path) -> None:
 
 def test_a_number_given_as_text_is_read_as_the_schema_says(tmp_path: Path) -> None:
     assert config_of(tmp_path, {"shop:cloud": "c", "shop:count": "7"}).values["shop:count"] == "7"
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    config_of(tmp_path, {"shop:cloud": "c"})
+    project = load_project(tmp_path)
+    for name in ("stacks/Pulumi.dev.yaml", "Pulumi.yaml"):
+        (tmp_path / name).write_bytes(b"name: \xff\n")
+
+    with pytest.raises(ProjectError, match=r"/stacks/Pulumi\.dev\.yaml is not text$"):
+        load_stack_file(project, "dev")
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml is not text$"):
+        load_project(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").mkdir()
+
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml cannot be read: Is a directory$"):
+        load_project(tmp_path)
 
 
 def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_an_empty_file_is_no_passphrase_but_an_empty_variable_is_one(
     assert passphrase_of(tmp_path, needed=True, create=False) == ""
 
 
+def test_a_passphrase_file_that_is_not_text_is_named_and_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "passphrase").write_bytes(b"hunter\xff2")
+
+    with pytest.raises(SecretsError) as caught:
+        passphrase_of(tmp_path, needed=True, create=False)
+
+    assert str(caught.value) == f"{tmp_path / 'passphrase'} is not text"
+    assert caught.value.__suppress_context__
+
+
 def test_a_named_file_comes_before_the_one_beside_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "passphrase").write_text("beside")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", str(tmp_path / "named"))

@@ -81,6 +81,27 @@ def test_what_cannot_be_changed_in_part_is_written_anew() -> None:
     assert yaml.safe_load(with_config(text, "a", "y"))["config"] == {"a": "y", "b": ["x"]}
 
 
+FLOW = "{config: {a: 1}, encryptionsalt: 'v1:x', secretsprovider: passphrase}\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "config"),
+    [
+        (with_config(FLOW, "a", 2), {"a": 2}),
+        (with_config(FLOW, "b", 2), {"a": 1, "b": 2}),
+        (without_config(FLOW, "a"), {}),
+    ],
+)
+def test_a_file_in_braces_keeps_what_is_not_its_config(changed: str, config: dict[str, int]) -> None:
+    kept = {"encryptionsalt": "v1:x", "secretsprovider": "passphrase"}
+
+    assert yaml.safe_load(changed) == {"config": config, **kept}
+
+
+def test_a_file_in_braces_gets_a_salt() -> None:
+    assert yaml.safe_load(with_salt("{config: {a: b}}\n", "s")) == {"encryptionsalt": "s", "config": {"a": "b"}}
+
+
 @pytest.mark.parametrize(
     ("text", "changed"),
     [
