@@ -94,7 +94,7 @@ def test_a_subnet_with_too_few_addresses_is_told_of(service: Object, free: int |
 
     found = dict(built(service, facts=facts).warnings)
 
-    message = "subnet-a1 (10.0.1.0/24) has 7 free addresses; a load balancer needs 8"
+    message = "subnet-a1 (10.0.1.0/24) has fewer than the 8 free addresses that a load balancer needs"
     assert found == ({"SubnetAlmostFull": message} if told else {})
 
 
