@@ -40,11 +40,11 @@ class Annotation:
     document that it comes from. `default_of_class`: what a Service without the annotation gets, by its
     `spec.loadBalancerClass` (None: it has none), where that is not `default`. `ignored` says why the cloud does not
     honour it, for one that is known but not offered. `any_case`: the allowed words are taken in any case. `true_words`
-    and `false_words` are what `bool` takes besides its own words. `refused` says of values that people try why they can't be. `restricts` is for an entry that is
-    ignored and restricts access: it is refused, unless its value is one of `harmless`, which ask for nothing more than
-    there is. `honoured_by` names the other controllers that honour it, and since when. `exclusive`: no two load
-    balancers can have what it names (addresses of one's own). `names`: the kind of resource that it names and somebody
-    else keeps, one of `nameable.KINDS`.
+    and `false_words` are what `bool` takes besides its own words. `refused` says of values that people try why they
+    can't be. `restricts` is for an entry that is ignored and restricts access: it is refused, unless its value is one
+    of `harmless`, which ask for nothing more than there is. `honoured_by` names the other controllers that honour it,
+    and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own). `names`: the
+    kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
 
     A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` says what may
     stand there, `suffix_example` is one. Its typed argument is a mapping from suffixes to values; each member is an

@@ -198,11 +198,11 @@ def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
         "endpoints"
     ]
     running = Running(account, cluster)
-    now = 0.0
-    monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now)
+    now = [0.0]
+    monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
     running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
 
-    for now in range(0, 1800, 30):
+    for now[0] in range(0, 1800, 30):
         running.settle(WEB, rounds=1)
 
     (group,) = target_groups(account)
