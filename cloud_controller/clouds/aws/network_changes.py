@@ -9,7 +9,7 @@ from functools import partial
 from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.leaving_zones import until_free
-from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.listeners import Listeners, has_own_attributes
 from cloud_controller.clouds.aws.memory import Known, Memory, View
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_creation import settable, subnet_params
@@ -78,6 +78,17 @@ class NetworkChanges:
             ]
         )
         self._tag(known.arn, tags)
+
+    def unmark(self, before: Known, after: Known) -> None:
+        """Once the last listener that had attributes of its own has AWS's again, they are not read any more."""
+        had, has = (any(has_own_attributes(each.listener) for each in of.listeners.values()) for of in (before, after))
+        if had and not has:
+            arn = after.arn
+            self._api.call("elbv2", "RemoveTags", ResourceArns=[arn], TagKeys=[LISTENER_ATTRIBUTES_TAG])
+            rest = {
+                key: value for key, value in (self._memory.tags(arn) or {}).items() if key != LISTENER_ATTRIBUTES_TAG
+            }
+            self._memory.put_tags(arn, rest)
 
     def _put_security_groups(self, view: View, model: LoadBalancerModel) -> None:
         lb_id = view["LoadBalancerName"]
