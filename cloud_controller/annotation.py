@@ -87,7 +87,9 @@ class Annotation:
     def member(self, suffix: str) -> Annotation:
         """The annotation of this family with this suffix; raises InvalidConfiguration for one that can't be."""
         if not self._has(suffix):
-            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(suffix)} is no {self.suffix}", self.name)
+            raise InvalidConfiguration(
+                f"annotation {self.name}", f"{_shown(suffix)} is not a valid {self.suffix}", self.name
+            )
         name = f"{self.name.removesuffix(self.suffix or '')}{suffix}"
         return replace(self, name=name, argument=member_argument(self.argument, suffix), suffix=None)
 

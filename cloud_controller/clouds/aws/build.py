@@ -56,7 +56,7 @@ def by_pod(service: Object) -> bool:
 
 
 def drains(service: Object) -> bool:
-    """A network one does, unless the deregistration delay of a port is 0; a classic one where the Service asks for it."""
+    """A network one does, unless a port's deregistration delay is 0; a classic one where the Service asks for it."""
     annotations = said(service["metadata"].get("annotations"))
     try:
         if kind_of(service) == "classic":

@@ -551,7 +551,7 @@ def test_what_aws_does_not_take_of_a_listener_is_refused(annotations: dict[str, 
 def test_attributes_of_a_listener_that_there_is_not_have_no_effect_and_are_told_of() -> None:
     found = ignored(nlb(named(listener_attributes={"TLS-80": (f"{IDLE}=60",)}), port(80)))
 
-    assert found == {"listener-attributes.TLS-80": "there is no such listener, but TCP-80"}
+    assert found == {"listener-attributes.TLS-80": "the Service has no such listener; it has TCP-80"}
 
 
 def test_an_idle_timeout_without_tcp_listeners_has_no_effect_and_is_told_of() -> None:
