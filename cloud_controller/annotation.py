@@ -37,13 +37,14 @@ class Annotation:
     (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`). `type` is `str`, `int`, `bool` or `tuple`
     (comma-separated words). `minimum` and `maximum` are for `int`; `allowed`, or a regular expression `pattern` with
     `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
-    document that it comes from. `ignored` says why the cloud does not honour it, for one that is known but not offered.
-    `any_case`: the allowed words are taken in any case. `true_words` and `false_words` are what `bool` takes besides
-    its own words. `refused` says of values that people try why they can't be. `restricts` is for an entry that is
-    ignored and restricts access: it is refused, unless its value is one of `harmless`, which ask for nothing more than
-    there is. `honoured_by` names the other controllers that honour it, and since when. `exclusive`: no two load
-    balancers can have what it names (addresses of one's own). `names`: the kind of resource that it names and somebody
-    else keeps, one of `nameable.KINDS`.
+    document that it comes from. `default_of_class`: what a Service without the annotation gets, by its
+    `spec.loadBalancerClass` (None: it has none), where that is not `default`. `ignored` says why the cloud does not
+    honour it, for one that is known but not offered. `any_case`: the allowed words are taken in any case. `true_words`
+    and `false_words` are what `bool` takes besides its own words. `refused` says of values that people try why they
+    can't be. `restricts` is for an entry that is ignored and restricts access: it is refused, unless its value is one
+    of `harmless`, which ask for nothing more than there is. `honoured_by` names the other controllers that honour it,
+    and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own). `names`: the
+    kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
 
     A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` says what may
     stand there, `suffix_example` is one. Its typed argument is a mapping from suffixes to values; each member is an
@@ -61,6 +62,7 @@ class Annotation:
     source: str
     default: Value | None = None
     default_note: str | None = None
+    default_of_class: Mapping[str | None, Value] = field(default_factory=dict)
     allowed: tuple[str, ...] = ()
     pattern: str | None = None
     form: str = "text"
@@ -85,7 +87,9 @@ class Annotation:
     def member(self, suffix: str) -> Annotation:
         """The annotation of this family with this suffix; raises InvalidConfiguration for one that can't be."""
         if not self._has(suffix):
-            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(suffix)} is no {self.suffix}", self.name)
+            raise InvalidConfiguration(
+                f"annotation {self.name}", f"{_shown(suffix)} is not a valid {self.suffix}", self.name
+            )
         name = f"{self.name.removesuffix(self.suffix or '')}{suffix}"
         return replace(self, name=name, argument=member_argument(self.argument, suffix), suffix=None)
 

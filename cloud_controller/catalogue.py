@@ -157,17 +157,18 @@ class Catalogue:
         return texts
 
     def replacing(
-        self, before: Mapping[str, str], after: Mapping[str, str]
+        self, before: Mapping[str, str], after: Mapping[str, str], of_class: str | None = None
     ) -> list[tuple[Annotation, Value | None, Value | None]]:
         """The entries whose change from `before` to `after` replaces the load balancer, each with both values.
 
+        `of_class` is the Service's `spec.loadBalancerClass`, which decides some defaults.
         One with a value that is not allowed changes nothing: whoever parses the Service refuses it.
         """
         found = []
         for entry in self.entries:
             if entry.mutability is Mutability.REPLACE and before.get(entry.name) != after.get(entry.name):
                 with suppress(InvalidConfiguration):
-                    was, will_be = self.value(before, entry.argument), self.value(after, entry.argument)
+                    was, will_be = (_effective(entry, each, of_class) for each in (before, after))
                     if was != will_be:
                         found.append((entry, was, will_be))
         return found
@@ -183,6 +184,11 @@ class Catalogue:
 
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+
+
+def _effective(entry: Annotation, annotations: Mapping[str, str], of_class: str | None) -> Value | None:
+    text = annotations.get(entry.name)
+    return entry.default_of_class.get(of_class, entry.default) if text is None else entry.parse(text)
 
 
 def _domain(name: str) -> str:

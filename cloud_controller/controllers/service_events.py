@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cloud_controller.cloud_errors import Postponed
 from cloud_controller.controllers.service_apply import HandingOver
 from cloud_controller.controllers.service_plan import NO_NODES, RemoveFinalizer, ServicePlan, SetIngress
@@ -9,18 +11,29 @@ from cloud_controller.events import Events
 from cloud_controller.kube import Object
 from cloud_controller.load_balancer_operations import AddMembers, Operation, RemoveMembers
 
+Said = tuple[str, str]
+"""Reason and message of an event."""
+
 
 class ServiceEvents:
-    """The events of one visit to a Service; a visit that changes nothing says nothing."""
+    """The events of one visit to a Service; a visit that changes nothing says nothing.
 
-    def __init__(self, events: Events, service: Object, *, wanted: bool) -> None:
+    `said`: the events of earlier visits that this one does not repeat, for it goes on with their wait.
+    """
+
+    def __init__(self, events: Events, service: Object, *, wanted: bool, said: Iterable[Said] = ()) -> None:
         self._events = events
         self._service = service
         self._wanted = wanted
-        self._said: set[tuple[str, str]] = set()
-        self._at_rest: tuple[str, str] | None = None
+        self._said = {*said}
+        self._at_rest: Said | None = None
         self._hosts_only = False
         self._preserved = False
+
+    @property
+    def said(self) -> frozenset[Said]:
+        """The events so far."""
+        return frozenset(self._said)
 
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be carried out."""

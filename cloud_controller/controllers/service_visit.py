@@ -22,6 +22,7 @@ from cloud_controller.controllers.service_events import ServiceEvents
 from cloud_controller.controllers.service_plan import ServicePlan
 from cloud_controller.controllers.service_rules import Rules
 from cloud_controller.controllers.service_timing import Locks, Polling
+from cloud_controller.controllers.service_waits import Waits
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
 from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
@@ -90,7 +91,7 @@ class ServiceVisits:
         self._safeguard = safeguard
         self._deletions = deletions
         self._checkpoint = checkpoint
-        self._handovers = Polling()
+        self._waits = Waits()
         self._arrivals = Polling()
         self._locks = Locks()
         self._left_out: dict[str, str] = {}
@@ -109,7 +110,7 @@ class ServiceVisits:
             if service is not None:
                 self._converge(key, service, named, backends)
             else:
-                self._handovers.over(key)
+                self._waits.over(key)
                 self._left_out.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
@@ -124,6 +125,9 @@ class ServiceVisits:
             uids = {owner.uid for owner in self._cache.owners(key)}
             uids |= {service["metadata"]["uid"]} if service else set()
             self._cache.refresh([(key, each) for each in uids], ids)
+        elif self._waits.for_cloud(key):
+            # A part of the change may be done: to take it back is a change, too.
+            self._cache.refresh((), {*ids, *(lb.id for lb in self._cache.get(key))})
         elif named and self._cache.find(named) is None:
             self._cache.refresh((), ids)
 
@@ -165,7 +169,7 @@ class ServiceVisits:
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""
         wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
-        told = ServiceEvents(self._events, service, wanted=wanted)
+        told = ServiceEvents(self._events, service, wanted=wanted, said=self._waits.said(key))
         read_again: set[str] = set()
         try:
             for _ in range(_ROUNDS):
@@ -182,11 +186,9 @@ class ServiceVisits:
                 told.before(found)
                 service, postponed = self._carry_out(key, service["metadata"]["uid"], found.plan, service)
                 if postponed:
-                    if not self._handovers.waits_for(key):
-                        told.postponed(postponed)
-                    self._come_back(key, self._handovers.pause_of(key))
+                    self._come_back(key, self._waits.begin_or_go_on(key, postponed, told))
                     return
-                self._handovers.over(key)
+                self._waits.over(key)
                 told.carried_out()
             raise CloudError(f"did not converge; the last plan was: {found.plan}")
         except NotFoundError:
@@ -229,7 +231,7 @@ class ServiceVisits:
 
     def _rest(self, key: str, named: str | None, found: ServicePlan, told: ServiceEvents) -> None:
         """Nothing can be done now: say so, or why."""
-        self._handovers.over(key)
+        self._waits.over(key)
         if found.fault is not None:
             if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
                 self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
@@ -242,13 +244,13 @@ class ServiceVisits:
 
     def _carry_out(
         self, key: str, uid: str, plan: Plan, service: Object | None = None
-    ) -> tuple[Object, Postponed | None]:
+    ) -> tuple[Object, list[Postponed]]:
         """Apply, and remember what came of it; the Service as it is then, and why something has to wait.
 
         Raises the first failure. Members follow the nodes all the same, where it is not that the cloud is out of reach:
         a setting that it refuses, or a right that lacks, must not keep dead nodes in.
         """
-        postponed: Postponed | None = None
+        postponed: list[Postponed] = []
         failed: list[tuple[object, CloudError]] = []
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -262,7 +264,7 @@ class ServiceVisits:
                         service = self._apply(key, uid, action) or service
                     except Postponed as reason:
                         _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
-                        postponed = reason
+                        postponed.append(reason)
                     except (Throttled, Unavailable):
                         raise
                     except CloudError as error:
@@ -283,7 +285,7 @@ class ServiceVisits:
             if isinstance(operation, KubeOperation):
                 changed = change_service(self._kube, operation)
             elif isinstance(operation, Operation):
-                handing_over = self._handovers.waits_for(key)
+                handing_over = self._waits.handing_over(key)
                 with self._checkpoint.writing() if self._checkpoint else nullcontext():
                     made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
                 self._remember(key, uid, operation, made)

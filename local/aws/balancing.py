@@ -8,6 +8,7 @@
   200), and other codes once it is told them (moto: never).
 - A load balancer tells whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
   families (moto knows neither).
+- A load balancer can be moved to a single subnet (moto: to two at least).
 - Network interfaces are listed by their type (moto has no such filter).
 - One thing gets tags at a time, though they are named by a list (moto: as many as are named).
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
-from moto.elbv2.models import ELBv2Backend, FakeHealthStatus, FakeTargetGroup
+from moto.elbv2.models import AvailabilityZone, ELBv2Backend, FakeHealthStatus, FakeTargetGroup
 from moto.elbv2.responses import ELBV2Response
 
 
@@ -124,6 +125,18 @@ def _take_subnets(response: Any) -> Any:
     return answer
 
 
+_set = ELBv2Backend.set_subnets
+
+
+def _set_subnets(backend: Any, arn: str, subnets: list[str], subnet_mappings: list[dict[str, Any]]) -> Any:
+    wanted = [*subnets, *(each["SubnetId"] for each in subnet_mappings)]
+    if len(wanted) != 1 or arn not in backend.load_balancers:
+        return _set(backend, arn, subnets, subnet_mappings)
+    subnet = backend.ec2_backend.get_subnet(wanted[0])
+    backend.load_balancers[arn].subnets = [subnet]
+    return [AvailabilityZone(subnet)]
+
+
 _filter_value = NetworkInterface.get_filter_value
 
 
@@ -167,6 +180,7 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (ELBv2Backend, "modify_target_group"): _modify_target_group,
     (ELBV2Response, "create_load_balancer"): _take_creation,
     (ELBV2Response, "set_subnets"): _take_subnets,
+    (ELBv2Backend, "set_subnets"): _set_subnets,
     (NetworkInterface, "get_filter_value"): _value_of_filter,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,

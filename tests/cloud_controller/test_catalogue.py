@@ -181,7 +181,7 @@ def test_typed_arguments_of_a_family_are_a_mapping_by_suffix() -> None:
     known = catalogue(family())
 
     assert known.annotations({"limit_of_port": {"80": ("a", "b")}}) == {f"{PREFIX}limit.80": "a,b"}
-    with pytest.raises(InvalidConfiguration, match=r"lb-limit.PORT: 'http' is no PORT"):
+    with pytest.raises(InvalidConfiguration, match=r"lb-limit.PORT: 'http' is not a valid PORT"):
         known.annotations({"limit_of_port": {"http": ("a",)}})
     assert known.of_argument("limit_of_port.80").name == f"{PREFIX}limit.80"
 

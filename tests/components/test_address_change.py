@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER
 from components.address_change import address_changes
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
+THE_OTHERS, OURS = CLASS_OF_THE_OTHER, "cloud-controller/nlb"
 NLB = {f"{PREFIX}type": "nlb"}
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        pytest.param(NLB, {}, "type changes from 'nlb' to none", id="another kind"),
+        pytest.param(NLB, {}, "type changes from 'nlb' to 'classic'", id="another kind"),
         pytest.param(NLB, {**NLB, f"{PREFIX}internal": "true"}, "internal changes from False to True", id="the scheme"),
     ],
 )
@@ -38,3 +39,24 @@ def test_a_change_that_replaces_the_load_balancer_is_told_with_both_values(
 )
 def test_any_other_change_is_not_spoken_of(after: dict[str, str]) -> None:
     assert not address_changes(CATALOGUE, NLB, after)
+
+
+@pytest.mark.parametrize(
+    ("of_class", "after", "said"),
+    [
+        pytest.param(THE_OTHERS, {"internal": "true"}, False, id="internal, which that class is anyway"),
+        pytest.param(THE_OTHERS, {"scheme": "internal"}, False, id="the same in AWS's words"),
+        pytest.param(THE_OTHERS, {"internal": "false"}, True, id="public, which that class is not"),
+        pytest.param(THE_OTHERS, {"scheme": "internet-facing"}, True, id="public in AWS's words"),
+        pytest.param(OURS, {"internal": "true"}, True, id="internal, which our class is not"),
+        pytest.param(OURS, {"scheme": "internet-facing"}, False, id="public, which our class is anyway"),
+        pytest.param(OURS, {"type": "nlb"}, False, id="the kind that the class says"),
+        pytest.param(None, {"type": "classic"}, False, id="the kind that a Service without a class gets"),
+    ],
+)
+def test_what_a_service_gets_without_an_annotation_depends_on_its_class(
+    of_class: str | None, after: dict[str, str], said: bool
+) -> None:
+    annotations = {f"{PREFIX}{name}": text for name, text in after.items()}
+
+    assert bool(address_changes(CATALOGUE, {}, annotations, of_class)) is said

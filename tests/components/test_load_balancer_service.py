@@ -198,7 +198,9 @@ def test_a_setting_that_is_given_by_port_is_an_annotation_for_each_port(run_prog
 def test_a_port_that_is_none_names_the_setting(run_program: Any) -> None:
     given: AwsLoadBalancerArgs = {"listener_attributes": {"80": ["tcp.idle_timeout.seconds=60"]}}
 
-    with pytest.raises(pulumi.InputPropertyError, match=r"settings.listener_attributes: '80' is no PROTOCOL-PORT"):
+    with pytest.raises(
+        pulumi.InputPropertyError, match=r"settings.listener_attributes: '80' is not a valid PROTOCOL-PORT"
+    ):
         run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
 
 

@@ -1,13 +1,23 @@
-"""How an entry of AWS's catalogue is written down: what is the same for nearly all of them, once."""
+"""How an entry of AWS's catalogue is written down: what is the same for nearly all of them, once; the classes."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from cloud_controller.catalogue import Annotation, Mutability, Value
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
+
+CLASSES: Mapping[str, Literal["network", "classic"]] = {
+    "cloud-controller/nlb": "network",
+    "cloud-controller/classic": "classic",
+}
+"""The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
+
+CLASS_OF_THE_OTHER = "service.k8s.aws/nlb"
+"""The class of the AWS Load Balancer Controller, ours too where the cloud config says so (`ServeNLBClass`)."""
 
 NETWORK = "network load balancers"
 CLASSIC = "classic load balancers"

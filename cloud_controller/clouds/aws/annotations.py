@@ -7,10 +7,9 @@ one prefix: who else honours which, and since when, stands at each. The entries 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from cloud_controller.catalogue import Catalogue
-from cloud_controller.clouds.aws.annotation_entries import PREFIX
+from cloud_controller.clouds.aws.annotation_entries import CLASS_OF_THE_OTHER, CLASSES, PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
@@ -27,15 +26,6 @@ __all__ = [
 ]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
-
-CLASSES: Mapping[str, Literal["network", "classic"]] = {
-    "cloud-controller/nlb": "network",
-    "cloud-controller/classic": "classic",
-}
-"""The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
-
-CLASS_OF_THE_OTHER = "service.k8s.aws/nlb"
-"""The class of the AWS Load Balancer Controller, ours too where the cloud config says so (`ServeNLBClass`)."""
 
 FINALIZER_OF_THE_OTHER = "service.k8s.aws/resources"
 """What the AWS Load Balancer Controller puts on a Service before it makes anything for it."""

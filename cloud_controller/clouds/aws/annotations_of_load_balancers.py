@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.catalogue import Annotation, Mutability
-from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASSIC, NETWORK, entry
+from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASS_OF_THE_OTHER, CLASSES, CLASSIC, NETWORK, entry
 from cloud_controller.restrictions import SOURCE_RANGES
 
 _ALB = (
@@ -23,6 +23,11 @@ LOAD_BALANCERS = (
         allowed=("nlb", "classic", "clb", "elb", "external", "nlb-ip"),
         refused={"alb": _ALB},
         default_note="classic",
+        default_of_class={
+            None: "classic",
+            **{name: "nlb" if kind == "network" else kind for name, kind in CLASSES.items()},
+            CLASS_OF_THE_OTHER: "nlb",
+        },
         mutability=Mutability.REPLACE,
         upstream="1.12",
         controller="2.0",
@@ -52,6 +57,7 @@ LOAD_BALANCERS = (
         true_words=("True", "TRUE", "yes", "1", "0.0.0.0/0"),
         false_words=(),
         default=False,
+        default_of_class={CLASS_OF_THE_OTHER: True},
         mutability=Mutability.REPLACE,
         upstream="1.12",
         controller="2.0",
@@ -63,6 +69,10 @@ LOAD_BALANCERS = (
         "The same as `internal`, in AWS's own words; an error if the two contradict each other.",
         allowed=("internet-facing", "internal"),
         default_note="internet-facing (the AWS Load Balancer Controller's own default is internal)",
+        default_of_class={
+            **dict.fromkeys((None, *CLASSES), "internet-facing"),
+            CLASS_OF_THE_OTHER: "internal",
+        },
         mutability=Mutability.REPLACE,
         controller="2.2",
         source="requirements 002",

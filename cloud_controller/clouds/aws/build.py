@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.annotations import (
     said,
 )
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
+from cloud_controller.clouds.aws.build_network_targets import OF_ALL_PORTS, OF_PORT
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
@@ -55,15 +56,17 @@ def by_pod(service: Object) -> bool:
 
 
 def drains(service: Object) -> bool:
-    """A network one does, unless its deregistration delay is 0; a classic one where the Service asks for it."""
+    """A network one does, unless a port's deregistration delay is 0; a classic one where the Service asks for it."""
     annotations = said(service["metadata"].get("annotations"))
     try:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True
-        given = [pairs(entry.name, words) for entry, words in _target_group_attributes(annotations)]
+        given = {entry.argument: pairs(entry.name, words) for entry, words in _target_group_attributes(annotations)}
     except InvalidConfiguration:
         return False
-    return all(attributes.get(DEREGISTRATION_DELAY) != "0" for attributes in given)
+    delays = {argument: attributes.get(DEREGISTRATION_DELAY) for argument, attributes in given.items()}
+    numbers = {port["port"] for port in service["spec"].get("ports") or ()}
+    return all((delays.get(f"{OF_PORT}.{each}") or delays.get(OF_ALL_PORTS)) != "0" for each in numbers)
 
 
 def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[Annotation, tuple[str, ...]]]:

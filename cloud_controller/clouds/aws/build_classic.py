@@ -92,8 +92,8 @@ def _attributes(asked: Request) -> dict[str, Value | None]:
     scheme = common.scheme(asked)
     idle_timeout = settings.integer("connection_idle_timeout")
     if idle_timeout > _LONGEST_IDLE:
-        allowed = f"1 to {_LONGEST_IDLE:,}"
-        raise InvalidConfiguration(field("connection_idle_timeout"), f"{idle_timeout} s on a classic one", allowed)
+        why = f"{idle_timeout} s is too long for a classic load balancer"
+        raise InvalidConfiguration(field("connection_idle_timeout"), why, f"1 to {_LONGEST_IDLE:,}")
     found: dict[str, Value | None] = {
         "type": "classic",
         "scheme": scheme,

@@ -233,8 +233,9 @@ def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[st
     for subnet in asked.facts.subnets:
         free = subnet.free_addresses
         if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
-            why = f"{subnet.id} ({subnet.cidr}) has {free} free addresses; a load balancer needs {_FREE_ADDRESSES}"
-            yield "SubnetAlmostFull", why
+            # Without the number, which changes: the same text again only raises the event's count.
+            why = f"has fewer than the {_FREE_ADDRESSES} free addresses that a load balancer needs"
+            yield "SubnetAlmostFull", f"{subnet.id} ({subnet.cidr}) {why}"
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:

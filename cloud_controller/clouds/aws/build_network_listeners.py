@@ -49,7 +49,7 @@ def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
     for suffix in asked.settings.members(_FAMILY):
         if suffix not in protocols:
             shown = ", ".join(protocols)
-            yield from asked.ignored(f"{_FAMILY}.{suffix}", f"there is no such listener, but {shown}")
+            yield from asked.ignored(f"{_FAMILY}.{suffix}", f"the Service has no such listener; it has {shown}")
     if not any(each.attributes["protocol"] == "TCP" for each in listeners):
         why = "AWS has an idle timeout for TCP listeners alone, and there are none"
         yield from asked.ignored("connection_idle_timeout", why)

@@ -14,6 +14,7 @@ _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
 """Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
 
+OF_ALL_PORTS = "target_group_attributes"
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
 
@@ -74,13 +75,14 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
 
     `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
     """
-    where = field("target_group_attributes")
     what = "network target groups"
-    given = aws.checked(where, asked.pairs("target_group_attributes"), aws.TARGET_GROUP, what)
+    given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
     member = f"{OF_PORT}.{number}"
-    if own := {key: value for key, value in asked.pairs(member).items() if value}:
-        where = field(member)
-        given |= aws.checked(where, own, aws.TARGET_GROUP, what)
+    own = {key: value for key, value in asked.pairs(member).items() if value}
+    where = dict.fromkeys(given, field(OF_ALL_PORTS))
+    if own:
+        given |= aws.checked(field(member), own, aws.TARGET_GROUP, what)
+        where |= dict.fromkeys(own, field(member))
     sticky = asked.spec.get("sessionAffinity") == "ClientIP"
     _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
     _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")
@@ -95,21 +97,25 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
     if found[aws.STICKINESS] == "true":
         if tls:
             why = "AWS keeps no client at one target behind TLS listeners and before TLS targets"
-            raise InvalidConfiguration("spec.sessionAffinity" if sticky else where, why, "None, or no TLS")
+            raise InvalidConfiguration(
+                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None, or no TLS"
+            )
         found[aws.STICKINESS_TYPE] = "source_ip"
     if protocol in ("UDP", "TCP_UDP"):
         for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
             if given.get(key) == refused:
-                raise InvalidConfiguration(where, f"{key} can't be {refused} for {protocol}", "a Service without UDP")
+                raise InvalidConfiguration(
+                    where[key], f"{key} can't be {refused} for {protocol}", "a Service without UDP"
+                )
     if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
         why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
-        raise InvalidConfiguration(where, why, f"{aws.TERMINATE_UNHEALTHY}=false beside it")
+        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"{aws.TERMINATE_UNHEALTHY}=false beside it")
     return found
 
 
-def _require_agreement(where: str, given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
+def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
     if asked_for and given.get(key) == "false":
-        raise InvalidConfiguration(where, f"{key}=false contradicts {by}", "one of them")
+        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "one of them")
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:

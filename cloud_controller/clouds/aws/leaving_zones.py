@@ -27,6 +27,7 @@ def until_free() -> Iterator[None]:
         if error_code(error) != "InvalidConfigurationRequest" or not _TAKEN.search(str(error)):
             raise
         why = (
-            "The removal of a subnet is not complete, which may take AWS minutes; the other one of its zone comes then"
+            "AWS has not finished removing the old subnet (this can take minutes); the new subnet of that zone is added"
+            " afterwards"
         )
         raise Postponed(f"{why} ({error})") from error.__cause__

@@ -139,6 +139,11 @@ def transport(protocol: str) -> str:
     return "TCP" if protocol == "TLS" else protocol
 
 
+def has_own_attributes(listener: Listener) -> bool:
+    """Whether any attribute of it is not AWS's default."""
+    return any(listener.attributes.get(key, rule.default) != rule.default for key, rule in LISTENER.items())
+
+
 def _apart(listener: Listener) -> dict[str, Any]:
     """What ModifyListener changes of it."""
     return {key: value for key, value in listener.attributes.items() if key not in LISTENER}

@@ -9,7 +9,7 @@ from functools import partial
 from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.leaving_zones import until_free
-from cloud_controller.clouds.aws.listeners import Listeners
+from cloud_controller.clouds.aws.listeners import Listeners, has_own_attributes
 from cloud_controller.clouds.aws.memory import Known, Memory, View
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.network_creation import settable, subnet_params
@@ -22,6 +22,7 @@ from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancer import LoadBalancerModel
 
 _FAMILIES = ("ip_address_type", SOURCE_NAT)
+_PREFIX = "EnablePrefixForIpv6SourceNat"
 
 
 class NetworkChanges:
@@ -78,6 +79,17 @@ class NetworkChanges:
         )
         self._tag(known.arn, tags)
 
+    def unmark(self, before: Known, after: Known) -> None:
+        """Once the last listener that had attributes of its own has AWS's again, they are not read any more."""
+        had, has = (any(has_own_attributes(each.listener) for each in of.listeners.values()) for of in (before, after))
+        if had and not has:
+            arn = after.arn
+            self._api.call("elbv2", "RemoveTags", ResourceArns=[arn], TagKeys=[LISTENER_ATTRIBUTES_TAG])
+            rest = {
+                key: value for key, value in (self._memory.tags(arn) or {}).items() if key != LISTENER_ATTRIBUTES_TAG
+            }
+            self._memory.put_tags(arn, rest)
+
     def _put_security_groups(self, view: View, model: LoadBalancerModel) -> None:
         lb_id = view["LoadBalancerName"]
         if not view.get("SecurityGroups") and not self._security_groups.has_front(lb_id):
@@ -112,12 +124,17 @@ class NetworkChanges:
     def _put_source_nat(
         self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel, steps: Sequence[Sequence[str]]
     ) -> Known:
-        """All of it in one call: AWS takes IPv6 beside UDP only with this, and this only with IPv6."""
-        if any(before.attributes.get(key) != model.attributes.get(key) for key in ("subnets", *_FAMILIES)):
-            of_families = {"IpAddressType": model.attributes["ip_address_type"]}
-            of_families["EnablePrefixForIpv6SourceNat"] = model.attributes.get(SOURCE_NAT, "off")
-            for step in steps:
-                params = {**subnet_params(model, step), **of_families}
+        """The families with the subnets: AWS takes IPv6 beside UDP only with source NAT, and this only with IPv6."""
+        if all(before.attributes.get(key) == model.attributes.get(key) for key in ("subnets", *_FAMILIES)):
+            return known
+        wanted = _families(model)
+        if wanted["IpAddressType"] == "dualstack" and wanted[_PREFIX] == "off":
+            known = self._without_datagrams(known)
+        # IPv4 alone takes every subnet, so it comes first and goes last.
+        meanwhile = wanted if wanted["IpAddressType"] == "ipv4" else _families(before)
+        for step, families in zip(steps, [*[meanwhile] * (len(steps) - 1), wanted], strict=True):
+            with until_free():
+                params = {**subnet_params(model, step), **families}
                 self._api.call("elbv2", "SetSubnets", LoadBalancerArn=known.arn, **params)
         return known
 
@@ -142,3 +159,9 @@ class NetworkChanges:
         self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
         if (before := self._memory.tags(arn)) is not None:
             self._memory.put_tags(arn, {**before, **tags})
+
+
+def _families(model: LoadBalancerModel) -> dict[str, str]:
+    """The families as SetSubnets takes them."""
+    kind, nat = (model.attributes.get(key) for key in _FAMILIES)
+    return {"IpAddressType": str(kind), _PREFIX: str(nat or "off")}

@@ -97,7 +97,8 @@ class NetworkCreation:
             for arn, tags in self._reads.tags([each["LoadBalancerArn"] for each in found]).items():
                 if owner is None or not owner.owns(tags):
                     where = f"annotation {CATALOGUE.by_argument['name'].name}"
-                    raise InvalidConfiguration(where, f"{name!r} is the name of {arn} already", "a name of its own")
+                    why = f"another load balancer ({arn}) already has the name {name!r}"
+                    raise InvalidConfiguration(where, why, "a name that no other load balancer of the region has")
 
     def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
         """The target group of this pool, with the targets that it has: none if it is new."""

@@ -234,6 +234,7 @@ class NetworkLoadBalancers:
                 tags = self.memory.tags(known.arn) or {}
                 arn = self._listeners.create(known.arn, listener, group.arn, tags)
             changed = known.with_listener(listener.port, KnownListener(arn, listener))
+            self._changes.unmark(known, changed)
             self.memory.put(operation.id, changed)
 
     def delete_listener(self, operation: DeleteListener) -> None:

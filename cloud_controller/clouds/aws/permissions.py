@@ -122,6 +122,7 @@ RIGHTS: tuple[Right, ...] = (
             "ModifyTargetGroupAttributes",
             "RegisterTargets",
             "RemoveListenerCertificates",
+            "RemoveTags",
             "SetIpAddressType",
             "SetSecurityGroups",
             "SetSubnets",

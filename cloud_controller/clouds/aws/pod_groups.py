@@ -16,7 +16,8 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.surroundings import LIFETIME, Facts
 
 _AGAIN = 60.0
-"""Seconds after which the list is read again for a pod that is not in it, where any pod has an interface of its own."""
+"""Seconds after which the list is read again for a new pod that is not in it, where any pod has an interface of its
+own."""
 _NAMED = 5
 """Pods that a warning names."""
 
@@ -35,15 +36,23 @@ class PodGroups:
         self._lock = threading.Lock()
         self._groups: Mapping[str, tuple[str, ...]] = {}
         self._read_at: float | None = None
+        # Most pods have none, so those that a list lacked are kept, too; as long as a Service has them as targets.
+        self._asked_for: set[str] = set()
+        self._looked_for: set[str] = set()
 
     def of(self, vpc_id: str, addresses: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """See `GroupsOfPods`. Nothing where the right to read it lacks: load balancers can do without."""
         with self._lock:
             age = float("inf") if self._read_at is None else self._clock() - self._read_at
-            incomplete = bool(self._groups) and not {*addresses} <= self._groups.keys()
-            if age > LIFETIME or (incomplete and age > _AGAIN):
+            self._asked_for |= {*addresses}
+            has_new = bool(self._groups) and not self._looked_for.issuperset(addresses)
+            if age > LIFETIME or (has_new and age > _AGAIN):
                 self._read_at = self._clock()
                 self._groups = dict(self._read(vpc_id))
+                if age > LIFETIME:
+                    self._looked_for, self._asked_for = self._asked_for, set()
+                else:
+                    self._looked_for |= self._asked_for
             return {each: self._groups[each] for each in addresses if each in self._groups}
 
     def _read(self, vpc_id: str) -> Iterator[tuple[str, tuple[str, ...]]]:

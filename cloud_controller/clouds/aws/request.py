@@ -120,7 +120,7 @@ def is_local(spec: Mapping[str, Any]) -> bool:
 def port_number(text: str) -> int:
     """The port of `healthcheck-port`. Raises InvalidConfiguration for what is none."""
     if int(text) > _HIGHEST_PORT:
-        raise InvalidConfiguration(field("healthcheck_port"), f"{text!r} is no port", f"1 to {_HIGHEST_PORT}")
+        raise InvalidConfiguration(field("healthcheck_port"), f"{text!r} is not a valid port", f"1 to {_HIGHEST_PORT}")
     return int(text)
 
 

@@ -43,7 +43,9 @@ def judge(ccm_version: str, kubernetes_version: str) -> Verdict:
     """Whether AWS's controller `ccm_version` (`v1.36.1`) goes with Kubernetes (`1.36`, `v1.36.4`)."""
     ccm, kubernetes = _minor(ccm_version), _minor(kubernetes_version)
     if ccm is None or kubernetes is None:
-        return Verdict("unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is no version such as 1.36")
+        return Verdict(
+            "unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is not a version such as 1.36"
+        )
     if ccm != kubernetes:
         row = MATRIX.get(f"1.{kubernetes}")
         known = f"; the matrix has {row} for it" if row else ""

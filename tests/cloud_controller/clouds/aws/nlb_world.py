@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
 from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
@@ -146,6 +147,40 @@ class Refusing:
             return real(service, operation, **params)
 
         api.call = call  # type: ignore[method-assign]
+
+
+class LeavingZones(Refusing):
+    """AWS, where the removal of a subnet is not complete until `free`, and nothing of its zone is taken before."""
+
+    def __init__(self, account: AwsAccount) -> None:
+        super().__init__(self._taken)
+        self._account = account
+        self._zones = {each["SubnetId"]: each["AvailabilityZone"] for each in account.ec2.describe_subnets()["Subnets"]}
+        self._leaving: set[str] = set()
+
+    def free(self) -> None:
+        """AWS has finished."""
+        self._leaving.clear()
+
+    def _taken(self, operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation == "SetSubnets":
+            present, wanted = subnets_of(self._account), {*params["Subnets"]}
+            if taken := {self._zones[each] for each in wanted - present} & self._leaving:
+                why = "You cannot specify an additional subnet from an Availability Zone that is already associated"
+                return "InvalidConfigurationRequest", f"{why} with the load balancer: {taken.pop()}"
+            self._leaving.update(self._zones[each] for each in present - wanted)
+        return None
+
+
+def in_subnets(*subnets: str) -> dict[str, str]:
+    """The annotations of an internal load balancer in these subnets."""
+    return CATALOGUE.annotations({"internal": True, "subnets": subnets})
+
+
+def subnets_of(account: AwsAccount) -> set[str]:
+    """The subnets of the only load balancer."""
+    (lb,) = load_balancers(account)
+    return {each["SubnetId"] for each in lb["AvailabilityZones"]}
 
 
 def load_balancers(account: AwsAccount) -> list[Any]:

@@ -19,6 +19,8 @@ from cloud_controller.plan import ActionKind
 from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node, subnet
 
 TYPE = f"{PREFIX}type"
+DELAY = "deregistration_delay.timeout_seconds"
+NO_DELAY = named(target_group_attributes=(f"{DELAY}=0",))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,13 @@ def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ou
     ("service", "drained"),
     [
         (nlb(), True),
-        (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=60",))), True),
-        (nlb(named(target_group_attributes=("deregistration_delay.timeout_seconds=0",))), False),
+        (nlb(named(target_group_attributes=(f"{DELAY}=60",))), True),
+        (nlb(NO_DELAY), False),
+        (nlb(NO_DELAY | named(target_group_attributes_of_port={"80": (f"{DELAY}=300",)})), True),
+        (nlb(NO_DELAY | named(target_group_attributes_of_port={"80": (f"{DELAY}=",)})), False),
+        (nlb(NO_DELAY | named(target_group_attributes_of_port={"443": (f"{DELAY}=300",)})), False),
+        (nlb(named(target_group_attributes_of_port={"80": (f"{DELAY}=0",)})), False),
+        (nlb(named(target_group_attributes_of_port={"443": (f"{DELAY}=0",)})), True),
         (nlb(loadBalancerClass="cloud-controller/classic"), False),
         (classic(), False),
         (classic(named(connection_draining_enabled=True)), True),
@@ -94,7 +101,7 @@ def test_a_subnet_with_too_few_addresses_is_told_of(service: Object, free: int |
 
     found = dict(built(service, facts=facts).warnings)
 
-    message = "subnet-a1 (10.0.1.0/24) has 7 free addresses; a load balancer needs 8"
+    message = "subnet-a1 (10.0.1.0/24) has fewer than the 8 free addresses that a load balancer needs"
     assert found == ({"SubnetAlmostFull": message} if told else {})
 
 

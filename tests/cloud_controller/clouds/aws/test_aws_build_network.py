@@ -551,7 +551,7 @@ def test_what_aws_does_not_take_of_a_listener_is_refused(annotations: dict[str, 
 def test_attributes_of_a_listener_that_there_is_not_have_no_effect_and_are_told_of() -> None:
     found = ignored(nlb(named(listener_attributes={"TLS-80": (f"{IDLE}=60",)}), port(80)))
 
-    assert found == {"listener-attributes.TLS-80": "there is no such listener, but TCP-80"}
+    assert found == {"listener-attributes.TLS-80": "the Service has no such listener; it has TCP-80"}
 
 
 def test_an_idle_timeout_without_tcp_listeners_has_no_effect_and_is_told_of() -> None:
@@ -585,6 +585,25 @@ def test_a_wrong_attribute_of_a_port_names_the_annotation_of_that_port() -> None
 
     with pytest.raises(InvalidConfiguration, match=r"target-group-attributes.80: stickiness.enabled can't be 'maybe'"):
         model(nlb(wrong, port(80)))
+
+
+@pytest.mark.parametrize(
+    ("all_ports", "port_80", "hint"),
+    [
+        ("proxy_protocol_v2.enabled=false", "stickiness.enabled=false", "target-group-attributes: proxy_protocol_v2"),
+        ("stickiness.enabled=false", "proxy_protocol_v2.enabled=false", "target-group-attributes.80: proxy_protocol_v"),
+    ],
+)
+def test_the_annotation_that_contradicts_the_service_is_named_where_a_port_has_one_of_its_own(
+    all_ports: str, port_80: str, hint: str
+) -> None:
+    given = named(
+        proxy_protocol="*",
+        target_group_attributes=(all_ports,),
+        target_group_attributes_of_port={"80": (port_80,)},
+    )
+
+    refused(nlb(given, port(80)), hint)
 
 
 def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of() -> None:

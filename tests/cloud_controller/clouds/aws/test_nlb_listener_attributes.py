@@ -156,6 +156,38 @@ def test_one_that_was_never_given_an_idle_timeout_keeps_what_somebody_else_gave_
     assert idle_timeouts(account) == {80: "120"}
 
 
+def test_one_that_was_taken_off_is_not_read_any_more_and_anybodys(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", annotations={IDLE_TIMEOUT: "60"}))
+    running.calls.clear()
+    del cluster.service(WEB)["metadata"]["annotations"][IDLE_TIMEOUT]
+    running.settle()
+    assert dict(running.calls.writes) == {"elbv2 ModifyListenerAttributes": 2, "elbv2 RemoveTags": 1}
+    (lb,) = load_balancers(account)
+    account.elbv2.modify_listener_attributes(
+        ListenerArn=listeners(account, lb)[80]["ListenerArn"], Attributes=[{"Key": IDLE, "Value": "120"}]
+    )
+
+    second = Running(account, cluster)
+    second.settle()
+
+    assert idle_timeouts(account) == {80: "120", 443: "350"}
+    assert of_listeners(second) == {}
+
+
+def test_aws_default_that_an_annotation_gives_is_kept_all_the_same(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, nlb("web", port(80, 30080), annotations={IDLE_TIMEOUT: "60"}))
+    annotated(cluster, connection_idle_timeout=350)
+    running.settle()
+    (lb,) = load_balancers(account)
+    account.elbv2.modify_listener_attributes(
+        ListenerArn=listeners(account, lb)[80]["ListenerArn"], Attributes=[{"Key": IDLE, "Value": "120"}]
+    )
+
+    Running(account, cluster).settle()
+
+    assert idle_timeouts(account) == {80: "350"}
+
+
 def test_the_attributes_of_one_port_are_those_of_its_target_group_alone(account: AwsAccount, cluster: Cluster) -> None:
     served(account, cluster, nlb())
     annotated(cluster, target_group_attributes_of_port={"443": ("proxy_protocol_v2.enabled=true",)})

@@ -98,7 +98,7 @@ def test_a_name_that_is_somebody_elses_is_refused_before_anything_is_made(
 ) -> None:
     account.elbv2.create_load_balancer(Name="edge", Type="network", Subnets=[account.public_subnets[0]])
 
-    with pytest.raises(InvalidConfiguration, match=r"'edge' is the name of arn:.* already"):
+    with pytest.raises(InvalidConfiguration, match=r"another load balancer \(arn:.*\) already has the name 'edge'"):
         Running(account, cluster).settle()
 
     assert len(load_balancers(account)) == 1
@@ -113,7 +113,7 @@ def test_of_two_services_with_one_name_the_second_is_refused_and_the_first_is_le
     cluster.put(nlb("thief", annotations=NAMED_EDGE))
 
     running = Running(account, cluster)
-    with pytest.raises(InvalidConfiguration, match="'edge' is the name of"):
+    with pytest.raises(InvalidConfiguration, match="already has the name 'edge'"):
         running.settle("default/thief")
 
     assert running.calls.writes == {}

@@ -9,6 +9,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.controllers.service import ServiceOptions
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.aws import as_aws
@@ -188,6 +189,54 @@ def test_interfaces_of_pods_are_one_list_for_many_visits_and_none_where_targets_
     assert by_node.calls.of("ec2 DescribeNetworkInterfaces") == 0
 
 
+def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
+    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, address, slice_ = balanced_pod
+    pod_interface(account, address)
+    slice_["endpoints"] += endpoint_slice(slice_["endpoints"][0]["nodeName"], _another_in_the_subnet(account, 251))[
+        "endpoints"
+    ]
+    running = Running(account, cluster)
+    now = [0.0]
+    monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
+    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+
+    for now[0] in range(0, 1800, 30):
+        running.settle(WEB, rounds=1)
+
+    (group,) = target_groups(account)
+    assert len(targets(account, group)) == 2
+    assert running.calls.of("ec2 DescribeNetworkInterfaces") == 3, "one in ten minutes"
+
+
+def test_the_interface_of_a_new_pod_is_found_within_a_minute() -> None:
+    api, now = Interfaces("10.0.0.9"), 0.0
+    groups = PodGroups(api, clock=lambda: now)  # type: ignore[arg-type]
+    groups.of("vpc-1", ["10.0.0.9", "10.0.0.50"])
+
+    api.addresses.append("10.0.0.10")
+    now = 61.0
+    found = groups.of("vpc-1", ["10.0.0.50", "10.0.0.10"])
+    now = 130.0
+    groups.of("vpc-1", ["10.0.0.50", "10.0.0.10"])
+
+    assert found == {"10.0.0.10": ("sg-pods",)}
+    assert api.lists == 2
+
+
+class Interfaces:
+    """AWS, with interfaces of pods that have these addresses."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = [*addresses]
+        self.lists = 0
+
+    def pages(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
+        self.lists += 1
+        return [{"PrivateIpAddress": each, "Groups": [{"GroupId": "sg-pods"}]} for each in self.addresses]
+
+
 def test_without_the_right_to_see_interfaces_pods_are_served_all_the_same(
     account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
 ) -> None:
@@ -204,6 +253,6 @@ def test_without_the_right_to_see_interfaces_pods_are_served_all_the_same(
     assert targets(account, group) == {(address, 8000)}
 
 
-def _another_in_the_subnet(account: AwsAccount) -> str:
+def _another_in_the_subnet(account: AwsAccount, number: int = 250) -> str:
     (subnet,) = account.ec2.describe_subnets(SubnetIds=[account.private_subnets[0]])["Subnets"]
-    return f"{subnet['CidrBlock'].rpartition('.')[0]}.250"
+    return f"{subnet['CidrBlock'].rpartition('.')[0]}.{number}"

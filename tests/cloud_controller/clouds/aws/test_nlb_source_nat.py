@@ -11,19 +11,24 @@ from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (
     WEB,
+    LeavingZones,
     Refusal,
     Refusing,
     Running,
+    in_subnets,
     listeners,
     load_balancers,
     nlb,
     port,
     put_nodes,
+    subnets_of,
 )
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 
+UDP = port(53, 30053, "UDP")
 ON = CATALOGUE.annotations({"enable_prefix_for_ipv6_source_nat": "on"})
 BOTH_FAMILIES: dict[str, Any] = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"}
+IPV4: dict[str, Any] = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
 
 
 @pytest.fixture
@@ -40,7 +45,9 @@ def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 @pytest.fixture
 def as_documented(account: AwsAccount) -> Refusing:
-    """IPv6 beside UDP needs the range, which needs IPv6."""
+    """IPv6 beside UDP needs the range, which needs IPv6, which needs subnets that have it."""
+    subnets = account.ec2.describe_subnets()["Subnets"]
+    without_ipv6 = {each["SubnetId"] for each in subnets if not each["Ipv6CidrBlockAssociationSet"]}
 
     def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
         present = load_balancers(account)
@@ -56,6 +63,8 @@ def as_documented(account: AwsAccount) -> Refusing:
                 return "InvalidConfigurationRequest", "a source NAT prefix needs dualstack"
             if udp and family == "dualstack" and range_ != "on":
                 return "InvalidConfigurationRequest", "dualstack with UDP listeners needs source NAT prefixes"
+            if family == "dualstack" and without_ipv6.intersection(params.get("Subnets", ())):
+                return "InvalidConfigurationRequest", "dualstack needs subnets with IPv6"
         return None
 
     return Refusing(refuses)
@@ -70,7 +79,7 @@ def observed(account: AwsAccount) -> tuple[str, str, set[str]]:
 def test_udp_is_served_over_both_families_where_the_service_asks_for_the_range(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", port(53, 30053, "UDP"), annotations=ON, **BOTH_FAMILIES))
+    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
 
     Running(account, cluster, wrap=as_documented).settle()
 
@@ -83,7 +92,7 @@ def test_udp_is_served_over_both_families_where_the_service_asks_for_the_range(
 def test_a_load_balancer_that_serves_udp_gets_ipv6_and_the_range_in_one_call(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", port(53, 30053, "UDP")))
+    cluster.put(nlb("web", UDP))
     running = Running(account, cluster, wrap=as_documented)
     running.settle()
     running.calls.clear()
@@ -98,12 +107,12 @@ def test_a_load_balancer_that_serves_udp_gets_ipv6_and_the_range_in_one_call(
 
 
 def test_it_goes_back_to_ipv4_alone_in_one_call(account: AwsAccount, cluster: Cluster, as_documented: Refusing) -> None:
-    cluster.put(nlb("web", port(53, 30053, "UDP"), annotations=ON, **BOTH_FAMILIES))
+    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
     running = Running(account, cluster, wrap=as_documented)
     running.settle()
     running.calls.clear()
 
-    cluster.service(WEB)["spec"] |= {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+    cluster.service(WEB)["spec"] |= IPV4
     running.settle()
 
     assert observed(account) == ("ipv4", "off", {"UDP"})
@@ -111,7 +120,7 @@ def test_it_goes_back_to_ipv4_alone_in_one_call(account: AwsAccount, cluster: Cl
 
 
 def test_a_subnet_less_leaves_the_range_on(account: AwsAccount, cluster: Cluster, as_documented: Refusing) -> None:
-    cluster.put(nlb("web", port(53, 30053, "UDP"), annotations=ON, **BOTH_FAMILIES))
+    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
     running = Running(account, cluster, wrap=as_documented)
     running.settle()
 
@@ -122,3 +131,75 @@ def test_a_subnet_less_leaves_the_range_on(account: AwsAccount, cluster: Cluster
     assert observed(account) == ("dualstack", "on", {"UDP"})
     (lb,) = load_balancers(account)
     assert len(lb["AvailabilityZones"]) == 2
+
+
+def test_without_the_range_ipv6_stays_once_udp_has_gone(
+    account: AwsAccount, cluster: Cluster, as_documented: Refusing
+) -> None:
+    cluster.put(nlb("web", UDP, port(80, 30080), annotations=ON, **BOTH_FAMILIES))
+    running = Running(account, cluster, wrap=as_documented)
+    running.settle()
+
+    for name in ON:
+        del cluster.service(WEB)["metadata"]["annotations"][name]
+    cluster.service(WEB)["spec"]["ports"] = [port(80, 30080)]
+    running.settle()
+
+    assert observed(account) == ("dualstack", "off", {"TCP"})
+
+
+def test_the_range_comes_with_other_subnets_of_which_the_old_ones_have_no_ipv6(
+    account: AwsAccount, cluster: Cluster, as_documented: Refusing
+) -> None:
+    cluster.put(nlb("web", UDP, annotations=in_subnets(*account.private_subnets)))
+    running = Running(account, cluster, wrap=as_documented)
+    running.settle()
+
+    cluster.service(WEB)["metadata"]["annotations"] |= ON | in_subnets(*account.public_subnets)
+    cluster.service(WEB)["spec"] |= BOTH_FAMILIES
+    running.settle()
+
+    assert observed(account) == ("dualstack", "on", {"UDP"})
+    assert subnets_of(account) == {*account.public_subnets}
+
+
+def test_the_range_goes_with_other_subnets_of_which_the_new_ones_have_no_ipv6(
+    account: AwsAccount, cluster: Cluster, as_documented: Refusing
+) -> None:
+    cluster.put(nlb("web", UDP, annotations=ON | in_subnets(*account.public_subnets[:2]), **BOTH_FAMILIES))
+    running = Running(account, cluster, wrap=as_documented)
+    running.settle()
+
+    cluster.service(WEB)["metadata"]["annotations"] |= in_subnets(*account.private_subnets)
+    cluster.service(WEB)["spec"] |= IPV4
+    running.settle()
+
+    assert observed(account) == ("ipv4", "off", {"UDP"})
+    assert subnets_of(account) == {*account.private_subnets}
+
+
+def test_another_subnet_of_a_zone_is_waited_for(account: AwsAccount, cluster: Cluster) -> None:
+    leaving_zones = LeavingZones(account)
+    before, after = account.public_subnets[:2], (second_of_the_first_zone(account), account.public_subnets[1])
+    cluster.put(nlb("web", UDP, annotations=ON | in_subnets(*before), **BOTH_FAMILIES))
+    running = Running(account, cluster, wrap=leaving_zones)
+    running.settle()
+
+    cluster.service(WEB)["metadata"]["annotations"] |= in_subnets(*after)
+    running.settle()
+    assert cluster.reasons[-1] == "Waiting"
+    leaving_zones.free()
+    running.settle()
+
+    assert observed(account) == ("dualstack", "on", {"UDP"})
+    assert subnets_of(account) == {*after}
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
+def second_of_the_first_zone(account: AwsAccount) -> str:
+    """A subnet with IPv6 beside the first public one."""
+    private = account.private_subnets[0]
+    block = account.ec2.describe_subnets(SubnetIds=[account.public_subnets[0]])["Subnets"][0]
+    of_ipv6 = block["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].replace("00::/64", "0f::/64")
+    account.ec2.associate_subnet_cidr_block(SubnetId=private, Ipv6CidrBlock=of_ipv6)
+    return private

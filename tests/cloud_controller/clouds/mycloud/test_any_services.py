@@ -23,6 +23,7 @@ from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import service as service_controller
 from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service_timing import NodeStorm, Polling
+from cloud_controller.controllers.service_waits import Waits
 from cloud_controller.kube import key
 from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
@@ -118,7 +119,7 @@ class Process:
         self.controller._queue = self.queue
         self.controller._storm = NodeStorm(clock)
         self.controller._polling = Polling(clock)
-        self.controller._visits._handovers = Polling(clock)
+        self.controller._visits._waits = Waits(clock)
         self.controller._visits._arrivals = Polling(clock)
         self.worker = Worker(self.queue, clock, self.controller.handle)
         for informer in self.informers:

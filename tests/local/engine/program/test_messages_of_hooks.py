@@ -73,22 +73,34 @@ def test_a_plan_that_can_not_be_shown_does_not_keep_the_resource_from_being_made
 
 
 def test_a_change_that_costs_the_address_is_a_warning_at_the_service(stack: Any, kit: Any) -> None:
-    def program(**annotations: str) -> Callable[[], object]:
-        names = {f"service.beta.kubernetes.io/aws-load-balancer-{name}": text for name, text in annotations.items()}
+    assert stack.up(service(kit, type="nlb")).ok
 
-        def run() -> None:
-            hooks = ResourceHookBinding(before_update=[warn_before_update("web", CATALOGUE)])
-            kit.Thing("web", ResourceOptions(hooks=hooks), metadata={"annotations": names})
-
-        return run
-
-    assert stack.up(program(type="nlb")).ok
-
-    outcome = stack.preview(program(type="nlb", internal="true"))
+    outcome = stack.preview(service(kit, type="nlb", internal="true"))
 
     [warning] = [e for e in outcome.events if isinstance(e, Diagnostic) and e.severity == "warning"]
     assert name_of(warning.urn) == "web"
     assert "the address changes" in warning.message
+
+
+def test_the_class_of_the_service_decides_what_costs_the_address(stack: Any, kit: Any) -> None:
+    spec = {"loadBalancerClass": "service.k8s.aws/nlb"}
+    assert stack.up(service(kit, spec)).ok
+
+    outcome = stack.preview(service(kit, spec, internal="false"))
+
+    [warning] = [e for e in outcome.events if isinstance(e, Diagnostic) and e.severity == "warning"]
+    assert "internal changes from True to False" in warning.message
+
+
+def service(kit: Any, spec: dict[str, str] | None = None, **annotations: str) -> Callable[[], object]:
+    """A program whose only resource is a Service on AWS with these annotations."""
+    names = {f"service.beta.kubernetes.io/aws-load-balancer-{name}": text for name, text in annotations.items()}
+
+    def run() -> None:
+        hooks = ResourceHookBinding(before_update=[warn_before_update("web", CATALOGUE)])
+        kit.Thing("web", ResourceOptions(hooks=hooks), metadata={"annotations": names}, spec=spec or {})
+
+    return run
 
 
 @pytest.fixture
