@@ -153,7 +153,7 @@ class ServiceVisits:
                 if at_stake := self._at_stake(plan, owner.uid):
                     self._cache.refresh((), at_stake)
                     plan = self._orphans_of(key, owner)
-                self._carry_out(key, owner.uid, plan)
+                self._carry_out(key, owner.uid, plan, [])
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
@@ -184,9 +184,14 @@ class ServiceVisits:
                     self._rest(key, named, found, told)
                     return
                 told.before(found)
-                service, postponed = self._carry_out(key, service["metadata"]["uid"], found.plan, service)
-                if postponed:
-                    self._come_back(key, self._waits.begin_or_go_on(key, postponed, told))
+                postponed: list[Postponed] = []
+                try:
+                    service = self._carry_out(key, service["metadata"]["uid"], found.plan, postponed, service)
+                finally:
+                    # Also where another part failed: old members serve on until the new ones are healthy.
+                    pause = self._waits.begin_or_go_on(key, postponed, told) if postponed else None
+                if pause is not None:
+                    self._come_back(key, pause)
                     return
                 self._waits.over(key)
                 told.carried_out()
@@ -243,14 +248,13 @@ class ServiceVisits:
             told.at_rest()
 
     def _carry_out(
-        self, key: str, uid: str, plan: Plan, service: Object | None = None
-    ) -> tuple[Object, list[Postponed]]:
-        """Apply, and remember what came of it; the Service as it is then, and why something has to wait.
+        self, key: str, uid: str, plan: Plan, postponed: list[Postponed], service: Object | None = None
+    ) -> Object:
+        """Apply, and remember what came of it; the Service as it is then. `postponed` gets why something has to wait.
 
         Raises the first failure. Members follow the nodes all the same, where it is not that the cloud is out of reach:
         a setting that it refuses, or a right that lacks, must not keep dead nodes in.
         """
-        postponed: list[Postponed] = []
         failed: list[tuple[object, CloudError]] = []
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -275,7 +279,7 @@ class ServiceVisits:
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
             self._cache.suspect(key)
             raise
-        return service or {}, postponed
+        return service or {}
 
     def _apply(self, key: str, uid: str, action: Action) -> Object | None:
         result = "failed"

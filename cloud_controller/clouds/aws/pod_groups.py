@@ -47,8 +47,8 @@ class PodGroups:
             self._asked_for |= {*addresses}
             has_new = bool(self._groups) and not self._looked_for.issuperset(addresses)
             if age > LIFETIME or (has_new and age > _AGAIN):
-                self._read_at = self._clock()
                 self._groups = dict(self._read(vpc_id))
+                self._read_at = self._clock()
                 if age > LIFETIME:
                     self._looked_for, self._asked_for = self._asked_for, set()
                 else:

@@ -8,6 +8,7 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
+from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.controllers.service import ServiceOptions
@@ -225,14 +226,29 @@ def test_the_interface_of_a_new_pod_is_found_within_a_minute() -> None:
     assert api.lists == 2
 
 
+def test_a_list_that_failed_is_read_again_at_the_next_visit() -> None:
+    api = Interfaces("10.0.0.9")
+    groups = PodGroups(api, clock=lambda: 0.0)  # type: ignore[arg-type]
+    api.failure = Throttled("slow down", 1.0)
+    with pytest.raises(Throttled):
+        groups.of("vpc-1", ["10.0.0.9"])
+
+    api.failure = None
+
+    assert groups.of("vpc-1", ["10.0.0.9"]) == {"10.0.0.9": ("sg-pods",)}
+
+
 class Interfaces:
     """AWS, with interfaces of pods that have these addresses."""
 
     def __init__(self, *addresses: str) -> None:
         self.addresses = [*addresses]
         self.lists = 0
+        self.failure: CloudError | None = None
 
     def pages(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
+        if self.failure:
+            raise self.failure
         self.lists += 1
         return [{"PrivateIpAddress": each, "Groups": [{"GroupId": "sg-pods"}]} for each in self.addresses]
 

@@ -231,6 +231,36 @@ def test_old_members_serve_until_a_new_one_is_known_to_be_healthy(
     assert "SyncLoadBalancerFailed" not in cluster.reasons
 
 
+def test_old_members_serve_on_although_another_part_of_the_change_fails(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise InvalidConfiguration("listener", "refused")
+
+    def exclude(node: str, *, excluded: bool) -> None:
+        labels = {"node.kubernetes.io/exclude-from-external-load-balancers": ""} if excluded else {}
+        cluster.objects["nodes"][node]["metadata"]["labels"] = labels
+
+    exclude("worker-1", excluded=True)
+    cluster.put(web())
+    running = controller(site, cluster)
+    settle(site, running)
+    old = members(only(site.load_balancers()))
+    health = {("tcp-8080", *_split(member)): True for member in old}
+    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running._load_balancers, "put_listener", refused)
+    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(8081, 30081)]
+    exclude("worker-0", excluded=True)
+    exclude("worker-1", excluded=False)
+    running.handle(NODES_CHANGED)
+
+    for _ in range(2):
+        with pytest.raises(InvalidConfiguration):
+            running.handle(WEB)
+
+    assert len(old) == 1 and old < members(only(site.load_balancers()))
+
+
 def test_old_members_that_are_dead_themselves_do_not_wait(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
     running = controller(site, cluster)
