@@ -9,8 +9,8 @@ from typing import Any
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
-from cloud_controller.load_balancer import PRESERVED_TAG
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
+from cloud_controller.load_balancers.model import PRESERVED_TAG
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until

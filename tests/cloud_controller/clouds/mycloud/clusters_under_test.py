@@ -40,7 +40,7 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.load_balancer import CLUSTER_TAG, CLUSTER_UID_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG, CLUSTER_UID_TAG
 from cloud_controller.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.safeguard import cluster_uid
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG

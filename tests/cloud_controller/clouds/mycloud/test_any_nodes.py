@@ -23,7 +23,7 @@ from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
