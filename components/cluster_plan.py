@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller import apply, clouds, rbac
-from cloud_controller import nodes as view
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, CloudError, Conflict, Instance, InstanceRef, Throttled, Unavailable
 from cloud_controller.controllers import node, node_lifecycle, route
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route_plan import DeleteRoute
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.events import EventRecorder
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,

@@ -29,12 +29,12 @@ from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.options import not_offered
 from cloud_controller.plan import Plan

@@ -16,6 +16,7 @@ from functools import partial
 from cloud_controller.binding import Binding, Evidence, ForeignCluster, judge
 from cloud_controller.cloud import AccessDenied, Cloud, CloudError, InvalidConfiguration, Throttled
 from cloud_controller.controllers import Controller
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
@@ -29,7 +30,6 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.reviews import Reviews
 from cloud_controller.events import EventRecorder
 from cloud_controller.fence import WriteRefused, read_only, unfenced
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
 from cloud_controller.metrics import Metrics
 from cloud_controller.options import ManagerOptions

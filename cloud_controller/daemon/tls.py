@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from cloud_controller import pem
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.kube import pem
 
 _LIFETIME = timedelta(days=365)
 _NAME = "cloud-controller-manager"

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from cloud_controller import nodes as view
 from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.cloud import InvalidConfiguration, NodeAddress
+from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import name
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue

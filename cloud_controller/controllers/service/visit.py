@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 
 from cloud_controller.cloud import CloudError, Postponed, Throttled, Unavailable
+from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.apply import (
@@ -47,7 +48,6 @@ from cloud_controller.load_balancers.sharing import may_serve_others, owner_of_p
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, Plan
 from cloud_controller.safeguard import Safeguard
-from cloud_controller.seen_deletions import SeenDeletions
 
 CONTROLLER = "service"
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from cloud_controller.binding import UNBOUND, Binding, Evidence
 from cloud_controller.cloud import Cloud
 from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.controllers.volume.apply import volumes_of
 from cloud_controller.controllers.volume.observation import (
@@ -52,7 +53,6 @@ from cloud_controller.kube import (
     name,
     uid,
 )
-from cloud_controller.seen_deletions import SeenDeletions
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
 __all__ = ["VolumeController", "VolumeInformers", "VolumeObservation", "evidence", "leaving", "observe", "plan"]

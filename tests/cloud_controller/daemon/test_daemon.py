@@ -19,6 +19,14 @@ import yaml
 from cloud_controller import clouds, rbac
 from cloud_controller.cli.commands import main
 from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.controllers.nodes import (
+    SHUTDOWN_TAINT,
+    UNINITIALIZED_TAINT,
+    condition,
+    has_taint,
+    patch_status,
+    pod_cidrs,
+)
 from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.daemon import manager
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
@@ -39,7 +47,6 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint, patch_status, pod_cidrs
 from cloud_controller.options import ManagerOptions, Serving
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.conftest import FakeCloud

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from cloud_controller import workqueue
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
+from cloud_controller.controllers.service import queue as workqueue
+from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import UnreachableError
-from cloud_controller.workqueue import Cause, WorkQueue, work
 
 
 class Clock:

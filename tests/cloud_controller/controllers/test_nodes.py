@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InvalidConfiguration, Unavailable
+from cloud_controller.controllers.nodes import describe, is_ready, patch_node, patch_status, pod_cidrs
 from cloud_controller.kube import ConflictError, InvalidError, NotFoundError, Object, PatchType
-from cloud_controller.nodes import describe, is_ready, patch_node, patch_status, pod_cidrs
 
 
 def node(name: str, version: str = "1", **spec: Any) -> Object:

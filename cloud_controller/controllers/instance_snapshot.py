@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState
+from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name, uid
 
 NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"

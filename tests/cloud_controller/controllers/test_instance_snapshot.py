@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, Unavailable
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from tests.cloud_controller.conftest import FakeCloud, make_instance
 
