@@ -6,4 +6,5 @@ import sys
 
 from cloud_controller.cli.commands import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

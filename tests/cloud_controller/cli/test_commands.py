@@ -265,7 +265,9 @@ def test_whoever_interrupts_a_plan_gets_one_line(
 def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
     nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cluster_uid = lambda _: 'uid-here'"
-    program = f"import sys; from cloud_controller import cli; {nothing}; sys.exit(cli.main({arguments!r}))"
+    program = (
+        f"import sys; from cloud_controller.cli import commands as cli; {nothing}; sys.exit(cli.main({arguments!r}))"
+    )
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
