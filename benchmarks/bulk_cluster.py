@@ -26,7 +26,7 @@ from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.kube import NODES, SERVICES, Informer, Kube, Object
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local import processes
 from local.control_plane.binaries import ensure
 from local.control_plane.components import CONTROLLER_MANAGER, SCHEDULER

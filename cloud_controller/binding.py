@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.cloud_errors import CloudError
-from cloud_controller.load_balancer import CLUSTER_UID_TAG, Built, LoadBalancerModel, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_sharing import LEFT_TAG
+from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, Built, LoadBalancerModel, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 NOTHING = "none"
 """The value of `--moved-from-cluster` with which a cluster begins without any of its objects."""

@@ -13,12 +13,15 @@ from typing import Any, NoReturn
 
 from cloud_controller.binding import UNBOUND
 from cloud_controller.cloud import Cloud, Conflict, NotFound
-from cloud_controller.controllers import route, service, service_plan, volume
-from cloud_controller.controllers.volume_operations import DetachVolume, DiscardVolume
+from cloud_controller.controllers import route
+from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service import plan as service_plan
+from cloud_controller.controllers.volume import controller as volume
+from cloud_controller.controllers.volume.operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError, UnreachableError
-from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_operations import LoadBalancers
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
 from cloud_controller.volumes import CLAIM_TAG, AttachmentState, Volume, VolumeState

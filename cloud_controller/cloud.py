@@ -23,7 +23,7 @@ from cloud_controller.cloud_errors import (
     Unavailable,
 )
 from cloud_controller.fence import Fence
-from cloud_controller.load_balancer_operations import LoadBalancers
+from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.volumes import Volumes
 
 __all__ = [

@@ -16,9 +16,9 @@ from typing import Any
 from cloud_controller import apply
 from cloud_controller.binding import judge
 from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
+from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, Kube
-from cloud_controller.leader import LeaderElector
 from cloud_controller.plan import Action, ActionKind, object_of
 from cloud_controller.planning import Found
 from cloud_controller.safeguard import Safeguard

@@ -11,9 +11,9 @@ from cloud_controller import rbac
 from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controllers import NAMES
 from cloud_controller.controllers.route import RouteOptions
-from cloud_controller.controllers.service import ServiceOptions
+from cloud_controller.controllers.service.controller import ServiceOptions
+from cloud_controller.daemon.leader import LeaseTimes
 from cloud_controller.kube import Kube
-from cloud_controller.leader import LeaseTimes
 
 
 @dataclass(frozen=True)

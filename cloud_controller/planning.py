@@ -9,17 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from cloud_controller.binding import UNBOUND, Evidence
 from cloud_controller.cloud import Cloud, InvalidConfiguration
-from cloud_controller.controllers import (
-    node,
-    node_lifecycle,
-    route,
-    service,
-    service_plan,
-    service_rules,
-    volume,
-    volume_operations,
-)
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers import node, node_lifecycle, route
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service import plan as service_plan
+from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.volume import controller as volume
+from cloud_controller.controllers.volume import operations as volume_operations
 from cloud_controller.kube import Kube
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard

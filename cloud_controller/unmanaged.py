@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from cloud_controller.cloud import Cloud
-from cloud_controller.controllers import volume_objects as view
-from cloud_controller.controllers.service_rules import finalizers
+from cloud_controller.controllers.service.rules import finalizers
+from cloud_controller.controllers.volume import objects as view
 from cloud_controller.kube import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -27,8 +27,8 @@ from cloud_controller.kube import (
     namespace,
     uid,
 )
-from cloud_controller.load_balancer import LoadBalancerState
-from cloud_controller.load_balancer_sharing import LEFT_TAG
+from cloud_controller.load_balancers.model import LoadBalancerState
+from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 CLAIM_UID_TAG = "kubernetes.io/claim-uid"
 CLAIM_TAG = "kubernetes.io/claim"

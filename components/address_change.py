@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from cloud_controller.catalogue import Catalogue
+from cloud_controller.load_balancers.catalogue import Catalogue
 
 from .messages import warn
 

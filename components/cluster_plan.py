@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller import apply, clouds, rbac
-from cloud_controller import nodes as view
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, CloudError, Conflict, Instance, InstanceRef, Throttled, Unavailable
-from cloud_controller.controllers import node, node_lifecycle, route, volume
+from cloud_controller.controllers import node, node_lifecycle, route
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route_plan import DeleteRoute
+from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.events import EventRecorder
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -33,7 +34,7 @@ from cloud_controller.kube import (
     name,
     uid,
 )
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.safeguard import Safeguard, cluster_uid, verify
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume

@@ -10,8 +10,8 @@ import pulumi
 from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
-from cloud_controller.catalogue import Annotation, Catalogue
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 
 from . import clouds, inputs
 from .address_change import warn_before_update

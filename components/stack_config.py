@@ -17,8 +17,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from cloud_controller import clouds
-from cloud_controller.load_balancer_sharing import Sharing
-from cloud_controller.nameable import OPTION, Nameable
+from cloud_controller.load_balancers.nameable import OPTION, Nameable
+from cloud_controller.load_balancers.sharing import Sharing
 
 from . import inputs, stack_file_lines
 from .clouds.aws import stack_section

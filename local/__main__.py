@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cloud_controller.cli_parser import Parser
+from cloud_controller.cli.parser import Parser
 from local import cluster_access, cluster_status, pulumi_backend
 from local.api_site import ApiSite, SiteError
 from local.aws.folder import site_root

@@ -19,11 +19,11 @@ from typing import ClassVar
 from cloud_controller import apply
 from cloud_controller.binding import Evidence
 from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.nodes import BATCH
 from cloud_controller.events import EventRecorder
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, name, uid
 from cloud_controller.metrics import Metrics
-from cloud_controller.nodes import BATCH
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard
 

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from cloud_controller import apply
-from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, NodeAddress
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cloud_controller import apply
-from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Instance, InstanceState
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED, InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.instance_snapshot import NOT_ANCHORED, InstanceSnapshot
 from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 

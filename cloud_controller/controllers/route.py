@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from cloud_controller import apply
-from cloud_controller import nodes as view
 from cloud_controller.binding import Evidence
 from cloud_controller.cloud import (
     AccessDenied,
@@ -26,6 +25,8 @@ from cloud_controller.cloud import (
     Routes,
     Throttled,
 )
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.route_plan import (
     CONDITION,
@@ -44,11 +45,10 @@ from cloud_controller.controllers.route_plan import (
     plan_assumed,
     plan_teardown,
 )
+from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.events import CLUSTER
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import NODES, Kube, Object, PatchType, name, uid
 from cloud_controller.plan import Plan
-from cloud_controller.seen_deletions import SeenDeletions
 
 __all__ = [
     "RouteController",

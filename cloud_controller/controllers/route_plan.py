@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from cloud_controller import nodes as view
 from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, Route
-from cloud_controller.instance_snapshot import NOT_ANCHORED
+from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED
 from cloud_controller.kube import Object, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cloud_controller import logs, pem, yaml_text
+from cloud_controller import logs, yaml_text
+from cloud_controller.kube import pem
 from cloud_controller.kube.exec_credentials import ExecToken
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
 import pulumi
 
 from cloud_controller import rbac
-from cloud_controller.catalogue import Catalogue
+from cloud_controller.load_balancers.catalogue import Catalogue
 
 from .. import inputs
 from .aws.settings import AwsClusterArgs

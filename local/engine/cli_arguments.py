@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from cloud_controller.cli_parser import Parser
+from cloud_controller.cli.parser import Parser
 from local.engine import cli_config, cli_stack
 from local.engine.cli_request import which_stack
 from local.engine.display.choice import add_choices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.mycloud.balancing import public
 from local.mycloud.models.balancing import LoadBalancerRecord
 from local.mycloud.models.compute import Cluster, MachineRecord

@@ -13,11 +13,11 @@ from typing import Any
 
 from pulumi_policy import ReportViolation, ResourceValidationArgs
 
-from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.aws.annotations import CLASSES as AWS_CLASSES
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from cloud_controller.clouds.mycloud.annotations import CLASSES as MYCLOUD_CLASSES
+from cloud_controller.load_balancers.catalogue import Catalogue
 from policy.checklist.objects import SERVICE, dig, is_judged
 from policy.checklist.unknowns import Problem, first_known, judge
 

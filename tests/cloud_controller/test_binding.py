@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cloud_controller.binding import NOTHING, Binding, Evidence, ForeignCluster, judge, of_load_balancers
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
     Listener,
@@ -17,7 +17,7 @@ from cloud_controller.load_balancer import (
     Owner,
     Reuse,
 )
-from cloud_controller.load_balancer_sharing import LEFT_TAG
+from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 HERE = Binding("uid-here")
 WEB = Owner("c-1", "uid-web", "default", "web")

@@ -13,12 +13,12 @@ import pytest
 from cloud_controller import apply, converge
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Postponed, Unavailable
 from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.fence import Fence, WriteRefused
-from cloud_controller.leader import LeaderElector
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
+from tests.cloud_controller.daemon.test_leader import Leases
 from tests.cloud_controller.guard import guard
-from tests.cloud_controller.test_leader import Leases
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cli_values import object_name
+from cloud_controller.cli.values import object_name
 from cloud_controller.events import EventRecorder
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ForbiddenError, NotFoundError, Object

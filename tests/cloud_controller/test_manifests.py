@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cloud_controller import cli, clouds, manifests, rbac
+from cloud_controller import clouds, manifests, rbac
+from cloud_controller.cli import commands as cli
 from cloud_controller.options import not_offered
 
 ROOT = Path(__file__).parents[2]

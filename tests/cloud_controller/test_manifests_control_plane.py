@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cloud_controller import cli
+from cloud_controller.cli import commands as cli
 from cloud_controller.kube import ApiError, Kube, NotFoundError, Object, PatchType, name, namespace
 
 pytestmark = pytest.mark.control_plane

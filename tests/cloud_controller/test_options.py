@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.leader import LeaseTimes
+from cloud_controller.daemon.leader import LeaseTimes
 from cloud_controller.options import controllers, not_offered
 from tests.cloud_controller.conftest import FakeCloud
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object, Resource
 from cloud_controller.planning import PlanSettings, find
 from tests.cloud_controller.conftest import FakeCloud

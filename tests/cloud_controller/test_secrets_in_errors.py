@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cloud_controller import cli, cli_config_file
+from cloud_controller.cli import commands as cli
+from cloud_controller.cli import config_file as cli_config_file
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import config as aws
 from cloud_controller.clouds.mycloud import config as mycloud

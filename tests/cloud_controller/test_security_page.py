@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/security.md").read_text()
-NAMED = sorted(set(re.findall(r"`((?:tests|clouds|controllers)/[\w/.]+|test_\w+\.py)(?:::(\w+))?`", PAGE)))
+NAMED = sorted(set(re.findall(r"`((?:\w+/)*test_\w+\.py|tests/[\w/]+)(?:::(\w+))?`", PAGE)))
 
 
 @pytest.mark.parametrize(("place", "test"), NAMED)

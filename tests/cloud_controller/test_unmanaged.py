@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.controllers.service_rules import FINALIZER, FINALIZER_BESIDE_ANOTHER
+from cloud_controller.controllers.service.rules import FINALIZER, FINALIZER_BESIDE_ANOTHER
 from cloud_controller.kube import Object
 from cloud_controller.unmanaged import Declared, Unmanaged, among
 

@@ -11,7 +11,7 @@ import pytest
 
 from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import Cloud, NotFound, Unavailable
-from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -23,8 +23,14 @@ from cloud_controller.kube import (
     Resource,
     UnreachableError,
 )
-from cloud_controller.load_balancer import Listener, LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_sharing import LEFT_TAG
+from cloud_controller.load_balancers.model import (
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancers.sharing import LEFT_TAG
 from cloud_controller.unmanaged import Declared
 from components import cluster_end
 from components.cluster_plan import NotConverged

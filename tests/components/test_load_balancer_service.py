@@ -9,10 +9,10 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.aws.annotations import PREFIX as AWS_PREFIX
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
+from cloud_controller.load_balancers.catalogue import Catalogue
 from components.clouds.aws.load_balancer import AwsLoadBalancerArgs
 from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 from components.load_balancer_service import LoadBalancerService

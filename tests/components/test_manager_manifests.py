@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cloud_controller import cli
+from cloud_controller.cli import commands as cli
 from components.controller_manager import CloudControllerManager
 from tests.components.conftest import unwrap
 

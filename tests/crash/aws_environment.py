@@ -23,8 +23,8 @@ from benchmarks.aws.moto import simulator
 from benchmarks.aws.moto_gaps import mended
 from benchmarks.aws.proxy import operation
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride, render
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Kube, Object, PatchType
-from cloud_controller.nodes import UNINITIALIZED_TAINT
 from local.control_plane.components import CONTROLLER_MANAGER, SCHEDULER
 from local.control_plane.control_plane import ControlPlane
 from tests.compatibility.aws_left import Baseline, baseline, found

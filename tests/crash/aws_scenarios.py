@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.aws.account import Machine
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
-from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from tests.crash.aws_environment import AwsEnvironment
 from tests.crash.daemon import Json, until
 from tests.crash.in_words import node_in_words, service_in_words

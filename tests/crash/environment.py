@@ -15,9 +15,9 @@ from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Kube, Object, PatchType
-from cloud_controller.load_balancer import CLUSTER_TAG
-from cloud_controller.nodes import UNINITIALIZED_TAINT
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.site import Site
 from tests.crash.control_plane import component
 from tests.crash.daemon import PATIENCE, Daemon, Daemons, Json, until

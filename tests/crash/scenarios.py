@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cloud_controller.cloud import NotFound
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
-from cloud_controller.load_balancer import PRESERVED_TAG
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
-from cloud_controller.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from cloud_controller.load_balancers.model import PRESERVED_TAG
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 from tests.crash.in_words import kept, node_in_words, service_in_words

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.aws.account import KEY, REGION
 from cloud_controller import rbac
-from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.controllers.nodes import condition
+from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import EVENTS, LEASES, NODES, SERVICES, NotFoundError
-from cloud_controller.nodes import condition
 from tests.crash.aws_environment import AwsEnvironment, aws_environment
 from tests.crash.aws_faults import (
     Asked,

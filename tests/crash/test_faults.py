@@ -15,8 +15,8 @@ import pytest
 from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
+from cloud_controller.controllers.nodes import condition
 from cloud_controller.kube import EVENTS
-from cloud_controller.nodes import condition
 from tests.crash import under_fault
 from tests.crash.conftest import COSTS
 from tests.crash.control_plane import kill_api_server

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
-from cloud_controller.controllers import volume_objects as view
+from cloud_controller.controllers.volume import objects as view
 from cloud_controller.kube import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,

@@ -13,7 +13,7 @@ import pytest
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.kube import EVENTS, SERVICES, NotFoundError, Object, PatchType
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

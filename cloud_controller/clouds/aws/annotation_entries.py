@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from cloud_controller.catalogue import Annotation, Mutability, Value
+from cloud_controller.load_balancers.catalogue import Annotation, Mutability, Value
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 

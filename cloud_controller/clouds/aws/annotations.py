@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloud_controller.catalogue import Catalogue
 from cloud_controller.clouds.aws.annotation_entries import CLASS_OF_THE_OTHER, CLASSES, PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
+from cloud_controller.load_balancers.catalogue import Catalogue
 
 __all__ = [
     "CATALOGUE",

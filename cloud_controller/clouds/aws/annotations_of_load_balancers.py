@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cloud_controller.catalogue import Annotation, Mutability
 from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASS_OF_THE_OTHER, CLASSES, CLASSIC, NETWORK, entry
-from cloud_controller.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.catalogue import Annotation, Mutability
+from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
 _ALB = (
     "an Application Load Balancer comes from an Ingress (class alb, served by the AWS Load Balancer Controller), never"

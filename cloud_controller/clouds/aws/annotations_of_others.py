@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud_controller.catalogue import Annotation
 from cloud_controller.clouds.aws.annotation_entries import NETWORK, TRUE_WORDS, entry
+from cloud_controller.load_balancers.catalogue import Annotation
 
 
 def _other(

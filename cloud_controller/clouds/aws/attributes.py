@@ -28,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.load_balancers.catalogue import Value
 
 DEFAULT_SSL_POLICY = "ELBSecurityPolicy-2016-08"
 """What AWS's API gives a TLS listener that names none."""

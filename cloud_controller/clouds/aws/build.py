@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cloud_controller.catalogue import Annotation
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import (
@@ -24,8 +23,9 @@ from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
 from cloud_controller.clouds.aws.surroundings import Facts
-from cloud_controller.load_balancer import Built, Object
-from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.catalogue import Annotation
+from cloud_controller.load_balancers.model import Built, Object
 
 
 def claims(service: Object) -> bool:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
-from cloud_controller.load_balancer import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
-from cloud_controller.load_balancer_backends import Backends, Member
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
 
 POOL = "instances"
 

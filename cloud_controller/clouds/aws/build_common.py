@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, said
@@ -17,8 +16,9 @@ from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.surroundings import Subnet
-from cloud_controller.load_balancer import Ignored, LoadBalancerModel, Object
-from cloud_controller.load_balancer_backends import Backends, Member
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
 
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 _MOST_TAGS = 50

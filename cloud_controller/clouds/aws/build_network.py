@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
@@ -27,8 +26,9 @@ from cloud_controller.clouds.aws.build_network_targets import (
 )
 from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field
-from cloud_controller.load_balancer import Built, Ignored, LoadBalancerModel, Object, Pool
-from cloud_controller.load_balancer_backends import Backends, Member
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Pool
 
 _PROTOCOLS = ("TCP", "UDP")
 _DEFAULT_AFFINITY = 10_800

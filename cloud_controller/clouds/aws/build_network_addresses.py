@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.surroundings import Subnet
-from cloud_controller.load_balancer import Ignored
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import Ignored
 
 _SOURCE_NAT = "enable_prefix_for_ipv6_source_nat"
 

@@ -9,7 +9,7 @@ from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG
 from cloud_controller.clouds.aws.request import Port, Request, field
-from cloud_controller.load_balancer import Ignored, Listener
+from cloud_controller.load_balancers.model import Ignored, Listener
 
 _FAMILY = "listener_attributes"
 

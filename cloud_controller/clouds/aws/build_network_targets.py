@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
-from cloud_controller.load_balancer import HealthCheck, Pool
-from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.model import HealthCheck, Pool
 
 _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2

@@ -13,7 +13,7 @@ from cloud_controller.clouds.aws.classic_model import (
     ssl_policy_name,
 )
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.load_balancer import Listener
+from cloud_controller.load_balancers.model import Listener
 
 
 class ClassicListeners:

@@ -28,10 +28,11 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
-from cloud_controller.load_balancer_after import after
-from cloud_controller.load_balancer_backends import Member
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.clouds.retries import RetryPolicy, call
+from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     AdoptLoadBalancer,
     CreateLoadBalancer,
@@ -43,7 +44,6 @@ from cloud_controller.load_balancer_operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
-from cloud_controller.retries import RetryPolicy, call
 
 _SHOWN = RetryPolicy(deadline=10.0)
 """How long AWS may not show yet what was just made, until somebody else looks again, and then makes it once more."""

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.clouds.aws.attributes import (
     BUCKET,
     CROSS_ZONE,
@@ -18,8 +17,9 @@ from cloud_controller.clouds.aws.attributes import (
     PREFIX,
 )
 from cloud_controller.clouds.aws.build_classic import POOL
-from cloud_controller.load_balancer import HealthCheck, Listener, Pool
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 PROXY_POLICY = "k8s-proxyprotocol-enabled"
 _SSL_POLICY = "k8s-SSLNegotiationPolicy-"

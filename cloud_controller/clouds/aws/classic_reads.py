@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
@@ -23,7 +22,8 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     Adoptable,
     Ingress,

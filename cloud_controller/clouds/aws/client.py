@@ -1,7 +1,7 @@
 """How AWS's APIs are called: boto3 underneath, with this project's retries, errors and observer.
 
-boto3's own retries are off: what is repeated, and when, is decided in one place (`cloud_controller.retries`). An `Api`
-may be shared by threads.
+boto3's own retries are off: what is repeated, and when, is decided in one place (`cloud_controller.clouds.retries`). An
+`Api` may be shared by threads.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from cloud_controller import retries
 from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
+from cloud_controller.clouds import retries
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, translated
 from cloud_controller.clouds.aws.pace import Pace
 from cloud_controller.clouds.aws.sessions import session_of
+from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.fence import unfenced
-from cloud_controller.retries import RetryPolicy
 
 __all__ = ["Api", "error_code"]
 

@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.attributes import (
 )
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import tag_list, told
-from cloud_controller.load_balancer import Listener
+from cloud_controller.load_balancers.model import Listener
 
 
 class Listeners:

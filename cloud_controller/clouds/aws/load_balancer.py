@@ -10,7 +10,6 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
-from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, Conflict
 from cloud_controller.clouds.aws import build as building
 from cloud_controller.clouds.aws import upstream
@@ -27,7 +26,9 @@ from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
     LoadBalancerModel,
@@ -36,8 +37,7 @@ from cloud_controller.load_balancer import (
     ObservedLoadBalancer,
     Owner,
 )
-from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     AdoptLoadBalancer,
     CreateLoadBalancer,

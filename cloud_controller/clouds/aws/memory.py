@@ -14,7 +14,7 @@ from typing import Any
 
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.remembered import Remembered
-from cloud_controller.load_balancer import Listener, Pool
+from cloud_controller.load_balancers.model import Listener, Pool
 
 _LAG = 60.0
 """Seconds for which a list may not yet show what was just made; until then the own creation is believed."""

@@ -15,8 +15,8 @@ from typing import Any
 from cloud_controller.clouds.aws.attributes import listener_defaults
 from cloud_controller.clouds.aws.classic_reads import Details
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener
-from cloud_controller.load_balancer import HealthCheck, Listener, Pool
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 _FORMAT = 1
 _MOST_EXPANDED = 256 * 1024 * 1024

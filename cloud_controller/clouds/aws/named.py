@@ -9,8 +9,8 @@ from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.subnets import CLUSTER_PREFIX, by_word
-from cloud_controller.load_balancer import LoadBalancerModel, Owner
-from cloud_controller.nameable import Named
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
+from cloud_controller.load_balancers.nameable import Named
 
 TagsOfGroup = Callable[[str], Mapping[str, str]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from cloud_controller.load_balancer import LoadBalancerModel, Owner
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
 """On target groups and security groups: the id of the load balancer for which they were made; on a load balancer whose

@@ -19,7 +19,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import LoadBalancerModel
+from cloud_controller.load_balancers.model import LoadBalancerModel
 
 _FAMILIES = ("ip_address_type", SOURCE_NAT)
 _PREFIX = "EnablePrefixForIpv6SourceNat"

@@ -25,8 +25,8 @@ from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups, with_defaults
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import LoadBalancerModel, Owner, Pool
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner, Pool
 
 
 class NetworkCreation:

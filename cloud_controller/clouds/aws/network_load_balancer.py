@@ -25,15 +25,15 @@ from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
     Owner,
     Pool,
 )
-from cloud_controller.load_balancer_backends import Member
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     AdoptLoadBalancer,
     CreateLoadBalancer,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults
 from cloud_controller.clouds.aws.memory import Known, name_in
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import (
     Ingress,
     LoadBalancerModel,
     LoadBalancerState,

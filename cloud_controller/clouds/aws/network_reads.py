@@ -30,7 +30,7 @@ from cloud_controller.clouds.aws.network_views import (
 from cloud_controller.clouds.aws.tags import of_many, tags_of, told
 from cloud_controller.clouds.aws.target_groups import TargetGroups, pool_of
 from cloud_controller.clouds.aws.together import Together
-from cloud_controller.load_balancer import CLUSTER_TAG, Adoptable, Owner
+from cloud_controller.load_balancers.model import CLUSTER_TAG, Adoptable, Owner
 
 
 @dataclass(frozen=True, slots=True)

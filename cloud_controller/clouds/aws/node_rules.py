@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Set
 from ipaddress import ip_network
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
@@ -17,7 +16,8 @@ from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_rules import TOO_BIG, client_rules
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
-from cloud_controller.load_balancer import LoadBalancerModel, Pool
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import LoadBalancerModel, Pool
 
 _RULE = "kubernetes.io/rule/nlb/"
 _MTU = f"{_RULE}mtu"

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, CLASSES, said
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.surroundings import Facts
-from cloud_controller.load_balancer import Ignored, Object, Owner
+from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
 Kind = Literal["network", "classic"]
 Port = dict[str, Any]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from cloud_controller.catalogue import Value
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
@@ -22,7 +21,8 @@ from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distri
 from cloud_controller.clouds.aws.shared_group import SharedGroup
 from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
 from cloud_controller.clouds.aws.upstream import is_name, own_groups
-from cloud_controller.load_balancer import CLUSTER_TAG, LoadBalancerModel, Owner
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel, Owner
 
 
 class SecurityGroups:

@@ -17,7 +17,7 @@ from cloud_controller.clouds.aws.ip_permissions import from_group
 from cloud_controller.clouds.aws.names import shared_group_name
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.surroundings import SHARED_GROUP_TAG, SecurityGroup, Surroundings
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _BELIEVED = 120.0
 """Seconds for which a load balancer that joined, or was listed, is believed to be there until it leaves."""

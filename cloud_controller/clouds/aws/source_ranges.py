@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.security_rules import Network
-from cloud_controller.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
 FIELD = "spec.loadBalancerSourceRanges"
 _EVERYBODY: tuple[Network, Network] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))

@@ -21,8 +21,8 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.tags import tags_of
-from cloud_controller.load_balancer import CLUSTER_TAG, SERVICE_UID_TAG
-from cloud_controller.load_balancer_pods import parsed_address
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.load_balancers.pods import parsed_address
 
 LIFETIME = 600.0
 """Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""

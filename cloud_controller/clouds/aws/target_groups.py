@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list, told
-from cloud_controller.load_balancer import HealthCheck, Owner, Pool
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
 
 _log = logging.getLogger(__name__)
 

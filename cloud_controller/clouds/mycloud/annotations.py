@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cloud_controller.catalogue import Annotation, Catalogue, Mutability
-from cloud_controller.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
 PREFIX = "service.beta.kubernetes.io/dlb-"
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import machine_id
 from cloud_controller.clouds.mycloud.source_ranges import source_ranges
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.model import (
     Built,
     HealthCheck,
     Ignored,
@@ -26,7 +27,6 @@ from cloud_controller.load_balancer import (
     Pool,
     Reuse,
 )
-from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
 
 NO_INGRESS_NODES = (
     f'no node carries the annotation {INGRESS_NODE}: "true"; every eligible node gets the load balancer\'s traffic'

@@ -18,7 +18,7 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
 from cloud_controller.clouds.mycloud.scope import Scope
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 PROVIDER_NAME = "mycloud"
 

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.catalogue import Catalogue
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
-from cloud_controller.load_balancer import (
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     SERVICE_UID_TAG,
     Built,
@@ -27,8 +28,7 @@ from cloud_controller.load_balancer import (
     Owner,
     Pool,
 )
-from cloud_controller.load_balancer_backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     AdoptLoadBalancer,
     CreateLoadBalancer,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from cloud_controller.catalogue import Settings
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.load_balancers.catalogue import Settings
 
 
 def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from cloud_controller.cloud import InvalidConfiguration, NotFound
 from cloud_controller.clouds.mycloud.client import Client, Object, known_state
 from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, machine_id
 from cloud_controller.clouds.mycloud.scope import Scope
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.volumes import Attachment, AttachmentState, Volume, VolumeRequest, VolumeState
 
 PROVISIONER = "mycloud.io/volume"

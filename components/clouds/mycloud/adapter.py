@@ -11,7 +11,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 from ... import inputs
 from .. import (

@@ -20,7 +20,7 @@ from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.permissions import globs
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context

@@ -6,11 +6,11 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import LEASES, NODES, EventType, NotFoundError, Object, PatchType, Resource, name
 from cloud_controller.metrics import Metrics
-from cloud_controller.nodes import UNINITIALIZED_TAINT
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.guard import guard
 

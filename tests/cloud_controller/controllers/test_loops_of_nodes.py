@@ -14,9 +14,9 @@ from cloud_controller.controllers import loop
 from cloud_controller.controllers.loop import LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
+from cloud_controller.controllers.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.kube import ForbiddenError
-from cloud_controller.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
 

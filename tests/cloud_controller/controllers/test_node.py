@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import CloudError, Instance, InstanceState, NodeAddress, Unavailable
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.node import (
     ZONE_LABELS,
     NodeObservation,
@@ -19,9 +20,8 @@ from cloud_controller.controllers.node import (
     plan,
     plan_assumed,
 )
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.nodes import PROVIDED_IP, UNINITIALIZED_TAINT
 from cloud_controller.kube import Object
-from cloud_controller.nodes import PROVIDED_IP, UNINITIALIZED_TAINT
 from cloud_controller.plan import Action, ActionKind, Plan
 
 TAINT = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, InvalidConfiguration, Unavailable
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.node_lifecycle import (
     NodeLifecycleObservation,
     NodeLifecycleOptions,
@@ -17,9 +18,8 @@ from cloud_controller.controllers.node_lifecycle import (
     patch_of,
     plan,
 )
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.nodes import SHUTDOWN_TAINT
 from cloud_controller.kube import Object
-from cloud_controller.nodes import SHUTDOWN_TAINT
 from cloud_controller.plan import Action, ActionKind
 
 TAINT = {"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}

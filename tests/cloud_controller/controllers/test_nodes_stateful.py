@@ -16,8 +16,8 @@ from cloud_controller.cloud import CloudError, InstanceState, Route, Unavailable
 from cloud_controller.controllers.loop import LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
+from cloud_controller.controllers.nodes import PROVIDED_IP, SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.nodes import PROVIDED_IP, SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
 from tests.cloud_controller.guard import lease_that_confirms

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cloud_controller import apply
 from cloud_controller.cloud import Instance, InstanceRef, InstanceState, InvalidConfiguration, Route
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import (
     RouteObservation,
     RouteOptions,
@@ -22,7 +23,6 @@ from cloud_controller.controllers.route import (
     plan_teardown,
 )
 from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
 

@@ -9,8 +9,8 @@ from cloud_controller.clouds.aws.build import backend, build
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.surroundings import Facts, Subnet
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import Built, LoadBalancerModel, Pool
-from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.model import Built, LoadBalancerModel, Pool
 
 CONFIG = Config("prod-1")
 CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/1"

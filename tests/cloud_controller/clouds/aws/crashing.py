@@ -17,10 +17,10 @@ from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import ObservedLoadBalancer, Owner
-from cloud_controller.load_balancer_backends import Backends
-from cloud_controller.load_balancer_diff import diff
-from cloud_controller.load_balancer_operations import Operation, carry_out
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.diff import diff
+from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.operations import Operation, carry_out
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, Calls
 
 _READS = re.compile("(Describe|Get|List).*")

@@ -10,10 +10,16 @@ from botocore.exceptions import ClientError
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
-from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
-from cloud_controller.controllers.service_checkpoint import Checkpoint
+from cloud_controller.controllers.service.checkpoint import Checkpoint
+from cloud_controller.controllers.service.controller import (
+    NODES_CHANGED,
+    POLL,
+    RESYNC,
+    ServiceController,
+    ServiceOptions,
+)
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer_operations import Remembering
+from cloud_controller.load_balancers.operations import Remembering
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster, Copies

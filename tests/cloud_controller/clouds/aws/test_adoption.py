@@ -9,9 +9,9 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
-from cloud_controller.controllers import service
-from cloud_controller.controllers.service import ServiceOptions
-from cloud_controller.load_balancer import SERVICE_UID_TAG
+from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service.controller import ServiceOptions
+from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from cloud_controller.plan import Action
 from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list

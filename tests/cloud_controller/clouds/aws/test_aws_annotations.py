@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.catalogue import Annotation, Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, said
+from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 
 OF_UPSTREAM = [
     "access-log-emit-interval",

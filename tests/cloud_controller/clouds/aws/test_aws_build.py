@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.catalogue import Mutability
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
 from cloud_controller.clouds.aws.surroundings import Facts
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import LoadBalancerState, ObservedLoadBalancer
-from cloud_controller.load_balancer_diff import diff
+from cloud_controller.load_balancers.catalogue import Mutability
+from cloud_controller.load_balancers.diff import diff
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.plan import ActionKind
 from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node, subnet
 

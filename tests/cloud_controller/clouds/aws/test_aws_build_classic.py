@@ -9,8 +9,8 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.build import members
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.load_balancer import HealthCheck
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import HealthCheck
 from tests.cloud_controller.clouds.aws.asked_services import (
     CERTIFICATE,
     CONFIG,

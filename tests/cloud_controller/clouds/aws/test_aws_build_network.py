@@ -17,9 +17,9 @@ from cloud_controller.clouds.aws.attributes import (
 from cloud_controller.clouds.aws.build import drains, members
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import HealthCheck
-from cloud_controller.load_balancer_backends import Member
-from cloud_controller.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import HealthCheck
+from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 from tests.cloud_controller.clouds.aws.asked_services import (
     CERTIFICATE,
     CONFIG,

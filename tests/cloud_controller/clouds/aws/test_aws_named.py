@@ -11,8 +11,8 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.surroundings import SecurityGroup
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import Owner
-from cloud_controller.nameable import KINDS, Nameable
+from cloud_controller.load_balancers.model import Owner
+from cloud_controller.load_balancers.nameable import KINDS, Nameable
 from tests.cloud_controller.clouds.aws.asked_services import (
     CERTIFICATE,
     CONFIG,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_controller.clouds.aws.names import PREFIX, load_balancer_name, shared_group_name, target_group_name
-from cloud_controller.load_balancer import LoadBalancerModel, Owner
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 WEB = Owner("prod-1", "uid-1", "default", "web")
 TAKEN_BY_AWS = re.compile(r"(?!.*--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?")

@@ -11,11 +11,11 @@ import pytest
 from cloud_controller.cloud_errors import NotFound
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.instance_snapshot import InstanceSnapshot
-from cloud_controller.nodes import UNINITIALIZED_TAINT, has_taint
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.controllers.nodes_in_memory import Cluster
 

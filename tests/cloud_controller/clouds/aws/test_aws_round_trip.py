@@ -14,8 +14,8 @@ from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.together import Together
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer_diff import diff
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.load_balancers.diff import diff
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     CreateLoadBalancer,
     DeleteListener,

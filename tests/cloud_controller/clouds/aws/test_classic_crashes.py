@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer_backends import Backends
+from cloud_controller.load_balancers.backends import Backends
 from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, nlb, node, port
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount

@@ -11,9 +11,9 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import LoadBalancerState
-from cloud_controller.load_balancer_backends import Backends, Member
-from cloud_controller.load_balancer_operations import AddMembers, CreateLoadBalancer, RemoveMembers
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.model import LoadBalancerState
+from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, RemoveMembers
 from tests.cloud_controller.clouds.aws import classic_as_aws
 from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, node, port
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount

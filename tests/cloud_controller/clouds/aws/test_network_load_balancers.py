@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.load_balancer import SERVICE_UID_TAG
+from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.nlb_world import (

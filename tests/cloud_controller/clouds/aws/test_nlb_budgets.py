@@ -19,7 +19,7 @@ from tests.cloud_controller.clouds.aws.nlb_world import (
     put_nodes,
 )
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
-from tests.cloud_controller.test_service_checkpoint import Cluster as ConfigMaps
+from tests.cloud_controller.controllers.service.test_checkpoint import Cluster as ConfigMaps
 
 SERVICES = 10
 PORTS = 2

@@ -15,7 +15,7 @@ import pytest
 from cloud_controller.cloud import Unavailable
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.cloud import Aws
-from cloud_controller.load_balancer import SERVICE_UID_TAG
+from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.binding import Binding
-from cloud_controller.controllers.service import POLL
+from cloud_controller.controllers.service.controller import POLL
 from tests.cloud_controller.clouds.aws import as_aws, nlb_world
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (

@@ -12,8 +12,8 @@ from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener,
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.aws.remembered import LIFETIME
-from cloud_controller.load_balancer import HealthCheck, Listener, Pool
-from cloud_controller.load_balancer_backends import Member
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 WEB = "k8s-default-web-0123456789"
 ACCOUNT = "arn:aws:elasticloadbalancing:eu-central-1:123456789012"

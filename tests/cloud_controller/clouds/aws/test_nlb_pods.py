@@ -11,7 +11,7 @@ from moto.ec2.models import ec2_backends
 from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.pod_groups import PodGroups
-from cloud_controller.controllers.service import ServiceOptions
+from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsAccount, tag_list

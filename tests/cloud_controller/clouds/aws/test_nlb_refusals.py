@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.load_balancer import LoadBalancerState
-from cloud_controller.load_balancer_operations import UpdateLoadBalancer
+from cloud_controller.load_balancers.model import LoadBalancerState
+from cloud_controller.load_balancers.operations import UpdateLoadBalancer
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import (

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.catalogue import Value
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws import security_group_calls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.load_balancer import LoadBalancerModel, Owner
-from cloud_controller.retries import RetryPolicy
+from cloud_controller.clouds.retries import RetryPolicy
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, Calls, tag_list
 from tests.cloud_controller.clouds.aws.crashing import DyingApi
 

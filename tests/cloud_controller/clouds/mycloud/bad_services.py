@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cloud_controller.catalogue import Annotation
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
 from cloud_controller.kube import Object
+from cloud_controller.load_balancers.catalogue import Annotation
 
 NOBODYS_ID = "lb-00000000dead"
 """The id of no load balancer."""

@@ -22,6 +22,7 @@ from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.volumes import PROVISIONER
 from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -40,8 +41,7 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.load_balancer import CLUSTER_TAG, CLUSTER_UID_TAG
-from cloud_controller.nodes import UNINITIALIZED_TAINT, has_taint
+from cloud_controller.load_balancers.model import CLUSTER_TAG, CLUSTER_UID_TAG
 from cloud_controller.safeguard import cluster_uid
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.addresses import socket_address

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from cloud_controller.controllers.service.queue import WorkQueue, work
 from cloud_controller.kube import (
     LEASES,
     AlreadyExistsError,
@@ -23,7 +24,6 @@ from cloud_controller.kube import (
     key,
 )
 from cloud_controller.safeguard import Safeguard
-from cloud_controller.workqueue import WorkQueue, work
 from tests.cloud_controller.guard import lease_that_confirms
 
 Handler = Callable[[EventType, Object | None, Object | None], None]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from cloud_controller.controllers.service import ServiceController, ServiceOptions
+from cloud_controller.controllers.service.controller import ServiceController, ServiceOptions
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
 from cloud_controller.metrics import Metrics

@@ -10,7 +10,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers.service import POLL, RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service.controller import POLL, RESYNC, ServiceController, ServiceOptions
 from cloud_controller.kube import LEASES, EventType, NotFoundError, Object, PatchType, Resource
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.guard import guard, lease_that_confirms

@@ -17,13 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import Backoff, ControllerContext, LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.instance_snapshot import InstanceSnapshot
 from cloud_controller.kube import ApiError
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (

@@ -20,12 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers import service as service_controller
-from cloud_controller.controllers.service import RESYNC, ServiceController, ServiceOptions
-from cloud_controller.controllers.service_timing import NodeStorm, Polling
-from cloud_controller.controllers.service_waits import Waits
+from cloud_controller.controllers.service import controller as service_controller
+from cloud_controller.controllers.service.controller import RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service.timing import NodeStorm, Polling
+from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.kube import key
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from tests.cloud_controller.clouds.mycloud import service_model as model

@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import Backoff, ControllerContext
-from cloud_controller.controllers.volume import VolumeController, VolumeInformers
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
 from cloud_controller.kube import ApiError
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State

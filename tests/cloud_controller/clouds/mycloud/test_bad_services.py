@@ -9,7 +9,7 @@ from hypothesis import given
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.build import build, members
-from cloud_controller.load_balancer_backends import Backends, NodeBackend
+from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from tests.cloud_controller.clouds.mycloud.bad_services import Wrong, mistakes
 
 BACKENDS = Backends((NodeBackend("worker-0", "i-1", "10.0.0.1"),))

@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.kube import EVENTS, NAMESPACES, NODES, SERVICES, Kube, Object, PatchType
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.bad_services import Wrong, some_mistakes
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller import cleanup, cli, converge
+from cloud_controller import cleanup, converge
+from cloud_controller.cli import commands as cli
 from cloud_controller.cloud import AccessDenied, CloudError, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.cloud import MyCloud

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
-from cloud_controller import cli, rbac
+from cloud_controller import rbac
+from cloud_controller.cli import commands as cli
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers import NAMES
-from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
+from cloud_controller.controllers.service.rules import FINALIZER
+from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -33,8 +36,6 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.leader import LeaderElector, LeaseTimes
-from cloud_controller.nodes import UNINITIALIZED_TAINT
 from local.control_plane.control_plane import ControlPlane
 from tests.control_planes import running_control_plane
 

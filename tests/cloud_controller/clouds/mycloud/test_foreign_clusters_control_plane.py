@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloud_controller import cli, rbac
+from cloud_controller import rbac
+from cloud_controller.cli import commands as cli
 from cloud_controller.kube import CLUSTER_ROLES, EVENTS, LEASES, NODES, SERVICES, name
-from cloud_controller.load_balancer import CLUSTER_UID_TAG, SERVICE_TAG
+from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, SERVICE_TAG
 from cloud_controller.safeguard import ANNOTATION, HELD
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.control_plane.control_plane import ControlPlane

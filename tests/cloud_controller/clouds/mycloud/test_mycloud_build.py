@@ -17,8 +17,8 @@ from cloud_controller.clouds.mycloud.build import (
     members,
 )
 from cloud_controller.kube import Object
-from cloud_controller.load_balancer import Built, HealthCheck, Reuse
-from cloud_controller.load_balancer_backends import Backends, Member
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.model import Built, HealthCheck, Reuse
 
 MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 SOURCE_RANGES = CATALOGUE.by_argument["load_balancer_source_ranges"].name

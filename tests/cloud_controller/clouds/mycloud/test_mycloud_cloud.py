@@ -22,7 +22,7 @@ from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.route import observe_table
-from cloud_controller.load_balancer import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.mycloud.models.common import State
 from local.mycloud.models.compute import Cluster
 

@@ -14,9 +14,9 @@ from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.permissions import globs, operations
 from cloud_controller.controllers import NAMES
-from cloud_controller.load_balancer import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
-from cloud_controller.load_balancer_backends import Member
-from cloud_controller.load_balancer_operations import (
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
+from cloud_controller.load_balancers.operations import (
     AddMembers,
     CreateLoadBalancer,
     DeleteListener,

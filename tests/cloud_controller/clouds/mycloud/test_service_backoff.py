@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.controllers.service import NODES_CHANGED, RESYNC
+from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
 from tests.cloud_controller.clouds.mycloud.test_any_services import Process

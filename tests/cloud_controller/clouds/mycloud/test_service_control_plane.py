@@ -11,9 +11,9 @@ import pytest
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers import service
-from cloud_controller.controllers.service import RESYNC, ServiceOptions
-from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service.controller import RESYNC, ServiceOptions
+from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,

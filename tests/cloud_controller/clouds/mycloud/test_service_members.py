@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC
-from cloud_controller.controllers.service_timing import GATHER_NEW, NodeStorm
+from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
+from cloud_controller.controllers.service.timing import GATHER_NEW, NodeStorm
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.mycloud.service_world import (
     MAX_QPS,
@@ -24,7 +24,7 @@ from tests.cloud_controller.clouds.mycloud.service_world import (
 )
 
 if TYPE_CHECKING:
-    from cloud_controller.controllers.service import ServiceController
+    from cloud_controller.controllers.service.controller import ServiceController
     from cloud_controller.kube import Object
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
-from cloud_controller.controllers import service as service_controller
-from cloud_controller.controllers.service import NODES_CHANGED, POLL, RESYNC, ServiceController
-from cloud_controller.controllers.service_rules import FINALIZER
+from cloud_controller.controllers.service import controller as service_controller
+from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceController
+from cloud_controller.controllers.service.rules import FINALIZER
 from tests.cloud_controller.clouds.mycloud.service_world import (
     MAX_QPS,
     SCHEME,

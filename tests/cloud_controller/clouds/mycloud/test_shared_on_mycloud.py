@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service import POLL, RESYNC
-from cloud_controller.load_balancer_sharing import SHARED_WITH_TAG
+from cloud_controller.controllers.service.controller import POLL, RESYNC
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.service_world import (
     WEB,
     Cluster,

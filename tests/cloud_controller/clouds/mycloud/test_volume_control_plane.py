@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from cloud_controller import rbac
-from cloud_controller.cli import main
+from cloud_controller.cli.commands import main
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
-from cloud_controller.controllers import volume
-from cloud_controller.controllers import volume_objects as view
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
-from cloud_controller.controllers.volume import VolumeController, VolumeInformers
-from cloud_controller.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.volume import controller as volume
+from cloud_controller.controllers.volume import objects as view
+from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,

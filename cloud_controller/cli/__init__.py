@@ -1,0 +1,1 @@
+"""The command line `cloud-controller`: its commands, its options and the daemon's config file."""

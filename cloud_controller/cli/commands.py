@@ -1,0 +1,329 @@
+"""The command `cloud-controller`: run the daemon, show what it would do, or do it once.
+
+Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 wrong usage, 3 `plan --detailed-exitcode`
+found something to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version as package_version
+from pathlib import Path
+
+import orjson
+
+from cloud_controller import cleanup as gone
+from cloud_controller import clouds, logs, safeguard
+from cloud_controller.binding import Binding, judge
+from cloud_controller.cli import manifests as cli_manifests
+from cloud_controller.cli import options as cli_options
+from cloud_controller.cli.options import kubernetes
+from cloud_controller.cli.parser import Parser
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
+from cloud_controller.controllers import NAMES
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.converge import Converge, Refused, Report
+from cloud_controller.daemon.leader import LeaderElector
+from cloud_controller.daemon.manager import Manager
+from cloud_controller.fence import WriteRefused
+from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
+from cloud_controller.options import not_offered
+from cloud_controller.plan import Plan
+from cloud_controller.planning import Found, PlanSettings, find
+from cloud_controller.safeguard import Safeguard, cluster_uid
+
+_START_TIMEOUT = 10.0
+"""Seconds for the API server to answer when the daemon starts, as upstream."""
+CHANGES = 3
+"""The exit code of `plan --detailed-exitcode` where there is something to do; 2 is wrong usage."""
+
+_log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; answers its exit code (argparse exits with 2 by itself)."""
+    try:
+        options = cli_options.parse(*_parsers(), arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
+        code = command(options)
+        print(end="", flush=True)
+        return code
+    except BrokenPipeError:
+        # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
+        return 1
+    except OSError as error:
+        _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    except (CloudError, ApiError, KubeconfigError, Refused, WriteRefused) as error:
+        _tell(str(error))
+        return 1
+
+
+def run(options: argparse.Namespace) -> int:
+    """`cloud-controller run`: the daemon, until SIGTERM or SIGINT."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    cloud = _cloud(options)
+    settings = cli_options.manager_options(options, _left_out(cloud))
+    kube = kubernetes(options)
+    cloud.check_access(settings.controllers, read_only=settings.dry_run)
+    _wait_for(kube)
+    manager = Manager(kube, cloud, settings)
+    code = manager.run(_stop_on_signals())
+    if manager.foreign is not None:
+        # Once more, as the last line: that is what people and `kubectl logs --tail` see of a container that ended.
+        _tell(manager.foreign)
+    if manager.busy:
+        # Python would wait for the threads, which may go on to repeat a call when another leads already.
+        logging.shutdown()
+        os._exit(code)
+    return code
+
+
+def plan(options: argparse.Namespace) -> int:
+    """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs read rights only."""
+    _, cloud, finders, guard = _opened(options)
+    found = {name: find() for name, find in finders.items()}
+    judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
+    if options.output == "json":
+        _print_json({name: each.plan.to_json() for name, each in found.items()})
+    else:
+        for name, each in found.items():
+            _show(name, each)
+    changes = any(each.plan.changes for each in found.values())
+    return CHANGES if options.detailed_exitcode and changes else 0
+
+
+def apply(options: argparse.Namespace) -> int:
+    """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
+    kube, cloud, finders, guard = _opened(options)
+    cloud.check_access([*finders])
+    elector = None
+    if options.leader_elect:
+        times = cli_options.lease_times(options)
+        space, name = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+        elector = LeaderElector(kube.with_timeout(times.retry_period), space, name, times=times)
+    return _converged(options, kube, cloud, finders, guard, elector)
+
+
+def cleanup(options: argparse.Namespace) -> int:
+    """`cloud-controller cleanup`: delete what a cluster that no longer exists left in its cloud: load balancers,
+    volumes with their data and, with --cluster-cidr, pod routes."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    cli_options.refuse_json_without_yes(options)
+    cloud = _cloud(options)
+    if cloud.cluster_id != options.cluster_id:
+        why = f"{options.cluster_id!r} is given, but the cloud config is for cluster {cloud.cluster_id!r}"
+        raise InvalidConfiguration("cluster-id", why, "the cloud config's")
+    gone.require_gone(cloud)
+    ranges = cli_options.cluster_ranges(options)
+    if cloud.routes is not None and not ranges:
+        _log.info("pod routes are kept: without --cluster-cidr they cannot be told from other routes")
+    finders = gone.finders(cloud, RouteOptions(ranges) if ranges else None)
+    cluster = gone.GoneCluster()
+    return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None)
+
+
+def _converged(
+    options: argparse.Namespace,
+    kube: Kube,
+    cloud: Cloud,
+    finders: Mapping[str, Callable[[], Found]],
+    guard: Safeguard,
+    elector: LeaderElector | None,
+) -> int:
+    """Show, ask, apply until nothing is left; the exit code."""
+    text = options.output == "text"
+    work = Converge(
+        kube,
+        cloud,
+        finders,
+        show=_show if text else lambda *_: None,
+        approve=(lambda _: True) if options.yes else _ask,
+        done=(lambda result: print(f"  {result}")) if text else lambda _: None,
+        safeguard=guard,
+    )
+    report = work.run(elector, options.deadline, _stop_on_signals)
+    if text:
+        print("\n".join(_told(report)))
+    else:
+        _print_json(report.to_json())
+    return 0 if report.complete else 1
+
+
+def confirm(options: argparse.Namespace) -> int:
+    """`cloud-controller confirm`: release held actions once; the controllers carry them out within seconds."""
+    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+    safeguard.confirm(kubernetes(options), space, lease, options.digest)
+    print(f"confirmed: {' '.join(options.digest)}")
+    return 0
+
+
+def version(_: argparse.Namespace) -> int:
+    """`cloud-controller version`."""
+    print(package_version("cloud-controller"))
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------- what is shown
+
+
+def _tell(error: str) -> None:
+    print(f"cloud-controller: {logs.redacted(error)}", file=sys.stderr)
+
+
+def _show(name: str, found: Found) -> None:
+    print(f"{name}: {_counted(found.plan)}")
+    for action in found.plan:
+        print(f"  {action}")
+        for change in action.changes:
+            print(f"       {change}")
+    for target in found.in_order:
+        print(f"     {target}: as it should be")
+
+
+def _counted(found: Plan) -> str:
+    return ", ".join(f"{count} to {kind}" for kind, count in found.counts.items()) or "nothing to do"
+
+
+def _told(report: Report) -> list[str]:
+    lines = [f"applied: {report.applied} of {report.applied + len(report.failed)} actions"]
+    lines += [f"failed: {line}" for line in report.failed]
+    lines += [f"left: {line}" for line in report.left]
+    return lines if report.applied or report.failed or report.left else ["nothing to do"]
+
+
+def _print_json(document: object) -> None:
+    print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+
+
+def _ask(changes: int) -> bool:
+    """Raises Refused where nobody can answer."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Refused("stdin is not a terminal: give --yes to go on without a question")
+    which = "this change" if changes == 1 else f"these {changes} changes"
+    print(f"Apply {which}, and what follows? Only 'yes' does: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip() == "yes"
+
+
+# ----------------------------------------------------------------------------------------------------- what is used
+
+
+def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard]:
+    """Cluster, cloud, and by controller what plans for it; whatever is wrong with the options is told here."""
+    logs.configure(cli_options.log_level(options), options.logging_format)
+    cloud = _cloud(options)
+    names = cli_options.chosen(options, _left_out(cloud))
+    kube = kubernetes(options)
+    pods = cli_options.cluster_ranges(options)
+    route = cli_options.route_options(options, pods) if "route" in names else None
+    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+    guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
+    settings = PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard)
+    machines = InstanceSnapshot(cloud.instances)
+    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
+
+
+def _left_out(cloud: Cloud) -> frozenset[str]:
+    names = not_offered(cloud)
+    if names:
+        _log.info("cloud offers no work cloud=%s controllers=%s", cloud.provider_name, ",".join(sorted(names)))
+    return names
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _wait_for(kube: Kube) -> None:
+    """In a pod, the way to the API server may come up a little later than the pod."""
+    deadline = time.monotonic() + _START_TIMEOUT
+    while True:
+        try:
+            kube.version()
+            return
+        except UnreachableError:
+            if time.monotonic() >= deadline:
+                raise
+
+
+def _cloud(options: argparse.Namespace) -> Cloud:
+    try:
+        text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
+    except UnicodeDecodeError:
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
+    try:
+        return clouds.load(options.cloud, text)
+    except InvalidConfiguration as error:
+        if options.cloud_config is None and options.cloud in clouds.names():
+            raise InvalidConfiguration("cloud-config", f"not given, and {error}") from None
+        raise
+
+
+def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
+    """The whole command's, and by name those of the commands that a config file is for."""
+    parser = Parser(
+        prog="cloud-controller",
+        description="A cloud controller manager that shows its plan: initialises nodes, writes pod routes, turns "
+        "Services of type LoadBalancer into load balancers, gives claims their volumes.",
+        epilog=f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well.",
+    )
+    parser.add_argument("--version", action="version", version=package_version("cloud-controller"))
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command_name")
+    runs = commands.add_parser("run", help="run the controllers as a daemon", description=run.__doc__)
+    cli_options.add_common(runs)
+    cli_options.add_run(runs)
+    runs.set_defaults(command=run)
+    plans = commands.add_parser(
+        "plan", help="show what the controllers would do, and change nothing", description=plan.__doc__
+    )
+    cli_options.add_common(plans)
+    plans.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    plans.add_argument(
+        "--detailed-exitcode", action="store_true", help=f"end with {CHANGES} where there is something to do"
+    )
+    cli_options.add_lease_name(
+        plans.add_argument_group("lease", "the object that carries the confirmations of held actions")
+    )
+    plans.set_defaults(command=plan)
+    applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
+    cli_options.add_common(applies)
+    cli_options.add_lease(applies)
+    cli_options.add_outcome(applies)
+    applies.set_defaults(command=apply)
+    confirms = commands.add_parser(
+        "confirm", help="release held actions, by the digests that `plan` shows", description=confirm.__doc__
+    )
+    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="the digest of a held action")
+    cli_options.add_cluster(confirms.add_argument_group("cluster"))
+    cli_options.add_lease_name(confirms.add_argument_group("lease"))
+    confirms.set_defaults(command=confirm)
+    cleans = commands.add_parser(
+        "cleanup", help="delete what a cluster that no longer exists left in its cloud", description=cleanup.__doc__
+    )
+    cli_options.add_cleanup(cleans)
+    cli_options.add_outcome(cleans)
+    cleans.set_defaults(command=cleanup)
+    prints = commands.add_parser(
+        "manifests", help="print the objects that run the daemon in a cluster", description=cli_manifests.run.__doc__
+    )
+    cli_manifests.add(prints)
+    prints.set_defaults(command=partial(cli_manifests.run, partial(cli_options.parse, parser, {"run": runs})))
+    versions = commands.add_parser("version", help="print the version", description=version.__doc__)
+    versions.set_defaults(command=version)
+    return parser, {"run": runs, "plan": plans, "apply": applies}

@@ -1,0 +1,1 @@
+"""The service controller: load balancers for Services of type LoadBalancer."""

@@ -1,0 +1,98 @@
+"""How a Service adopts the load balancer that another controller of the cloud made for it. Pure.
+
+A cluster that changes its controller keeps its load balancers and their addresses: each gets its owner's tags, and
+whatever else differs is changed in place afterwards. One that cannot become the wanted one is refused, so that no
+Service gets a second load balancer in silence, and no finalizer is removed while the first one exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.diff import forced_differences
+from cloud_controller.load_balancers.model import (
+    LoadBalancerBuilder,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancers.operations import AdoptLoadBalancer
+from cloud_controller.plan import Action, ActionKind, FieldChange
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """The actions that adopt, and all load balancers that concern the Service as they are after these."""
+
+    actions: tuple[Action, ...]
+    observed: tuple[ObservedLoadBalancer, ...]
+
+
+def adopt(
+    desired: LoadBalancerModel | None,
+    observed: Sequence[ObservedLoadBalancer],
+    owner: Owner,
+    builder: LoadBalancerBuilder,
+    *,
+    target: str,
+    tags: Mapping[str, str],
+) -> Adoption:
+    """Adopt what other controllers made for the owner. `desired` is None where all that it has is to go.
+
+    A Service that has a load balancer of its own keeps that one, and its address: the other one is left alone until the
+    Service goes. Raises InvalidConfiguration for a load balancer that can't be adopted.
+    """
+    serves = any(owner.owns(lb.model.tags) and lb.state is LoadBalancerState.READY for lb in observed)
+    actions: list[Action] = []
+    present: list[ObservedLoadBalancer] = []
+    for lb in observed:
+        if lb.adoptable is None:
+            present.append(lb)
+            continue
+        if lb.adoptable.name != builder.foreign_name(owner):
+            continue
+        if desired is not None and serves and lb.state is not LoadBalancerState.PARTIAL:
+            reason = "the Service has a load balancer of its own; it goes with the Service"
+            actions.append(Action(ActionKind.IGNORE, target, f"{_named(lb)} stays", reason=reason))
+            continue
+        _require_adoptable(lb, desired, builder.catalogue)
+        operation = AdoptLoadBalancer(lb.id, tags)
+        changes = (FieldChange("owner", lb.adoptable.maker, "this Service"),)
+        summary = f"adopt {_named(lb)}"
+        actions.append(Action(ActionKind.UPDATE, target, summary, changes, operation=operation))
+        present.append(after(lb, operation))
+    return Adoption(tuple(actions), tuple(present))
+
+
+def left_alone(lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
+    """What a plan says of one whose Service does not exist; nothing, where it is not this cluster's."""
+    if lb.adoptable is not None and lb.adoptable.refusal is None:
+        reason = "no Service of this cluster has the UID in its name"
+        yield Action(ActionKind.IGNORE, target, f"{_named(lb)} stays", reason=reason)
+
+
+def _named(lb: ObservedLoadBalancer) -> str:
+    maker = lb.adoptable.maker if lb.adoptable else ""
+    left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
+    return f"{left}load balancer {lb.id} of {maker}"
+
+
+def _require_adoptable(lb: ObservedLoadBalancer, desired: LoadBalancerModel | None, catalogue: Catalogue) -> None:
+    if lb.adoptable is None:
+        return
+    where = f"load balancer {lb.id}"
+    made = f"{lb.adoptable.maker} made it for this Service"
+    if lb.adoptable.refusal is not None:
+        raise InvalidConfiguration(where, f"{made}, but it cannot be adopted: {lb.adoptable.refusal}")
+    if desired is None or lb.state is LoadBalancerState.PARTIAL:
+        return
+    forced = forced_differences(desired, lb, catalogue)
+    if forced:
+        changes = ", ".join(str(each.as_field_change()) for each in forced)
+        why = f"{made}, but it cannot be adopted: its address would change ({changes})"
+        raise InvalidConfiguration(where, why, "a Service that matches it; or delete the load balancer")

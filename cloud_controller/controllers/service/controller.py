@@ -1,0 +1,457 @@
+"""The service controller: every Service that asks for a load balancer has exactly the one that it asks for.
+
+`observe` and `plan` serve previews and the command line; `ServiceController` is the daemon's loop, Service by Service.
+One visit to a Service is in `service_visit`, the rules are in `service_plan` and `service_rules`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
+from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.controllers.seen_deletions import SeenDeletions
+from cloud_controller.controllers.service import adoption as service_adoption
+from cloud_controller.controllers.service import plan as service_plan
+from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.service.apply import load_balancers_of
+from cloud_controller.controllers.service.cache import LoadBalancerCache
+from cloud_controller.controllers.service.checkpoint import Checkpoint
+from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
+from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
+from cloud_controller.controllers.service.rules import Rules
+from cloud_controller.controllers.service.timing import (
+    FIRST_LOOK,
+    GATHER_GONE,
+    GATHER_NEW,
+    LONGEST_PAUSE,
+    NodeStorm,
+    Polling,
+    Round,
+)
+from cloud_controller.controllers.service.visit import CONTROLLER, ServiceVisits
+from cloud_controller.events import Events
+from cloud_controller.kube import (
+    ENDPOINT_SLICES,
+    NODES,
+    SERVICES,
+    EventType,
+    Informer,
+    Kube,
+    Object,
+    key,
+)
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
+from cloud_controller.load_balancers.nameable import Nameable
+from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Plan, object_of
+from cloud_controller.safeguard import Safeguard
+
+NAME = CONTROLLER
+
+RESYNC = "*resync"
+NODES_CHANGED = "*nodes"
+POLL = "*poll"
+CHECKPOINT = "*checkpoint"
+"""Keys of the queue that are no Service: NAMESPACE/NAME never begins with an asterisk."""
+
+_RESYNC_RETRY = 15.0
+"""Seconds after which a read of everything that failed is made again at the latest."""
+
+_SECOND_LOOK = 30.0
+"""Seconds after which everything is read once more where something may have been made that no list shows yet: by the
+process before this one, or by a call whose answer was lost. If its Service is gone by then, nothing else finds it."""
+
+_REST = 10.0
+"""Seconds between two looks whether there is rest, in which what is remembered can be kept for a restart."""
+
+_ENDPOINT_DELAY = 0.5
+"""Seconds for which changes of a Service's pods are gathered: a roll-out is a few changes of members, not many."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """How the controller works. Times are seconds.
+
+    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
+    `without_class`, `pod_ranges`, `sharing` and `nameable`: see `Rules`.
+    """
+
+    workers: int = 3
+    resync: float = 300.0
+    backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
+    without_class: bool = True
+    pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
+
+    def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
+        """What plans for this cluster go by."""
+        return Rules(
+            cluster_id,
+            classes,
+            self.backend_nodes,
+            self.without_class,
+            binding,
+            self.pod_ranges,
+            self.sharing,
+            self.nameable,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceObservation:
+    """Everything that a plan for all Services needs. `builder` is the pure half of the cloud's load balancers.
+
+    `slices` are the EndpointSlices by Service (NAMESPACE/NAME), where one follows its pods.
+    """
+
+    services: Sequence[Object]
+    nodes: Sequence[Object]
+    load_balancers: Sequence[ObservedLoadBalancer]
+    builder: LoadBalancerBuilder
+    cluster_id: str
+    classes: frozenset[str]
+    slices: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+    binding: Binding = UNBOUND
+
+
+def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
+    """Read all load balancers, Services, nodes and, where needed, EndpointSlices, in pages.
+
+    Raises InvalidConfiguration for a cloud without any load balancers.
+    """
+    load_balancers = load_balancers_of(cloud)
+    # In this order: a load balancer that is read, and whose Service is not found later, has none.
+    found = {lb.id: lb for lb in load_balancers.read()}
+    services = kube.list(SERVICES).items
+    named = _named(services, load_balancers) - found.keys()
+    if named:
+        found |= {lb.id: lb for lb in load_balancers.read((), named)}
+    follow = any(load_balancers.follows_endpoints(service) for service in services)
+    return ServiceObservation(
+        services=services,
+        nodes=kube.list(NODES).items,
+        load_balancers=[*found.values()],
+        builder=load_balancers,
+        cluster_id=cloud.cluster_id,
+        classes=cloud.load_balancer_classes,
+        slices=by_service(kube.list(ENDPOINT_SLICES).items) if follow else {},
+        binding=binding,
+    )
+
+
+def evidence(observation: ServiceObservation) -> Evidence:
+    """What the cluster's load balancers say about whose they are."""
+    services = {service["metadata"]["uid"] for service in observation.services}
+    return of_load_balancers(observation.load_balancers, services, observation.cluster_id, observation.binding)
+
+
+def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
+    """What is to be done for every Service; pure."""
+    return service_plan.plan_all(
+        observation.services,
+        observation.load_balancers,
+        observation.nodes,
+        observation.slices,
+        observation.builder,
+        rules_of(observation, options),
+    )
+
+
+def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
+    """By what a plan for this observation goes."""
+    return options.rules(observation.cluster_id, observation.classes, observation.binding)
+
+
+class ServiceController:
+    """The loop. Its informers are started by whoever made them, after this was constructed."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        cloud: Cloud,
+        services: Informer,
+        nodes: Informer,
+        slices: Informer,
+        events: Events,
+        metrics: Metrics,
+        options: ServiceOptions,
+        safeguard: Safeguard,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self._kube = kube
+        self._load_balancers = load_balancers_of(cloud)
+        self._services = services
+        self._nodes = nodes
+        self._events = events
+        self._metrics = metrics
+        self._options = options
+        self._checkpoint = checkpoint
+        self._rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, safeguard.binding)
+        self._safeguard = safeguard
+        self._preloaded = False
+        deletions = SeenDeletions()
+        self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
+        self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
+        self._backends: Backends | None = None  # Found once for thousands of visits.
+        self._storm = NodeStorm()
+        self._node_sync = Round()
+        self._polling = Polling()
+        self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
+        self._threads: list[threading.Thread] = []
+        self._stop: threading.Event | None = None
+        self._trouble: str | None = None
+        self._unclaimed: set[str] = set()
+        self._visits = ServiceVisits(
+            kube,
+            self._load_balancers,
+            self._cache,
+            events,
+            metrics,
+            self._rules,
+            come_back=lambda key, seconds: self._queue.add_after(key, seconds),
+            part_freed=self._wake_those_on,
+            creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
+            safeguard=safeguard,
+            deletions=deletions,
+            checkpoint=checkpoint,
+        )
+        metrics.watch_queue(NAME, self._queue)
+        services.add_handler(deletions.handle)
+        services.add_handler(self._service_changed)
+        nodes.add_handler(self._node_changed)
+
+    @property
+    def name(self) -> str:
+        """`service`."""
+        return NAME
+
+    def evidence(self) -> Evidence:
+        """Read everything once, which the first resync does not repeat. Raises `CloudError`."""
+        self._load()
+        self._preloaded = True
+        services = {service["metadata"]["uid"] for service in self._services.items()}
+        return of_load_balancers(self._cache.all(), services, self._rules.cluster_id, self._rules.binding)
+
+    def confirmed(self, targets: Collection[str]) -> None:
+        """See `Controller.confirmed`."""
+        for target in targets:
+            self._queue.add(object_of(target).removeprefix("service/"), Cause.OBJECT)
+
+    def start(self, stop: threading.Event) -> None:
+        """Work until `stop` is set; the informers must have synced."""
+        self._stop = stop
+        self._queue.add(RESYNC)
+        for number in range(self._options.workers):
+            worker = threading.Thread(target=work, args=(self._queue, self.handle), name=f"service-{number}")
+            self._threads.append(worker)
+        self._threads.append(threading.Thread(target=self._close_when, args=(stop,), name="service-stop"))
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for its threads after `stop` was set; False if they have not ended within `timeout` seconds."""
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        ended = not any(thread.is_alive() for thread in self._threads)
+        if ended and self._checkpoint and self._cache.loaded:
+            self._checkpoint.keep()
+        return ended
+
+    def ended(self) -> str | None:
+        """See `Controller.ended`."""
+        if self._stop is not None and not self._stop.is_set():
+            gone = [thread.name for thread in self._threads if not thread.is_alive()]
+            return f"thread {gone[0]} has ended" if gone else None
+        return None
+
+    def trouble(self) -> str | None:
+        """Why the load balancers can't be read, or None."""
+        return self.ended() or self._trouble
+
+    def _close_when(self, stop: threading.Event) -> None:
+        stop.wait()
+        self._queue.close()
+
+    # ------------------------------------------------------------------------------------------------ what happened
+
+    def _service_changed(self, type: EventType, old: Object | None, new: Object | None) -> None:
+        service = new or old
+        if service is None or (old and new and service_rules.service_traits(old) == service_rules.service_traits(new)):
+            return
+        if type is EventType.DELETED or self._concerns_us(service) or self._cache.get(key(service)):
+            # Our own finalizer and status come back as changes too: they must not bring a Service that failed.
+            asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
+            self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
+
+    def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        # A kubelet's status is posted every few seconds; only what members depend on counts.
+        was = old and service_rules.node_traits(old, self._load_balancers, self._rules)
+        is_now = new and service_rules.node_traits(new, self._load_balancers, self._rules)
+        if was != is_now:
+            self._storm.changed(GATHER_NEW if is_now and is_now.backend else GATHER_GONE)
+            self._queue.add_after(NODES_CHANGED, self._storm.wait())
+
+    def _endpoints_changed(self, key: str) -> None:
+        service = self._services.get(key)
+        if service is not None and self._load_balancers.follows_endpoints(service):
+            self._queue.add_after(key, _ENDPOINT_DELAY, Cause.SURROUNDINGS)
+
+    def handle(self, key: str) -> None:
+        """Work on one key of the queue. Raises CloudError or ApiError, which has been told at the Service."""
+        with self._metrics.timed(NAME):
+            if key == RESYNC:
+                self._resync()
+            elif key == NODES_CHANGED:
+                self._take_nodes()
+            elif key == POLL:
+                self._poll()
+            elif key == CHECKPOINT:
+                self._keep()
+            elif self._backends is not None and self._cache.loaded:  # Else the first resync brings every Service back.
+                self._sync(key, self._backends)
+
+    def _concerns_us(self, service: Object) -> bool:
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
+        return wanted or service_rules.has_finalizer(service)
+
+    def _resync(self) -> None:
+        first = self._preloaded or not self._cache.loaded
+        try:
+            if not self._preloaded:
+                self._load()
+            self._preloaded = False
+        except CloudError as error:
+            self._trouble = str(error)
+            # Nothing works without it, so it never waits as long as a single Service's backoff may.
+            self._queue.add_after(RESYNC, _RESYNC_RETRY, Cause.OBJECT)
+            raise
+        self._trouble = None
+        self._report_unclaimed()
+        # What was held may be gone from the cloud by now: then nothing but this visit forgets it.
+        held = (action.target for action in self._safeguard.held() if action.target.startswith("service/"))
+        for each in {*self._all_keys(), *(object_of(target).removeprefix("service/") for target in held)}:
+            self._queue.add(each)
+        self._poll_later()
+        if self._options.resync > 0:
+            self._queue.add_after(RESYNC, self._options.resync)
+        if first:
+            self._queue.add_after(RESYNC, _SECOND_LOOK)
+        self._keep_later()
+
+    def _load(self) -> None:
+        if self._backends is None:
+            # First: from here on Services are visited, and without nodes they would lose all members.
+            self._backends = self._read_nodes()
+        services = self._services.items()
+        if not self._cache.loaded and self._checkpoint and self._trouble is None:
+            self._checkpoint.take_up()
+        uids = {service["metadata"]["uid"]: key(service) for service in services}
+        self._cache.load(uids, _named(services, self._load_balancers))
+
+    def _report_unclaimed(self) -> None:
+        """Log each load balancer of another controller whose Service does not exist, once."""
+        unclaimed = {lb.id: lb for lb in self._cache.unclaimed()} if self._options.without_class else {}
+        for lb_id in unclaimed.keys() - self._unclaimed:
+            for action in service_adoption.left_alone(unclaimed[lb_id], "service"):
+                _log.warning("left alone load_balancer=%s why=%r", lb_id, action.reason)
+        self._unclaimed = {*unclaimed}
+
+    def _take_nodes(self) -> None:
+        wait = self._storm.wait()
+        if wait > 0:  # More came: all of them shall be one change of members.
+            self._queue.add_after(NODES_CHANGED, wait)
+            return
+        self._storm.over()
+        backends = self._read_nodes()
+        if not backends.nodes:
+            self._safeguard.verify()  # An etcd that lost its data must not take every member out.
+        self._backends = backends
+        keys = self._all_keys()
+        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
+        for each in keys:
+            self._queue.add(each, Cause.SURROUNDINGS)
+
+    def _all_keys(self) -> list[str]:
+        wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
+        return sorted({*wanted, *self._cache.keys()})
+
+    def _poll(self) -> None:
+        """One batch for all Services that wait for the cloud, so that none of them holds a worker."""
+        waiting = self._cache.unsettled()
+        if not waiting:
+            return
+        try:
+            self._cache.refresh((), waiting.keys())
+        except Throttled:
+            raise
+        except CloudError:
+            # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
+            self._queue.add_after(POLL, LONGEST_PAUSE, Cause.OBJECT)
+            raise
+        self._poll_later()
+
+    def _poll_later(self) -> None:
+        for each in self._cache.take_moved():
+            self._queue.add(each, Cause.OBJECT)
+        waiting = self._cache.unsettled()
+        if waiting:
+            self._queue.add_after(POLL, self._polling.pause(waiting.keys()))
+
+    def _keep_later(self) -> None:
+        if self._checkpoint:
+            self._queue.add_after(CHECKPOINT, _REST)
+
+    def _keep(self) -> None:
+        """Write the checkpoint, if there is rest."""
+        at_rest = not self._queue.depth() and not self._cache.unsettled()
+        if self._checkpoint and not (at_rest and self._checkpoint.keep()):
+            self._keep_later()
+
+    # ------------------------------------------------------------------------------------------------- one Service
+
+    def _sync(self, key: str, backends: Backends) -> None:
+        service = self._services.get(key)
+        follows = service and self._load_balancers.follows_endpoints(service)
+        if follows:
+            backends = replace(backends, slices=self._endpoints.get(key))
+        try:
+            self._visits.visit(key, service, backends)
+        finally:
+            # As upstream: one that failed comes back by itself, and is no part of the round.
+            if (seconds := self._node_sync.seen(key)) is not None:
+                self._metrics.node_sync_seconds.observe(seconds)
+            self._poll_later()
+            self._keep_later()
+
+    def _wake_those_on(self, id: str, by: str) -> None:
+        """A visit to Service `by` ended a part of a load balancer: another may wait for its port, or for its end."""
+        catalogue = self._load_balancers.catalogue
+        services = self._services.items()
+        waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
+        for each in (waiting | self._cache.keys_of(id)) - {by}:
+            self._queue.add_after(each, FIRST_LOOK, Cause.SURROUNDINGS)
+
+    def _read_nodes(self) -> Backends:
+        return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)
+
+
+# --------------------------------------------------------------------------------------------------------- helpers
+
+
+def _named(services: Iterable[Object], builder: LoadBalancerBuilder) -> set[str]:
+    """The load balancers that Services name by annotation."""
+    found = (service_rules.reused_id(service, builder.catalogue) for service in services)
+    return {named for named in found if named is not None}

@@ -1,0 +1,205 @@
+"""Which Services and nodes the service controller is concerned with, and what of them it looks at: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+from cloud_controller.binding import UNBOUND, Binding
+from cloud_controller.cloud import InvalidConfiguration, NodeAddress
+from cloud_controller.controllers import nodes as view
+from cloud_controller.kube import name
+from cloud_controller.load_balancers.backends import Backends, NodeBackend
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
+from cloud_controller.load_balancers.nameable import Nameable
+from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_address
+from cloud_controller.load_balancers.sharing import Sharing
+
+FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+"""Upstream's, so that a cluster may change its controller."""
+FINALIZER_BESIDE_ANOTHER = "cloud-controller/load-balancer-cleanup"
+"""Where upstream's controller runs beside ours (EKS): its own finalizer it takes off every Service that is deleted, of
+whatever class, and the Service would be gone before its load balancer."""
+
+EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+SERVICE_NAME_LABEL = "kubernetes.io/service-name"
+"""On an EndpointSlice: the Service in whose namespace and for which it is."""
+
+_TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
+_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+_FALSE_WORDS = frozenset({"0", "f", "F", "false", "False", "FALSE"})
+
+_SPEC_WITHOUT_EFFECT = frozenset(
+    {
+        "allocateLoadBalancerNodePorts",
+        "clusterIP",
+        "clusterIPs",
+        "internalTrafficPolicy",
+        "publishNotReadyAddresses",
+        "selector",
+        "trafficDistribution",
+    }
+)
+"""What decides neither listeners nor members (pods come by EndpointSlices)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a plan depends on besides the objects.
+
+    `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
+    `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
+    where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
+    this is. `pod_ranges`: those of the cluster, where they are known. `sharing`: which load balancers annotations may
+    name. `nameable`: which other resources that people keep.
+    """
+
+    cluster_id: str
+    classes: frozenset[str] = frozenset()
+    backend_nodes: Literal["eligible", "ready-workers"] = "eligible"
+    without_class: bool = True
+    binding: Binding = UNBOUND
+    pod_ranges: tuple[str, ...] = ()
+    sharing: Sharing = Sharing.TAGGED
+    nameable: Nameable = field(default_factory=Nameable)
+
+    @property
+    def finalizer(self) -> str:
+        """The one that is put on Services."""
+        return FINALIZER if self.without_class else FINALIZER_BESIDE_ANOTHER
+
+
+# -------------------------------------------------------------------------------------------------------- Services
+
+
+def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> bool:
+    """Whether the Service shall have a load balancer from this cloud."""
+    return (
+        service["spec"].get("type") == "LoadBalancer"
+        and not service["metadata"].get("deletionTimestamp")
+        and is_of_our_class(service, rules)
+        and builder.claims(service)
+    )
+
+
+def is_of_our_class(service: Object, rules: Rules) -> bool:
+    """Whether the class that the Service names, or that it names none, makes it ours."""
+    load_balancer_class = service["spec"].get("loadBalancerClass")
+    return rules.without_class if load_balancer_class is None else load_balancer_class in rules.classes
+
+
+def has_finalizer(service: Object) -> bool:
+    """Whether a load balancer may have been made for the Service."""
+    return bool(finalizers(service))
+
+
+def finalizers(service: Object) -> list[str]:
+    """Those of the Service that may be ours."""
+    present = service["metadata"].get("finalizers") or []
+    return [each for each in (FINALIZER, FINALIZER_BESIDE_ANOTHER) if each in present]
+
+
+def asked_traits(service: Object) -> tuple[Any, ...]:
+    """What people ask for by the Service, as far as a plan for it depends on it."""
+    metadata, spec = service["metadata"], service["spec"]
+    return (
+        metadata["uid"],
+        metadata.get("annotations"),
+        metadata.get("deletionTimestamp"),
+        {field: value for field, value in spec.items() if field not in _SPEC_WITHOUT_EFFECT},
+    )
+
+
+def service_traits(service: Object) -> tuple[Any, ...]:
+    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit.
+
+    What is not in `asked_traits` is what the controller writes itself.
+    """
+    return (
+        *asked_traits(service),
+        tuple(finalizers(service)),
+        (service.get("status") or {}).get("loadBalancer"),
+    )
+
+
+def reused_id(service: Object, catalogue: Catalogue) -> str | None:
+    """The load balancer that the Service names by annotation; None also for a wrong value, which `build` refuses."""
+    try:
+        found = catalogue.value(service["metadata"].get("annotations"), "id")
+    except InvalidConfiguration:
+        return None
+    return None if found is None else str(found)
+
+
+def preserves(service: Object, catalogue: Catalogue) -> bool:
+    """Whether the Service's load balancer shall outlive it.
+
+    Raises InvalidConfiguration for a wrong value: nothing is deleted as long as it is not clear.
+    """
+    return catalogue.value(service["metadata"].get("annotations"), "preserve_on_delete") is True
+
+
+# ----------------------------------------------------------------------------------------------------------- nodes
+
+
+class NodeTraits(NamedTuple):
+    """All of a node that load balancers depend on: a change of a node that changes none of it brings no visit.
+
+    `backend` is None where the node may not, or cannot, be a member.
+    """
+
+    backend: NodeBackend | None
+    addresses: tuple[NodeAddress, ...]
+    pod_cidrs: tuple[str, ...]
+
+
+def node_traits(node: Object, builder: LoadBalancerBuilder, rules: Rules) -> NodeTraits:
+    """What the node is to load balancers."""
+    backend = _backend(node, builder) if _may_serve(node, rules) else None
+    return NodeTraits(backend, view.addresses(node), view.pod_cidrs(node))
+
+
+def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Rules) -> Backends:
+    """What may serve any Service: the nodes that load balancers may send to, and where pods have addresses."""
+    nodes = sorted(nodes, key=view.age)
+    found: dict[str, NodeBackend] = {}
+    claimed: set[str] = set()
+    own: dict[Address, str] = {}
+    for node in nodes:
+        backend = _backend(node, builder)
+        # A machine is one node's: of two that claim it, the older's.
+        if backend is not None and backend.instance_id not in claimed:
+            claimed.add(backend.instance_id)
+            if _may_serve(node, rules):
+                found[backend.node] = backend
+        if backend is None or not backend.is_pod:
+            parsed = (parsed_address(each.address) for each in view.addresses(node))
+            own |= {address: name(node) for address in parsed if address is not None}
+    pods = PodNetwork(rules.pod_ranges, {name(node): view.pod_cidrs(node) for node in nodes}, own)
+    return Backends(tuple(found[each] for each in sorted(found)), pods=pods)
+
+
+def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:
+    found = builder.backend(node)
+    return replace(found, leaving=True) if found and view.has_taint(node, _TO_BE_DELETED_TAINT) else found
+
+
+def _may_serve(node: Object, rules: Rules) -> bool:
+    """Upstream's stableNodeSetPredicates but for the taint, and what `backend_nodes` asks for."""
+    if rules.backend_nodes == "ready-workers" and not _is_ready_worker(node):
+        return False
+    metadata = node["metadata"]
+    if metadata.get("deletionTimestamp"):
+        return False
+    excluded = (metadata.get("labels") or {}).get(EXCLUDE_LABEL)
+    # As upstream parses it: anything but a clear "false", also an empty value, excludes.
+    return excluded is None or excluded in _FALSE_WORDS
+
+
+def _is_ready_worker(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions") or []
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    labels = node["metadata"].get("labels") or {}
+    return ready and not node["spec"].get("unschedulable") and _CONTROL_PLANE_LABEL not in labels

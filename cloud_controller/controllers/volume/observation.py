@@ -1,0 +1,244 @@
+"""What the volume controller sees, and which of it a change concerns: pure functions.
+
+Keys, which are the plan's targets too: `claim/NAMESPACE/NAME`, `pv/NAME`, `attachment/NAME`, `volume/ID`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cloud_controller.binding import UNBOUND, Binding
+from cloud_controller.controllers.volume import objects as view
+from cloud_controller.kube import Object, key, name, uid
+from cloud_controller.volumes import (
+    CLAIM_TAG,
+    CLAIM_UID_TAG,
+    PV_TAG,
+    AttachmentState,
+    Volume,
+    VolumeState,
+)
+
+VOLUME_ID = "cloud-controller.io/volume-id"
+PROVIDER_ID = "cloud-controller.io/provider-id"
+"""Annotations of a VolumeAttachment: what is to be detached, should PersistentVolume or Node be gone by then."""
+
+Keys = Collection[str] | None
+"""The objects that a plan is about; None: all."""
+
+
+def attachment_finalizer(driver: str) -> str:
+    """As external-attacher calls it."""
+    return f"external-attacher/{driver.replace('.', '-')}"
+
+
+@dataclass(frozen=True)
+class VolumeObservation:
+    """The cluster's storage objects and nodes, the volumes in the cloud, and which orphans were found twice.
+
+    `deleted_claims`: the UIDs of claims that this process saw with a deletion timestamp. `binding`: whose volumes are
+    this Kubernetes cluster's.
+    """
+
+    cluster_id: str
+    provisioner: str
+    driver: str
+    parameters: Mapping[str, Collection[str]]
+    largest_gib: int
+    claims: tuple[Object, ...] = ()
+    pvs: tuple[Object, ...] = ()
+    classes: tuple[Object, ...] = ()
+    attachments: tuple[Object, ...] = ()
+    nodes: tuple[Object, ...] = ()
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    confirmed: frozenset[str] = frozenset()
+    deleted_claims: frozenset[str] = frozenset()
+    binding: Binding = UNBOUND
+
+    @cached_property
+    def claim_by_uid(self) -> Mapping[str, Object]:
+        return {uid(claim): claim for claim in self.claims}
+
+    @cached_property
+    def pv_by_name(self) -> Mapping[str, Object]:
+        """The PersistentVolumes of the driver."""
+        return {name(pv): pv for pv in self.pvs if (pv["spec"].get("csi") or {}).get("driver") == self.driver}
+
+    @cached_property
+    def pvs_by_volume(self) -> Mapping[str, str]:
+        return {view.handle(pv): name(pv) for pv in self.pv_by_name.values()}
+
+    @cached_property
+    def class_by_name(self) -> Mapping[str, Object]:
+        return {name(each): each for each in self.classes}
+
+    @cached_property
+    def node_by_name(self) -> Mapping[str, Object]:
+        return {name(node): node for node in self.nodes}
+
+    @cached_property
+    def own_attachments(self) -> tuple[Object, ...]:
+        """The VolumeAttachments of the driver."""
+        return tuple(each for each in self.attachments if each["spec"].get("attacher") == self.driver)
+
+    @cached_property
+    def attached_pvs(self) -> frozenset[str | None]:
+        return frozenset(pv_of(each) for each in self.own_attachments)
+
+    @cached_property
+    def volume_by_claim(self) -> Mapping[str, Volume]:
+        """The volumes that this cluster made, by the UID of the claim."""
+        own = (volume for volume in self.volumes.values() if self.owns(volume))
+        return {volume.tags[CLAIM_UID_TAG]: volume for volume in own}
+
+    def owns(self, volume: Volume) -> bool:
+        """Whether this cluster's controller made the volume."""
+        return volume.belongs_to(self.cluster_id) and self.binding.foreign_uid(volume.tags) is None
+
+    def is_provisioning(self, claim: Object) -> bool:
+        """Whether a volume of this cloud is asked for, and the claim has none yet."""
+        return (
+            not claim["spec"].get("volumeName")
+            and not view.is_deleting(claim)
+            and view.provisioner_of(claim) == self.provisioner
+            and view.pv_name(uid(claim)) not in self.pv_by_name
+        )
+
+    def bound_pv(self, claim: Object) -> Object | None:
+        """The driver's PersistentVolume that the claim is bound to."""
+        pv = self.pv_by_name.get(claim["spec"].get("volumeName") or "")
+        if pv is None or claim.get("status", {}).get("phase") != "Bound" or view.is_deleting(claim):
+            return None
+        return pv if (pv["spec"].get("claimRef") or {}).get("uid") == uid(claim) else None
+
+    def is_removable(self, pv: Object) -> bool:
+        """Whether the volume is to go with its claim."""
+        if view.reclaim_policy(pv) != "Delete" or not view.is_provisioned_by(pv, self.provisioner):
+            return False
+        phase = pv.get("status", {}).get("phase")
+        if phase == "Released":
+            return True
+        # Deleted by hand before any claim had it; a claim that exists keeps it, whatever the phase.
+        claim = (pv["spec"].get("claimRef") or {}).get("uid")
+        return view.is_deleting(pv) and phase in ("Available", "Failed") and claim not in self.claim_by_uid
+
+    def instance(self, attachment: Object) -> tuple[str | None, str | None]:
+        """Volume id and provider ID that a VolumeAttachment is about: as noted at it, else as PV and Node tell."""
+        noted = attachment["metadata"].get("annotations") or {}
+        pv = self.pv_by_name.get(pv_of(attachment) or "")
+        node = self.node_by_name.get(attachment["spec"]["nodeName"])
+        return (
+            noted.get(VOLUME_ID) or (view.handle(pv) if pv else None),
+            noted.get(PROVIDER_ID) or (node["spec"].get("providerID") if node else None),
+        )
+
+
+def pv_of(attachment: Object) -> str | None:
+    """The name of the PersistentVolume that is to be attached."""
+    found = attachment["spec"].get("source", {}).get("persistentVolumeName")
+    return None if found is None else str(found)
+
+
+def related(observation: VolumeObservation, changed: Collection[str]) -> frozenset[str]:
+    """The keys that a change of these may mean something to; `node/NAME` and `class/NAME` are understood too."""
+    keys = set(changed)
+    wider = any(each.startswith(("node/", "class/")) for each in changed)
+    for claim in observation.claims:
+        pvs = {f"pv/{claim['spec'].get('volumeName')}", f"pv/{view.pv_name(uid(claim))}"}
+        if pvs & keys or (wider and observation.is_provisioning(claim)):
+            keys.add(f"claim/{key(claim)}")
+    for attachment in observation.own_attachments:
+        if {f"pv/{pv_of(attachment)}", f"node/{attachment['spec']['nodeName']}"} & keys:
+            keys.add(f"attachment/{name(attachment)}")
+    for volume in observation.volumes.values():
+        if f"claim/{volume.tags.get(CLAIM_TAG)}" in keys:
+            keys.add(f"volume/{volume.id}")
+    return frozenset(keys)
+
+
+def to_read(observation: VolumeObservation, keys: Keys) -> set[str]:
+    """The ids of the volumes whose present state a plan for these objects rests on."""
+    ids: set[str | None] = set()
+    for attachment in chosen(observation.own_attachments, "attachment", keys):
+        volume_id, provider_id = observation.instance(attachment)
+        known = observation.volumes.get(volume_id or "")
+        found = known.attachment(provider_id or "") if known else None
+        settled = found is not None and found.state is AttachmentState.ATTACHED and is_attached(attachment)
+        if not settled or view.is_deleting(attachment):
+            ids.add(volume_id)
+    for pv in chosen(observation.pv_by_name.values(), "pv", keys):
+        if observation.is_removable(pv) or view.handle(pv) not in observation.volumes:
+            ids.add(view.handle(pv))
+    for claim in chosen(observation.claims, "claim", keys):
+        made = observation.volume_by_claim.get(uid(claim))
+        if observation.is_provisioning(claim) and made:
+            ids.add(made.id)
+        bound = observation.bound_pv(claim)
+        if bound and wants_growth(claim, bound):
+            ids.add(view.handle(bound))
+    for volume in observation.volumes.values():
+        if keys is not None and f"volume/{volume.id}" in keys:
+            ids.add(volume.id)
+    return {each for each in ids if each}
+
+
+def strays(observation: VolumeObservation, keys: Keys = None) -> list[Volume]:
+    """Volumes of this cluster that no PersistentVolume names and whose claim does not wait for them."""
+    return [
+        volume
+        for volume in observation.volumes.values()
+        if (keys is None or f"volume/{volume.id}" in keys)
+        and volume.belongs_to(observation.cluster_id)
+        and volume.id not in observation.pvs_by_volume
+        and not _is_awaited(observation.claim_by_uid.get(volume.tags[CLAIM_UID_TAG]))
+    ]
+
+
+def may_be_orphan(volume: Volume) -> bool:
+    """Whether a stray may be deleted once nobody is known to need it: no PersistentVolume ever stood for it.
+
+    One that was handed over may hold data that somebody retained on purpose, or a cluster that was restored from an
+    older backup may not know of it: it is reported and stays.
+    """
+    return PV_TAG not in volume.tags and volume.state is not VolumeState.DELETING
+
+
+def _is_awaited(claim: Object | None) -> bool:
+    return claim is not None and not view.is_deleting(claim) and not claim["spec"].get("volumeName")
+
+
+def leaving(
+    volumes: Iterable[Volume], pvs: Iterable[Object], claims: Iterable[Object]
+) -> tuple[list[Volume], list[str]]:
+    """Of a cluster's volumes those that the controller has yet to delete, and the claims that go on holding one.
+
+    A volume of a PersistentVolume that retains it, or one that outlived its PersistentVolume, is neither.
+    """
+    alive = {uid(claim): key(claim) for claim in claims if not view.is_deleting(claim)}
+    policies = {view.handle(pv): view.reclaim_policy(pv) for pv in pvs if pv["spec"].get("csi")}
+    waiting, held = [], []
+    for volume in volumes:
+        if policies.get(volume.id, "Retain" if PV_TAG in volume.tags else "Delete") == "Delete":
+            claim = alive.get(volume.tags[CLAIM_UID_TAG])
+            if claim is None:
+                waiting.append(volume)
+            else:
+                held.append(claim)
+    return waiting, sorted(held)
+
+
+def is_attached(attachment: Object) -> bool:
+    """Whether kubelets have been told so."""
+    return bool(attachment.get("status", {}).get("attached"))
+
+
+def wants_growth(claim: Object, pv: Object) -> bool:
+    """Whether a claim asks for more than its PersistentVolume has."""
+    return view.size_bytes(view.requested(claim)) > view.size_bytes(view.capacity(pv, "spec"))
+
+
+def chosen(objects: Iterable[Object], kind: str, keys: Keys) -> list[Object]:
+    """Those of the objects that the keys name."""
+    return [obj for obj in objects if keys is None or f"{kind}/{key(obj)}" in keys]

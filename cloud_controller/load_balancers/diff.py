@@ -1,0 +1,359 @@
+"""What must happen to the load balancers of one Service so that exactly the wanted one exists: a pure function.
+
+Order of the actions: what is made or changed first, each thing before what needs it (pools before listeners, members
+added before others are removed), then what is deleted, in reverse. An unchanged port is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
+from cloud_controller.load_balancers.differences import (
+    Difference,
+    check_values,
+    differences,
+    listener_differences,
+    model_differences,
+    pool_differences,
+)
+from cloud_controller.load_balancers.model import (
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Pool,
+)
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, serves_others, without_others
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+
+MOST_NAMED = 20
+"""The most members, or listeners, that a line for a person names (as upstream limits node names)."""
+
+# Those of other states can't become the wanted one.
+_PREFERENCE = {LoadBalancerState.READY: 0, LoadBalancerState.PENDING: 1, LoadBalancerState.FAILED: 2}
+
+
+def diff(
+    desired: LoadBalancerModel | None,
+    observed: Sequence[ObservedLoadBalancer],
+    catalogue: Catalogue,
+    *,
+    target: str,
+    client_token: str,
+) -> Plan:
+    """The actions for the Service `target` (`service/NAMESPACE/NAME`).
+
+    `observed` are all the load balancers that it owns; `desired` is None where it shall have none. Of several, the one
+    that can become the wanted one without changing its address is kept. `client_token` is that of the Service's first
+    load balancer; one that replaces another gets a token derived from both, for the cloud still holds the first.
+    Parts that others have on one are not touched: where it would be deleted, it is left to them.
+    """
+    if desired is None:
+        why = "the Service wants no load balancer"
+        return Plan.of(action for lb in _by_age(observed) for action in _end(lb, catalogue, target, why))
+    keeper = kept(desired, observed, catalogue)
+    if keeper is None:
+        whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
+        in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
+        if in_the_way:
+            why = "the address changes: the new load balancer can be made only when {} free"
+            ends = (_end(lb, catalogue, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
+            return Plan.of(action for end in ends for action in end)
+        return Plan.of([_create(desired, whole, catalogue, target, client_token)])
+    if keeper.state is LoadBalancerState.PENDING:
+        # The others, if there are any, serve until this one does.
+        waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
+        return Plan.of([waiting])
+    altered = [*_taken_back(desired, keeper, target)]
+    altered += alter(desired, _own_alone(keeper), catalogue, target)
+    if keeper.state is LoadBalancerState.READY:
+        others = (lb for lb in _by_age(observed) if lb is not keeper)
+        why = f"{keeper.id} serves in its place"
+        altered += [action for lb in others for action in _end(lb, catalogue, target, why)]
+    return Plan.of(altered)
+
+
+def kept(
+    desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
+) -> ObservedLoadBalancer | None:
+    """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
+    by_age = _by_age(observed)
+    usable = [lb for lb in by_age if lb.state in _PREFERENCE and not forced_differences(desired, lb, catalogue)]
+    # A failed one is kept too if there is no better: a change may mend it, and its address must not be lost.
+    return min(usable, key=lambda lb: _PREFERENCE[lb.state], default=None)
+
+
+def forced_differences(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
+    """The differences that only a new load balancer can bring about; one kind's lack of what is empty is none."""
+    found = (d for d in differences(desired, lb.model) if d.before or d.after)
+    return [d for d in found if catalogue.mutability(d.sets) is Mutability.REPLACE]
+
+
+# ----------------------------------------------------------------------------------------------- one load balancer
+
+
+def _create(
+    desired: LoadBalancerModel,
+    observed: Sequence[ObservedLoadBalancer],
+    catalogue: Catalogue,
+    target: str,
+    client_token: str,
+) -> Action:
+    listeners = _listed([str(listener) for listener in desired.listeners]) or "no listeners"
+    backends = len({member.address for pool in desired.pools for member in pool.members})
+    what = f"load balancer {desired.name}: {listeners}; {backends} {'backend' if backends == 1 else 'backends'}"
+    changes = tuple(_made(desired))
+    if not observed:
+        operation = CreateLoadBalancer(desired, client_token)
+        return Action(ActionKind.CREATE, target, f"create {what}", changes, operation=operation)
+    old = observed[-1]
+    operation = CreateLoadBalancer(desired, f"{client_token}-after-{old.id}")
+    if old.state is LoadBalancerState.DELETING:
+        reason = f"{old.id} is being deleted"
+    else:
+        changes = tuple(change.as_field_change() for change in forced_differences(desired, old, catalogue))
+        reason = f"{', '.join(change.field for change in changes)} cannot be changed in place"
+    return Action(
+        ActionKind.REPLACE,
+        target,
+        f"replace {old.id} by a new {what}; the address changes",
+        changes,
+        reason=reason,
+        operation=operation,
+    )
+
+
+def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
+    """What a new load balancer is given, as far as it is set at all; what all its parts are given, once."""
+    yield from _given(sorted(desired.attributes.items()))
+    listeners: dict[str, Mapping[str, object]] = {f"listener/{each}": each.attributes for each in desired.listeners}
+    pools: dict[str, Mapping[str, object]] = {
+        f"pool/{pool.name}": {**pool.attributes, "health_check": pool.health_check.protocol} for pool in desired.pools
+    }
+    for kind, parts in (("listener", listeners), ("pool", pools)):
+        for key in sorted({key for values in parts.values() for key in values}):
+            given = {name: values.get(key) for name, values in parts.items()}
+            if len(given) > 1 and len(set(given.values())) == 1:
+                given = {f"every {kind}": next(iter(given.values()))}
+            yield from _given((f"{name}.{key}", value) for name, value in given.items())
+
+
+def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
+    return (FieldChange(name, None, value) for name, value in values if value)
+
+
+def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
+    """Its deletion, or where others have parts on it, the removal of its owner's."""
+    if lb.state is LoadBalancerState.DELETING:
+        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is being deleted already")
+        return
+    if serves_others(lb):
+        yield from _leave(lb, catalogue, target, why)
+        return
+    left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
+    yield Action(
+        ActionKind.DELETE,
+        target,
+        f"delete {left}load balancer {lb.id} ({lb.model.name})",
+        reason=why,
+        operation=DeleteLoadBalancer(lb.id),
+    )
+
+
+def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
+    later = "others use it; it is deleted when the last of them has left"
+    if is_left(lb):
+        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=later)
+        return
+    own = replace(_own_alone(lb), state=LoadBalancerState.READY)
+    empty = replace(own.model, listeners=(), pools=())
+    yield from (replace(action, reason=why) for action in alter(empty, own, catalogue, target))
+    # Last: as long as parts of its owner are on it, its owner has not left it.
+    marked = replace(lb.model, tags={**lb.model.tags, LEFT_TAG: "true"})
+    yield Action(
+        ActionKind.UPDATE,
+        target,
+        f"leave load balancer {lb.id} to others",
+        (FieldChange(f"tags.{LEFT_TAG}", None, "true"),),
+        reason=f"{why}; {later}",
+        operation=UpdateLoadBalancer(lb.id, marked),
+    )
+
+
+def _taken_back(desired: LoadBalancerModel, lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
+    """Remove the mark of an owner that had left it to others: it is not deleted with the last of them any more."""
+    if LEFT_TAG in lb.model.tags:
+        tags = {**_own_alone(lb).model.tags, **desired.tags}
+        summary = f"take load balancer {lb.id} back"
+        change = FieldChange(f"tags.{LEFT_TAG}", lb.model.tags[LEFT_TAG], None)
+        operation = UpdateLoadBalancer(lb.id, replace(lb.model, tags=tags))
+        yield Action(ActionKind.UPDATE, target, summary, (change,), operation=operation)
+
+
+def _own_alone(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
+    own = without_others(lb)
+    if LEFT_TAG not in own.model.tags:
+        return own
+    tags = {key: value for key, value in own.model.tags.items() if key != LEFT_TAG}
+    return replace(own, model=replace(own.model, tags=tags))
+
+
+def alter(
+    desired: LoadBalancerModel, keeper: ObservedLoadBalancer, catalogue: Catalogue, target: str
+) -> Iterator[Action]:
+    """The actions on a load balancer that stays: what can be changed in place."""
+    actual = keeper.model
+    if keeper.state is LoadBalancerState.FAILED:
+        why = keeper.state_reason or "the cloud names no reason"
+        yield Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason=f"it has failed: {why}")
+    yield from _ignored(differences(desired, actual), catalogue, target)
+    changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
+    if changed:
+        yield Action(
+            ActionKind.UPDATE,
+            target,
+            f"update load balancer {keeper.id}",
+            tuple(change.as_field_change() for change in changed),
+            # The cloud replaces all tags at once; those that somebody else added are theirs.
+            operation=UpdateLoadBalancer(keeper.id, replace(desired, tags={**actual.tags, **desired.tags})),
+        )
+    pools = {pool.name: pool for pool in actual.pools}
+    wanted_pools = {pool.name: pool for pool in desired.pools}
+    for pool in desired.pools:
+        yield from _pool_made_or_changed(pool, pools.get(pool.name), catalogue, keeper.id, target)
+    listeners = {listener.key: listener for listener in actual.listeners}
+    wanted_listeners = {listener.key: listener for listener in desired.listeners}
+    for listener in desired.listeners:
+        yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, keeper.id, target)
+    for pool in desired.pools:
+        if pool.name in pools:
+            yield from members_removed(pools[pool.name], pool.members, keeper.id, target)
+    for listener in reversed(actual.listeners):
+        if listener.key not in wanted_listeners:
+            yield Action(
+                ActionKind.DELETE,
+                f"{target}/listener/{listener}",
+                "delete listener",
+                operation=DeleteListener(keeper.id, listener.protocol, listener.port),
+            )
+    for pool in reversed(actual.pools):
+        if pool.name not in wanted_pools:
+            delete = DeletePool(keeper.id, pool.name)
+            yield Action(ActionKind.DELETE, f"{target}/pool/{pool.name}", "delete pool", operation=delete)
+
+
+def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
+    """The members that a pool lacks, or whose weight differs."""
+    known = set(actual.members)
+    added = tuple(member for member in wanted if member not in known)
+    if added:
+        where = f"{target}/pool/{actual.name}/members"
+        operation = AddMembers(id, actual.name, added)
+        yield Action(ActionKind.UPDATE, where, f"add {_shown(added)}", operation=operation)
+
+
+def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
+    """The members that a pool has beyond those wanted."""
+    rest = set(actual.members).difference(wanted)
+    keys = {member.key for member in wanted} if rest else set()
+    removed = tuple(member for member in actual.members if member in rest and member.key not in keys)
+    if removed:
+        where = f"{target}/pool/{actual.name}/members"
+        all_at_once = len(removed) == len(actual.members)
+        # Both are there for a while; that is to be seen also by a controller that was started in between.
+        other_ports = {member.port for member in removed}.isdisjoint(member.port for member in wanted)
+        hand_over = bool(wanted) and (all_at_once or other_ports)
+        operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=hand_over)
+        yield Action(ActionKind.UPDATE, where, f"remove {_shown(removed)}", operation=operation)
+
+
+# ----------------------------------------------------------------------------------------------- pools and members
+
+
+def _pool_made_or_changed(
+    pool: Pool, actual: Pool | None, catalogue: Catalogue, id: str, target: str
+) -> Iterator[Action]:
+    where = f"{target}/pool/{pool.name}"
+    if actual is None:
+        changes = (
+            *_given(sorted(pool.attributes.items())),
+            *_given((f"health_check.{key}", value) for key, value in check_values(pool.health_check)),
+        )
+        summary = f"create pool with {_shown(pool.members)}"
+        yield Action(ActionKind.CREATE, where, summary, changes, operation=PutPool(id, pool, new=True))
+        return
+    changed = [c for c in pool_differences(pool, actual) if c.in_place(catalogue)]
+    if changed:
+        fields_ = tuple(change.as_field_change() for change in changed)
+        kept_tags = replace(pool, tags={**actual.tags, **pool.tags})
+        yield Action(ActionKind.UPDATE, where, "change pool", fields_, operation=PutPool(id, kept_tags, new=False))
+    yield from members_added(actual, pool.members, id, target)
+
+
+def _shown(members: Sequence[Member]) -> str:
+    names = [f"{member.instance_id} ({member.address}:{member.port})" for member in members]
+    return _listed(names) or "no members"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+# ------------------------------------------------------------------------------------------------------- listeners
+
+
+def _listener_made_or_changed(
+    listener: Listener, actual: Listener | None, catalogue: Catalogue, id: str, target: str
+) -> Iterator[Action]:
+    where = f"{target}/listener/{listener}"
+    if actual is None:
+        changes = tuple(_given(sorted(listener.attributes.items())))
+        put = PutListener(id, listener)
+        yield Action(ActionKind.CREATE, where, f"create listener to pool {listener.pool}", changes, operation=put)
+        return
+    changed = [c for c in listener_differences(listener, actual) if c.in_place(catalogue)]
+    if changed:
+        fields_ = tuple(change.as_field_change() for change in changed)
+        put = PutListener(id, replace(listener, tags={**actual.tags, **listener.tags}))
+        yield Action(ActionKind.UPDATE, where, "change listener", fields_, operation=put)
+
+
+def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:
+    """What one load balancer has, the other is to have, and only one can."""
+    models = (desired.attributes, actual.attributes)
+    for field in catalogue.exclusive:
+        wanted, present = ({*value} if isinstance(value := each.get(field), tuple) else set() for each in models)
+        if wanted & present:
+            return ", ".join(sorted(wanted & present))
+    return ""
+
+
+def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: str) -> Iterator[Action]:
+    for difference in differences:
+        if catalogue.mutability(difference.sets) is Mutability.CREATE_ONLY:
+            yield Action(
+                ActionKind.IGNORE,
+                f"{target}{difference.part}",
+                f"{difference.sets} differs",
+                (difference.as_field_change(),),
+                reason="it is used only when a load balancer is made",
+            )
+
+
+def _by_age(observed: Sequence[ObservedLoadBalancer]) -> list[ObservedLoadBalancer]:
+    return sorted(observed, key=lambda lb: (lb.created_at, lb.id))

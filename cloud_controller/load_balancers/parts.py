@@ -1,0 +1,188 @@
+"""What must happen on a load balancer that a Service shares, or at least did not make: only to its own parts. Pure.
+
+Each Service's listeners and pools carry its tags; only they are changed or removed. A port that another has is refused.
+A listener that is taken over by force goes to a pool of the Service's own and remembers where it went before, so that
+it goes there again when the Service leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.diff import alter
+from cloud_controller.load_balancers.model import (
+    CLUSTER_UID_TAG,
+    Built,
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+    Pool,
+    Reuse,
+)
+from cloud_controller.load_balancers.operations import DeleteListener, PutListener, PutPool
+from cloud_controller.load_balancers.sharing import Sharing, require_free_ports, require_permission
+from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+
+PRESERVE = "preserve-on-delete"
+
+TAKEN_FROM_TAG = "cloud-controller/taken-from"
+"""On a listener that was taken over: its pool and attributes until then, as JSON."""
+
+
+def diff_parts(
+    built: Built,
+    reuse: Reuse,
+    lb: ObservedLoadBalancer | None,
+    owner: Owner,
+    catalogue: Catalogue,
+    *,
+    target: str,
+    sharing: Sharing,
+) -> Plan:
+    """The actions for the parts of `owner` on the load balancer that it names (None: there is none of this id).
+
+    Raises InvalidConfiguration where it may not be shared, is in another network, or has one of the ports for somebody
+    else.
+    """
+    field = f"annotation {catalogue.by_argument['id'].name}"
+    if lb is None:
+        raise InvalidConfiguration(field, f"there is no load balancer {reuse.id}", "the id of one that exists")
+    if owner.owns(lb.model.tags):
+        allowed = "no such annotation, or the id of another one"
+        raise InvalidConfiguration(field, f"{reuse.id} belongs to this Service itself", allowed)
+    require_permission(lb, owner, sharing, field)
+    if lb.state is LoadBalancerState.DELETING:
+        raise InvalidConfiguration(field, f"{reuse.id} is being deleted", "the id of one that stays")
+    if lb.network and reuse.network and lb.network != reuse.network:
+        why = f"{reuse.id} is in network {lb.network}, where no node is"
+        raise InvalidConfiguration(field, why, f"a load balancer in network {reuse.network}")
+    force_by = catalogue.by_argument["force_override_listeners"].name
+    require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
+    if lb.state is LoadBalancerState.PENDING:
+        reason = "it is still being created"
+        return Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason)])
+    actions = alter(_neutral(built.model, lb), _own_view(lb, owner), catalogue, target)
+    return Plan.of(_giving_back(_taking_over(action, lb, owner), lb, owner) for action in actions)
+
+
+def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, target: str, why: str) -> Plan:
+    """The actions by which everything of `owner` goes from a load balancer that is not its own."""
+    view = _own_view(lb, owner)
+    # A person may have pointed a listener of theirs at our pool: it stays, for it is in use.
+    foreign = {each.pool for each in lb.model.listeners if not owner.owns(each.tags)}
+    lent = [pool for pool in view.model.pools if pool.name in foreign]
+    rest = replace(view.model, pools=tuple(pool for pool in view.model.pools if pool not in lent))
+    actions = alter(_neutral(LoadBalancerModel(""), lb), replace(view, model=rest), catalogue, target)
+    changes = (_giving_back(action, lb, owner) for action in actions if action.kind is not ActionKind.IGNORE)
+    return Plan.of(
+        [
+            *(replace(action, reason=action.reason or why) for action in changes),
+            *(_released_pool(lb, pool, owner, target, "a listener of others uses it") for pool in lent),
+        ]
+    )
+
+
+def release(lb: ObservedLoadBalancer, owner: Owner, *, target: str) -> Plan:
+    """The actions by which the parts of `owner` stay and are nobody's."""
+    return Plan.of(_released(lb, owner, target))
+
+
+def has_parts(lb: ObservedLoadBalancer, owner: Owner) -> bool:
+    """Whether the load balancer is not the owner's, but has listeners or pools of it."""
+    return not owner.owns(lb.model.tags) and any(owner.owns(tags) for tags in lb.model.part_tags)
+
+
+# --------------------------------------------------------------------------------------------------------- helpers
+
+
+def _own_view(lb: ObservedLoadBalancer, owner: Owner) -> ObservedLoadBalancer:
+    """The load balancer as if only the owner's parts were on it."""
+    listeners = tuple(each for each in lb.model.listeners if owner.owns(each.tags))
+    pools = tuple(each for each in lb.model.pools if owner.owns(each.tags))
+    return replace(lb, model=replace(lb.model, listeners=listeners, pools=pools))
+
+
+def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalancerModel:
+    """Nothing of the load balancer itself is the Service's to change."""
+    return replace(desired, name=lb.model.name, attributes={}, tags={})
+
+
+def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
+    """Instead of making a listener where nobody's is: change that one, and record what it was."""
+    put = action.operation
+    if not isinstance(put, PutListener):
+        return action
+    before = next((each for each in lb.model.listeners if each.key == put.listener.key), None)
+    if before is None or owner.owns(before.tags):
+        return action
+    was = json.dumps({"pool": before.pool, "attributes": dict(before.attributes)}, separators=(",", ":"))
+    listener = replace(put.listener, tags={**before.tags, **put.listener.tags, TAKEN_FROM_TAG: was})
+    changes = (FieldChange("owner", None, "this Service"), FieldChange("pool", before.pool, listener.pool))
+    return replace(
+        action,
+        kind=ActionKind.UPDATE,
+        summary=f"take over listener from pool {before.pool}; it returns there when the Service leaves",
+        changes=changes,
+        operation=replace(put, listener=listener, instead_of=before.pool),
+    )
+
+
+def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
+    """Instead of deleting a listener that was taken over: return it to what it was, if its old pool still exists."""
+    delete = action.operation
+    if not isinstance(delete, DeleteListener):
+        return action
+    listener = next(each for each in lb.model.listeners if each.key == (delete.protocol, delete.port))
+    before = _before(listener, owner)
+    if before is None:
+        return action
+    if all(before.pool != pool.name for pool in lb.model.pools):
+        return replace(action, reason=f"it can't be given back: its pool {before.pool} does not exist any more")
+    changes = (FieldChange("owner", "this Service", None), FieldChange("pool", listener.pool, before.pool))
+    return replace(
+        action,
+        kind=ActionKind.UPDATE,
+        summary=f"give listener back to pool {before.pool}",
+        changes=changes,
+        operation=PutListener(lb.id, before),
+    )
+
+
+def _before(listener: Listener, owner: Owner) -> Listener | None:
+    """What a listener was that was taken over; None for one that was made, or whose tag was changed by hand."""
+    try:
+        was = json.loads(listener.tags.get(TAKEN_FROM_TAG, "null"))
+        pool, attributes = str(was["pool"]), dict(was["attributes"])
+    except (TypeError, ValueError, KeyError):
+        return None
+    ours = {*owner.tags, CLUSTER_UID_TAG, TAKEN_FROM_TAG}
+    tags = {key: text for key, text in listener.tags.items() if key not in ours}
+    return replace(listener, pool=pool, attributes=attributes, tags=tags)
+
+
+def _released(lb: ObservedLoadBalancer, owner: Owner, target: str) -> Iterator[Action]:
+    for listener in lb.model.listeners:
+        if owner.owns(listener.tags):
+            tags = {key: text for key, text in listener.tags.items() if key != TAKEN_FROM_TAG}
+            put = PutListener(lb.id, replace(listener, tags=owner.released(tags)))
+            yield _release(f"{target}/listener/{listener}", lb, put, PRESERVE)
+    for pool in lb.model.pools:
+        if owner.owns(pool.tags):
+            yield _released_pool(lb, pool, owner, target, PRESERVE)
+
+
+def _released_pool(lb: ObservedLoadBalancer, pool: Pool, owner: Owner, target: str, why: str) -> Action:
+    put = PutPool(lb.id, replace(pool, tags=owner.released(pool.tags)), new=False)
+    return _release(f"{target}/pool/{pool.name}", lb, put, why)
+
+
+def _release(where: str, lb: ObservedLoadBalancer, operation: PutListener | PutPool, why: str) -> Action:
+    changes = (FieldChange("owner", "this Service", None),)
+    summary = f"leave it on load balancer {lb.id}, without an owner"
+    return Action(ActionKind.UPDATE, where, summary, changes, reason=why, operation=operation)

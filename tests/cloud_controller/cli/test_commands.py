@@ -1,0 +1,290 @@
+"""The command line: one clear line for what is wrong, and the right exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cloud_controller.binding import UNBOUND
+from cloud_controller.cli import commands as cli
+from cloud_controller.cli.commands import main
+from cloud_controller.controllers.service import controller as service
+from cloud_controller.converge import Refused
+from cloud_controller.plan import Plan
+
+KUBECONFIG = """
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: not-to-be-shown}}]
+"""
+CLOUD_CONFIG = "[Global]\nendpoint = http://127.0.0.1:1\ntoken = not-to-be-shown\ncluster-id = c-0123456789ab\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    (tmp_path / "cloud.conf").write_text(CLOUD_CONFIG)
+    return tmp_path
+
+
+def command(files: Path, *more: str, kubeconfig: str = "kubeconfig", config: str = "cloud.conf") -> list[str]:
+    return [
+        "plan",
+        "--cloud=mycloud",
+        f"--cloud-config={files / config}",
+        f"--kubeconfig={files / kubeconfig}",
+        "--log-level=error",
+        *more,
+    ]
+
+
+def failed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a command which fails prints."""
+    assert main(arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "not-to-be-shown" not in err
+    (line,) = err.splitlines()
+    return line
+
+
+def test_an_unknown_cloud_is_told_with_the_nearest_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(command(files, "--cloud=myclod"), capsys)
+
+    told = "'myclod' is not a known cloud; did you mean 'mycloud'? (allowed: aws, mycloud)"
+    assert line == f"cloud-controller: cloud: {told}"
+
+
+def test_a_missing_cloud_config_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(command(files, config="nowhere"), capsys)
+
+    assert line == f"cloud-controller: {files}/nowhere: No such file or directory"
+
+
+def test_a_cloud_config_that_is_not_given_is_named_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(["plan", "--cloud=mycloud"], capsys)
+
+    assert line == "cloud-controller: cloud-config: not given, and cloud config: [Global] endpoint: missing"
+
+
+def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "cloud.conf").write_text("[Global]\nendpont = x\n")
+
+    line = failed(command(files), capsys)
+
+    assert "line 2: unknown key in [Global]; did you mean 'endpoint'?" in line
+
+
+def test_a_missing_kubeconfig_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(command(files, kubeconfig="nowhere"), capsys)
+
+    assert f"the kubeconfig {files}/nowhere can't be read: No such file or directory" in line
+
+
+def test_an_api_server_that_does_not_answer_is_told_by_its_address(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = failed(command(files, "--controllers=node"), capsys)
+
+    assert "the API server https://127.0.0.1:1 can't be reached" in line
+    assert "Connection refused" in line
+
+
+def test_an_unknown_controller_is_told_with_the_known_ones(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = failed(command(files, "--controllers=nodes"), capsys)
+
+    assert "'nodes' is no controller (allowed: node, node-lifecycle, service, route, volume)" in line
+
+
+def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", *command(files)[1:]]
+
+    assert "cluster-cidr: nothing is given" in failed(arguments, capsys)
+
+
+def test_a_plan_of_routes_without_a_cluster_range_is_refused_before_anything_is_asked(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "cluster-cidr: nothing is given; controller route needs it" in failed(command(files), capsys)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "token", "told"),
+    [
+        ("http://[::1", "not-to-be-shown", "endpoint: not a URL"),
+        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: it can't be sent"),
+        ("http://127.0.0.1:1", "not-to-be-shown…", "token: it can't be sent"),
+    ],
+)
+def test_a_cloud_config_that_no_call_could_use_is_one_line_without_secrets(
+    files: Path, endpoint: str, token: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"[Global]\nendpoint = {endpoint}\ntoken = {token}\ncluster-id = c-0123456789ab\n"
+    (files / "cloud.conf").write_text(text)
+
+    assert told in failed(command(files), capsys)
+
+
+def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[service.ServiceOptions] = []
+
+    def plan(_: object, options: service.ServiceOptions) -> Plan:
+        given.append(options)
+        return Plan()
+
+    nothing = SimpleNamespace(
+        cluster_id="c-1", services=[], load_balancers=[], classes=frozenset(), builder=None, binding=UNBOUND
+    )
+    monkeypatch.setattr(service, "observe", lambda *_: nothing)
+    monkeypatch.setattr(service, "evidence", lambda _: None)
+    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
+    monkeypatch.setattr(service, "plan", plan)
+
+    assert main(command(files, "--controllers=service", "--backend-nodes=ready-workers")) == 0
+    assert [options.backend_nodes for options in given] == ["ready-workers"]
+    assert capsys.readouterr().out == "service: nothing to do\n"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--secure-port=65536",
+        "--secure-port=-1",
+        "--kube-api-burst=0",
+        "--kube-api-qps=-1",
+        "--kube-api-qps=nan",
+        "--concurrent-service-syncs=0",
+        "--concurrent-node-syncs=²",
+        "--bind-address=here",
+    ],
+)
+def test_a_number_that_can_not_be_meant_is_wrong_usage(
+    files: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *command(files)[1:], option])
+
+    assert ended.value.code == 2
+    assert f"argument {option.partition('=')[0]}: not a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["plan"], ["run", "--cloud=mycloud", "--node-monitor-period=5"], ["fly"]])
+def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("cloud-controller") and line.endswith("--help)")
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main(arguments) == 0
+    except SystemExit as ended:  # an option of argparse's own
+        assert ended.code == 0
+    assert capsys.readouterr().out.count(".") == 2
+
+
+@pytest.mark.parametrize(("busy", "at_once"), [(True, [7]), (False, [])])
+def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_their_threads(
+    files: Path, busy: bool, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
+    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
+    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None))
+    monkeypatch.setattr("os._exit", ended.append)
+
+    assert main(["run", *command(files, "--controllers=node")[1:]]) == 7
+
+    assert ended == at_once
+
+
+class Terminal:
+    """Somebody who types this line."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        return self.line
+
+
+@pytest.mark.parametrize(("line", "agreed"), [("yes\n", True), ("y\n", False), ("\n", False), ("", False)])
+def test_only_a_whole_yes_agrees_to_an_apply(
+    line: str, agreed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(line))
+
+    assert cli._ask(2) is agreed
+    out, err = capsys.readouterr()
+    assert "Apply these 2 changes" in err
+    assert out == ""
+
+
+def test_an_apply_without_any_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    with pytest.raises(Refused, match="stdin is not a terminal"):
+        cli._ask(2)
+
+
+def test_whoever_interrupts_a_plan_gets_one_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "find", interrupted)
+    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
+
+    assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, output: str) -> None:
+    arguments = command(files, "--controllers=service", f"--output={output}")
+    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cluster_uid = lambda _: 'uid-here'"
+    program = (
+        f"import sys; from cloud_controller.cli import commands as cli; {nothing}; sys.exit(cli.main({arguments!r}))"
+    )
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        ended = subprocess.run([sys.executable, "-c", program], stdout=closed, stderr=subprocess.PIPE, check=False)
+
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_a_daemon_that_ends_beside_another_cluster_says_so_in_its_last_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
+    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli, "_wait_for", lambda _: None)
+    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 1, busy=False, foreign="why"))
+
+    assert main(["run", *command(files, "--controllers=node")[1:]]) == 1
+
+    assert capsys.readouterr().err.splitlines()[-1] == "cloud-controller: why"

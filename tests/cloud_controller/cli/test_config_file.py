@@ -1,0 +1,123 @@
+"""--config FILE: the options in YAML, typed; the line wins; what is wrong is told by file and key."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from cloud_controller.cli import commands as cli
+from cloud_controller.cli import options as cli_options
+from cloud_controller.cloud import InvalidConfiguration
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def parsed(file: Path, text: str, *more: str, command: str = "run") -> argparse.Namespace:
+    file.write_text(text)
+    return cli_options.parse(*cli._parsers(), [command, f"--config={file}", *more])
+
+
+def test_a_file_sets_options_of_every_type(file: Path) -> None:
+    options = parsed(
+        file,
+        """
+        cloud: mycloud
+        cloud-config: /etc/cloud/cloud.conf
+        controllers: [node, route]
+        cluster-cidr: 10.1.0.0/16
+        node-monitor-period: 1m30s
+        service-resync-period: 0
+        concurrent-node-syncs: 4
+        kube-api-qps: 20.5
+        leader-elect: false
+        logging-format: json
+        authorization-always-allow-paths: [/livez, /healthz/*]
+        """,
+    )
+
+    assert options.cloud == "mycloud"
+    assert options.controllers == ["node", "route"]
+    assert (options.node_monitor_period, options.service_resync_period) == (90.0, 0.0)
+    assert (options.concurrent_node_syncs, options.kube_api_qps) == (4, 20.5)
+    assert options.leader_elect is False
+    assert options.logging_format == "json"
+    assert options.authorization_always_allow_paths == ["/livez", "/healthz/*"]
+
+
+def test_an_option_of_the_line_wins_over_the_files(file: Path) -> None:
+    options = parsed(file, "cloud: mycloud\nsecure-port: 1\nbind-address: 127.0.0.2\n", "--secure-port=2")
+
+    assert (options.secure_port, options.bind_address) == (2, "127.0.0.2")
+
+
+def test_an_option_may_have_upstreams_name(file: Path) -> None:
+    assert parsed(file, "cloud-provider: mycloud\n").cloud == "mycloud"
+
+
+def test_one_file_serves_the_daemon_and_the_other_commands(file: Path) -> None:
+    options = parsed(file, "cloud: mycloud\nsecure-port: 1\n", command="plan")
+
+    assert options.cloud == "mycloud"
+    assert not hasattr(options, "secure_port")
+
+
+def test_an_empty_file_sets_nothing(file: Path) -> None:
+    assert parsed(file, "# nothing\n", "--cloud=mycloud").secure_port == 10258
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("node-monitor-perod: 5s", "line 2: unknown option; did you mean 'node-monitor-period'"),
+        ("<<: {xyzzy: 1}", "config.yaml: unknown option$"),
+        ("xyzzy: 1", "line 2: unknown option$"),
+        ("config: other.yaml", "line 2: unknown option"),
+        ("node-monitor-period: 5", r"node-monitor-period: not of its type \(allowed: a time such as 30s"),
+        ("node-monitor-period: soon", "node-monitor-period: not a valid duration"),
+        ("leader-elect: 'no'", r"leader-elect: not of its type \(allowed: true or false\)"),
+        ("secure-port: '10258'", r"secure-port: not of its type \(allowed: a number\)"),
+        ("secure-port: true", "secure-port: not of its type"),
+        ("secure-port: 1.5", "secure-port: not of its type"),
+        ("secure-port: 70000", "secure-port: not an integer from 0 to 65535"),
+        ("cluster-name: 5", "cluster-name: not of its type .*in quotes"),
+        ("cluster-name:", "cluster-name: not of its type"),
+        ("controllers: [1]", r"controllers: not of its type"),
+        ("log-level: loud", r"log-level: not one of its values \(allowed: debug"),
+        ("cloud-provider: mycloud", "cloud-provider: the same option under another name"),
+        ("allocate-node-cidrs: true", "allocate-node-cidrs: not offered here: kube-controller-manager"),
+        ("webhook-secure-port: 10260", "webhook-secure-port: not offered here"),
+        ("- a list", "no mapping of option names"),
+        ("5: five", "no mapping of option names"),
+        ("a: [", "not valid YAML"),
+        ("secure-port: 1\nsecure-port: 2", "line 3.: the same key as in line 2"),
+        ("node-monitor-period: 1ms", "node-monitor-period: not from 10ms to 8760h"),
+    ],
+)
+def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str) -> None:
+    text = text if text[0] in "-5a" and not text.startswith("allocate") else f"cloud: mycloud\n{text}"
+
+    with pytest.raises(InvalidConfiguration, match=told) as refused:
+        parsed(file, text + "\n")
+
+    assert str(file) in str(refused.value)
+
+
+def test_what_asks_for_nothing_here_may_stand_in_a_file(file: Path) -> None:
+    assert parsed(file, "cloud: mycloud\nallocate-node-cidrs: false\nwebhook-secure-port: 0\n").cloud == "mycloud"
+
+
+def test_a_file_that_is_not_there_is_told_by_its_path(file: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=str(file)):
+        cli_options.parse(*cli._parsers(), ["run", f"--config={file}"])
+
+
+def test_options_that_contradict_each_other_are_refused_also_when_the_file_has_one_of_them(file: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="tls-cert-file: given without --tls-private-key-file"):
+        parsed(file, "cloud: mycloud\n", "--tls-cert-file=/x")
+    with pytest.raises(InvalidConfiguration, match="v: given beside --log-level"):
+        parsed(file, "cloud: mycloud\nlog-level: info\n", "--v=2")

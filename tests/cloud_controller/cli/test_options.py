@@ -1,0 +1,276 @@
+"""The daemon's flags: upstream's names and defaults, what is refused and what it says, what contradicts itself."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from cloud_controller.cli import commands as cli
+from cloud_controller.cli import options as cli_options
+from cloud_controller.cli import upstream as cli_upstream
+from cloud_controller.cloud import InvalidConfiguration
+
+# A manifest of the upstream cloud controller manager (seed 002 §8.1), without what is refused.
+UPSTREAM = [
+    "--cloud-provider=mycloud",
+    "--cloud-config=/etc/kubernetes/cloud.conf",
+    "--leader-elect=true",
+    "--leader-elect-lease-duration=15s",
+    "--leader-elect-renew-deadline=10s",
+    "--leader-elect-retry-period=2s",
+    "--leader-elect-resource-name=cloud-controller-manager",
+    "--leader-elect-resource-namespace=kube-system",
+    "--controllers=*",
+    "--configure-cloud-routes=true",
+    "--allocate-node-cidrs=false",
+    "--cluster-cidr=10.244.0.0/16",
+    "--cluster-name=production",
+    "--concurrent-service-syncs=5",
+    "--node-monitor-period=5s",
+    "--route-reconciliation-period=10s",
+    "--bind-address=127.0.0.1",
+    "--secure-port=10258",
+    "--v=2",
+    "--logging-format=json",
+]
+
+
+def options(*arguments: str, command: str = "run") -> argparse.Namespace:
+    return cli_options.parse(*cli._parsers(), [command, *arguments])
+
+
+def usage_error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        options("--cloud=mycloud", *arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_cluster_range_with_host_bits_is_cut_to_its_network_with_a_warning_as_upstream_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = options("--cloud=mycloud", "--cluster-cidr=10.244.7.9/16,fd00::7/48")
+
+    settings = cli_options.manager_options(given)
+
+    assert settings.route is not None
+    assert settings.route.cluster_cidrs == ("10.244.0.0/16", "fd00::/48")
+    assert settings.service.pod_ranges == ("10.244.0.0/16", "fd00::/48")
+    assert [record.message for record in caplog.records] == [
+        "--cluster-cidr=10.244.7.9/16 has host bits and is read as 10.244.0.0/16",
+        "--cluster-cidr=fd00::7/48 has host bits and is read as fd00::/48",
+    ]
+
+
+def test_a_cluster_range_without_host_bits_gives_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    cli_options.manager_options(options("--cloud=mycloud", "--cluster-cidr=10.244.0.0/16"))
+
+    assert caplog.records == []
+
+
+def test_a_manifest_made_for_upstream_is_understood() -> None:
+    settings = cli_options.manager_options(options(*UPSTREAM))
+
+    assert settings.controllers == ("node", "node-lifecycle", "service", "route", "volume")
+    assert settings.service.workers == 5
+    assert settings.serving is not None
+    assert settings.serving.port == 10258
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("secure_port", 10258),
+        ("node_monitor_period", 5.0),
+        ("node_status_update_frequency", 300.0),
+        ("leader_elect", True),
+        ("leader_elect_lease_duration", 15.0),
+        ("leader_elect_renew_deadline", 10.0),
+        ("leader_elect_retry_period", 2.0),
+        ("leader_elect_resource_name", "cloud-controller-manager"),
+        ("leader_elect_resource_namespace", "kube-system"),
+        ("controllers", ["*"]),
+        ("configure_cloud_routes", True),
+        ("cluster_name", "kubernetes"),
+        ("concurrent_node_status_updates", 0),
+        ("authorization_always_allow_paths", ["/healthz", "/readyz", "/livez"]),
+        ("logging_format", "text"),
+    ],
+)
+def test_a_default_is_upstreams(flag: str, value: object) -> None:
+    assert getattr(options("--cloud=mycloud"), flag) == value
+
+
+@pytest.mark.parametrize(
+    ("argument", "told"),
+    [
+        ("--allocate-node-cidrs=true", "kube-controller-manager gives nodes their ranges"),
+        ("--allocate-node-cidrs", "kube-controller-manager gives nodes their ranges"),
+        ("--cidr-allocator-type=RangeAllocator", "kube-controller-manager gives nodes their ranges"),
+        ("--use-service-account-credentials=true", "all controllers share one identity"),
+        ("--enable-leader-migration", "leader migration is not built"),
+        ("--leader-migration-config=/x", "leader migration is not built"),
+        ("--webhook-secure-port=10260", "serves no webhooks"),
+        ("--min-resync-period=12h", "--service-resync-period"),
+        ("--master=http://x", "--kubeconfig"),
+        ("--client-ca-file=/x", "TokenReview"),
+        ("--profiling=true", "profiles are not served"),
+    ],
+)
+def test_a_flag_of_upstream_that_means_nothing_here_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], argument: str, told: str
+) -> None:
+    line = usage_error(capsys, argument)
+
+    assert line.startswith(f"cloud-controller run: error: argument {argument.partition('=')[0]}: not offered here")
+    assert told in line
+
+
+@pytest.mark.parametrize("flag", [flag for flag, (harmless, _) in cli_upstream.FLAGS.items() if harmless])
+def test_a_flag_of_upstream_that_asks_for_nothing_is_taken(flag: str) -> None:
+    for value in cli_upstream.FLAGS[flag][0]:
+        options("--cloud=mycloud", f"--{flag}={value}")
+
+
+@pytest.mark.parametrize(
+    ("argument", "nearest"),
+    [("--leader-elct=true", "--leader-elect"), ("--secure-prot=1", "--secure-port"), ("--dryrun", "--dry-run")],
+)
+def test_an_unknown_flag_is_refused_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], argument: str, nearest: str
+) -> None:
+    name = argument.partition("=")[0]
+    assert f"unknown option {name}; did you mean {nearest}?" in usage_error(capsys, argument)
+
+
+def test_a_flag_is_never_guessed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown option --secure" in usage_error(capsys, "--secure=1")
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--leader-elect-resource-name=Cloud_Controller",
+        "--leader-elect-resource-name=",
+        "--leader-elect-resource-name=a..b",
+        f"--leader-elect-resource-name={'a' * 254}",
+        "--leader-elect-resource-namespace=kube.system",
+    ],
+)
+def test_a_lease_that_could_never_exist_is_refused_at_the_start(
+    capsys: pytest.CaptureFixture[str], argument: str
+) -> None:
+    assert argument.partition("=")[0] in usage_error(capsys, argument)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--tls-cert-file=/x"], "tls-cert-file: given without --tls-private-key-file"),
+        (["--tls-private-key-file=/x"], "tls-private-key-file: given without --tls-cert-file"),
+        (["--tls-cert-file=/x", "--tls-private-key-file=/y", "--secure-port=0"], "serves nothing"),
+        (["--context=c"], "context: given without --kubeconfig"),
+        (["--kube-api-burst=5"], "kube-api-burst: given without --kube-api-qps"),
+        (["--v=2", "--log-level=info"], "v: given beside --log-level"),
+        (["--delete-foreign-routes", "--configure-cloud-routes=false"], "controller route does not run"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=told):
+        options("--cloud=mycloud", *arguments)
+
+
+def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to agree to \(.*json with --yes"):
+        options("--cloud=mycloud", "--output=json", command="apply")
+
+    assert options("--cloud=mycloud", "--output=json", "--yes", command="apply").yes
+
+
+@pytest.mark.parametrize("time", ["0.001ms", "9ms", "8761h", "99999999999999999h"])
+@pytest.mark.parametrize("flag", ["node-monitor-period", "service-resync-period"])
+def test_a_time_that_would_keep_a_processor_busy_or_that_no_clock_can_wait_for_is_refused(
+    capsys: pytest.CaptureFixture[str], flag: str, time: str
+) -> None:
+    assert f"argument --{flag}: not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
+
+
+def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        options()
+
+    assert ended.value.code == 2
+    assert "--cloud is missing" in capsys.readouterr().err
+
+
+def test_routes_may_be_left_out_by_upstreams_flag() -> None:
+    found = cli_options.manager_options(options("--cloud=mycloud", "--configure-cloud-routes=false"))
+
+    assert "route" not in found.controllers
+    assert found.route is None
+
+
+def test_route_is_left_out_of_all_where_the_cloud_has_no_route_tables() -> None:
+    found = cli_options.manager_options(options("--cloud=mycloud"), {"route"})
+
+    assert "route" not in found.controllers
+    assert found.route is None
+
+
+def test_routes_that_are_asked_for_by_name_can_not_be_left_out_too() -> None:
+    with pytest.raises(InvalidConfiguration, match="configure-cloud-routes: false, but --controllers names route"):
+        cli_options.manager_options(
+            options("--cloud=mycloud", "--configure-cloud-routes=false", "--controllers=node,route")
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level"),
+    [([], "info"), (["--v=3"], "info"), (["-v", "4"], "debug"), (["--log-level=error"], "error")],
+)
+def test_klogs_levels_are_understood(arguments: list[str], level: str) -> None:
+    assert cli_options.log_level(options("--cloud=mycloud", *arguments)) == level
+
+
+@pytest.mark.parametrize(("address", "protected"), [("127.0.0.1", False), ("::1", False), ("10.0.0.1", True)])
+def test_who_may_read_metrics_is_asked_beyond_loopback_alone(address: str, protected: bool) -> None:
+    found = cli_options.manager_options(
+        options("--cloud=mycloud", "--controllers=node", f"--bind-address={address}")
+    ).serving
+
+    assert found is not None
+    assert found.protected is protected
+
+
+@pytest.mark.parametrize(("given", "open_paths"), [("", []), ("/healthz, /x/*", ["/healthz", "/x/*"]), ("/*", ["/*"])])
+def test_what_is_open_to_everybody_is_what_is_said(given: str, open_paths: list[str]) -> None:
+    found = options("--cloud=mycloud", f"--authorization-always-allow-paths={given}")
+
+    assert found.authorization_always_allow_paths == open_paths
+
+
+@pytest.mark.parametrize("path", ["/", "metrics", "/healthz/", "//", "/a*"])
+def test_what_would_open_more_than_is_said_is_refused(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    line = usage_error(capsys, f"--authorization-always-allow-paths={path}")
+
+    assert "not a path such as /healthz" in line
+
+
+def test_status_updates_have_as_many_workers_as_initialisation_unless_told() -> None:
+    common = ["--cloud=mycloud", "--controllers=node", "--concurrent-node-syncs=4"]
+
+    assert cli_options.manager_options(options(*common)).status_workers == 4
+    assert cli_options.manager_options(options(*common, "--concurrent-node-status-updates=2")).status_workers == 2
+
+
+def test_the_effective_configuration_has_every_flag_and_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "cloud.conf").write_text("[Global]\ntoken = not-to-be-shown\n")
+
+    found = cli_options.effective(options("--cloud=mycloud", f"--cloud-config={tmp_path}/cloud.conf"))
+
+    assert found["node-monitor-period"] == 5.0
+    assert found["cloud-config"] == f"{tmp_path}/cloud.conf"
+    assert "not-to-be-shown" not in str(found)
+    assert not {"webhooks", "command"} & found.keys()

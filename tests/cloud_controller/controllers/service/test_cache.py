@@ -1,0 +1,216 @@
+"""What the service controller remembers of the cloud: reads of the whole and of one Service, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from cloud_controller.controllers.service.cache import LoadBalancerCache
+from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.model import (
+    SERVICE_TAG,
+    Adoptable,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+)
+from cloud_controller.load_balancers.operations import DeleteLoadBalancer
+
+
+class Reads:
+    """A cloud that only reads; `during` happens while a read is under way."""
+
+    def __init__(self, *present: ObservedLoadBalancer) -> None:
+        self.present = [*present]
+        self.asked: list[Collection[str] | None] = []
+        self.during: Callable[[], None] = lambda: None
+
+    def foreign_name(self, owner: Owner) -> str:
+        return f"foreign-{owner.uid}"
+
+    def read(
+        self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+    ) -> Sequence[ObservedLoadBalancer]:
+        self.asked.append(service_uids)
+        found = [
+            lb
+            for lb in self.present
+            if service_uids is None or lb.id in ids or {owner.uid for owner in lb.owners} & set(service_uids)
+        ]
+        happens, self.during = self.during, lambda: None
+        happens()
+        return found
+
+
+def load_balancer(
+    name: str = "web", uid: str = "uid-1", *, cluster: str = "c-1", settled: bool = True
+) -> ObservedLoadBalancer:
+    tags = Owner(cluster, uid, "default", name).tags
+    model = LoadBalancerModel(name, tags=tags)
+    return ObservedLoadBalancer(f"lb-{uid}", LoadBalancerState.READY, model, settled=settled)
+
+
+def cache(reads: Reads) -> LoadBalancerCache:
+    return LoadBalancerCache(reads, "c-1")  # type: ignore[arg-type]
+
+
+def test_everything_is_read_once_and_found_by_service() -> None:
+    reads = Reads(load_balancer("web", "uid-1"), load_balancer("dns", "uid-2"))
+    known = cache(reads)
+
+    known.load({})
+
+    assert known.keys() == {"default/web", "default/dns"}
+    assert known.get("default/web") == (load_balancer("web", "uid-1"),)
+    assert known.get("default/none") == ()
+    assert reads.asked == [None]
+
+
+def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_stays() -> None:
+    reads = Reads()
+    known = cache(reads)
+
+    def made_meanwhile() -> None:
+        reads.present = [load_balancer()]
+        known.refresh([("default/web", "uid-1")])
+
+    reads.during = made_meanwhile
+    known.load({})
+
+    assert known.get("default/web") == (load_balancer(),)
+
+
+def test_a_suspicion_that_arose_while_everything_was_read_stays() -> None:
+    reads = Reads(load_balancer())
+    known = cache(reads)
+    reads.during = lambda: known.suspect("default/web")
+
+    known.load({})
+
+    assert known.is_suspect("default/web")
+    known.refresh([("default/web", "uid-1")])
+    assert not known.is_suspect("default/web")
+
+
+def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
+    known = cache(Reads(load_balancer()))
+    known.suspect("default/web")
+
+    known.load({})
+
+    assert not known.is_suspect("default/web")
+
+
+def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_name() -> None:
+    reads = Reads(load_balancer(uid="uid-1"), load_balancer(uid="uid-2"))
+    known = cache(reads)
+    known.load({})
+    reads.present = [load_balancer(uid="uid-1")]
+
+    known.refresh([("default/web", "uid-2")])
+
+    assert known.get("default/web") == (load_balancer(uid="uid-1"),)
+
+
+def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
+    reads = Reads(
+        load_balancer("a", "1", settled=False), load_balancer("b", "2"), load_balancer("c", "3", settled=False)
+    )
+    known = cache(reads)
+    known.load({})
+
+    assert known.unsettled() == {"lb-1": {"default/a"}, "lb-3": {"default/c"}}
+
+
+def test_whose_read_ever_sees_the_cloud_get_on_it_is_told_once_to_those_who_wait() -> None:
+    reads = Reads(load_balancer("a", "1", settled=False), load_balancer("b", "2", settled=False))
+    known = cache(reads)
+    known.load({})
+    known.refresh((), ["lb-1", "lb-2"])
+    assert known.take_moved() == set(), "nothing has changed yet"
+
+    reads.present = [load_balancer("a", "1"), load_balancer("b", "2", settled=False)]
+    known.refresh([("default/other", "3")], ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+    assert known.take_moved() == set()
+
+
+def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
+    reads = Reads(load_balancer("a", "1", settled=False))
+    known = cache(reads)
+    known.load({})
+
+    reads.present = []
+    known.refresh((), ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+
+
+def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> None:
+    left = replace(load_balancer("a", "1", settled=False), state=LoadBalancerState.PARTIAL)
+    reads = Reads(left)
+    known = cache(reads)
+    known.load({})
+    known.put("default/a", "1", after(left, DeleteLoadBalancer("lb-1")))
+
+    known.refresh((), ["lb-1"])
+
+    assert known.take_moved() == {"default/a"}
+
+
+def test_another_clusters_load_balancers_are_not_kept() -> None:
+    known = cache(Reads(load_balancer(cluster="c-2")))
+
+    known.load({})
+
+    assert known.keys() == set()
+
+
+def test_the_uid_decides_whose_it_is_though_the_tag_names_another() -> None:
+    reads = Reads(load_balancer("renamed-by-hand", "uid-1"))
+    known = cache(reads)
+
+    known.load({"uid-1": "default/web"})
+    assert (known.keys(), known.get("default/web")) == ({"default/web"}, (load_balancer("renamed-by-hand", "uid-1"),))
+
+    known.refresh([("default/web", "uid-1")])
+    assert known.keys() == {"default/web"}
+
+
+def test_one_that_names_no_service_is_kept_only_where_its_uid_is_known() -> None:
+    nameless = load_balancer()
+    tags = {key: value for key, value in nameless.model.tags.items() if key != SERVICE_TAG}
+    nameless = replace(nameless, model=replace(nameless.model, tags=tags))
+    known = cache(Reads(nameless))
+
+    known.load({})
+    assert known.keys() == set()
+
+    known.load({"uid-1": "default/web"})
+    assert known.get("default/web") == (nameless,)
+
+
+def foreign(uid: str = "uid-1", refusal: str | None = None) -> ObservedLoadBalancer:
+    adoptable = Adoptable("the other controller", f"foreign-{uid}", "default/web", refusal)
+    return ObservedLoadBalancer(f"lb-{uid}", LoadBalancerState.READY, LoadBalancerModel("web"), adoptable=adoptable)
+
+
+def test_what_another_controller_made_is_the_services_that_its_name_tells() -> None:
+    known = cache(Reads(foreign("uid-1")))
+
+    known.load({"uid-1": "default/web"})
+
+    assert [lb.id for lb in known.get("default/web")] == ["lb-uid-1"]
+    assert known.owners("default/web") == ()
+    assert known.unclaimed() == []
+
+
+def test_what_another_controller_made_for_a_service_that_does_not_exist_is_nobodys() -> None:
+    known = cache(Reads(foreign("uid-1"), foreign("uid-2", refusal="it is another cluster's")))
+
+    known.load({"uid-3": "default/web"})
+
+    assert known.keys() == set()
+    assert [lb.id for lb in known.unclaimed()] == ["lb-uid-1"]

@@ -1,0 +1,381 @@
+"""How few calls the cloud gets though several controllers ask, and that nobody gets an answer too old to act on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cloud_controller.cloud import Conflict, Instance, InstanceRef, InstanceState, Unavailable
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.kube import Object
+from tests.cloud_controller.conftest import FakeCloud, make_instance
+
+LIFETIME = 5.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def snapshot(cloud: FakeCloud, clock: Clock) -> InstanceSnapshot:
+    return InstanceSnapshot(cloud, LIFETIME, clock=clock)
+
+
+def node(name: str, *, identified: bool = True, uid: str | None = None) -> Object:
+    spec = {"providerID": f"fake://zone-a/i-{name}"} if identified else {}
+    return {"metadata": {"name": name, "uid": uid or f"uid-{name}"}, "spec": spec}
+
+
+def fleet(cloud: FakeCloud, count: int, *, identified: bool = True) -> list[Object]:
+    names = [f"n{number:04}" for number in range(count)]
+    for name in names:
+        cloud.machine(name)
+    return [node(name, identified=identified) for name in names]
+
+
+def calls(cloud: FakeCloud) -> tuple[int, int]:
+    """Lists, and batches asked for."""
+    return cloud.lists, len(cloud.describes)
+
+
+def test_few_nodes_are_one_call_of_their_own(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    nodes = fleet(cloud, 100)
+
+    found, errors = snapshot.describe(nodes)
+
+    assert (len(found), errors) == (100, {})
+    assert calls(cloud) == (0, 1)
+
+
+def test_many_nodes_are_one_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    found, _ = snapshot.describe(fleet(cloud, 500))
+
+    assert all(found.values())
+    assert calls(cloud) == (1, 0)
+
+
+def test_some_of_many_machines_are_not_worth_a_list(cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock) -> None:
+    nodes = fleet(cloud, 1000)
+    snapshot.describe(nodes)
+    clock.now += LIFETIME + 1
+
+    snapshot.describe(nodes[:300])
+
+    assert calls(cloud) == (1, 3)
+
+
+def test_nodes_that_come_by_the_dozen_are_one_list_once_they_are_many(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    nodes = fleet(cloud, 1000)
+
+    for start in range(0, 1000, 20):
+        snapshot.describe(nodes[start : start + 20])
+
+    assert calls(cloud) == (1, 5)
+
+
+def test_single_nodes_that_come_to_a_big_cluster_are_no_reason_for_a_list(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    snapshot.describe(fleet(cloud, 1000))
+    for number in range(150):
+        clock.now += LIFETIME + 1
+        cloud.machine(f"late{number}")
+        snapshot.describe([node(f"late{number}")])
+
+    assert calls(cloud) == (1, 150)
+
+
+def test_within_its_lifetime_an_answer_is_everybodys(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    nodes = fleet(cloud, 500)
+    snapshot.describe(nodes)
+    clock.now += LIFETIME
+
+    snapshot.describe(nodes[100:300])
+    snapshot.cluster_machines()
+
+    assert calls(cloud) == (1, 0)
+
+
+def test_after_its_lifetime_an_answer_is_asked_for_again(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    nodes = fleet(cloud, 2)
+    snapshot.describe(nodes)
+    cloud.machine("n0001", state=InstanceState.STOPPED)
+    clock.now += LIFETIME + 1
+
+    found, _ = snapshot.describe(nodes)
+
+    assert found["n0001"] is not None and found["n0001"].state is InstanceState.STOPPED
+
+
+def test_who_can_do_with_an_older_answer_costs_no_call(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    nodes = fleet(cloud, 3)
+    snapshot.describe(nodes)
+    clock.now += 100
+
+    snapshot.describe(nodes, max_age=300)
+
+    assert calls(cloud) == (0, 1)
+
+
+def test_who_asks_while_another_does_waits_for_that_answer(cloud: FakeCloud) -> None:
+    nodes = fleet(cloud, 500)
+    asked, go_on = threading.Event(), threading.Event()
+    lists: list[int] = []
+
+    class Slow:
+        def list(self) -> Sequence[Instance]:
+            asked.set()
+            assert go_on.wait(60)
+            lists.append(1)
+            return [*cloud.machines.values()]
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            raise AssertionError(refs)
+
+    snapshot = InstanceSnapshot(Slow(), 60)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(snapshot.describe, nodes) for _ in range(4)]
+        assert asked.wait(60)
+        go_on.set()
+        assert all(all(answer.result()[0].values()) for answer in answers)
+
+    assert lists == [1]
+
+
+def test_few_that_are_asked_for_at_once_by_several_are_one_call(cloud: FakeCloud) -> None:
+    nodes = fleet(cloud, 5)
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def list(self) -> Sequence[Instance]:
+            raise AssertionError
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            asked.set()
+            assert go_on.wait(60)
+            return cloud.describe(refs)
+
+    snapshot = InstanceSnapshot(Slow(), 60)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(snapshot.describe, nodes) for _ in range(4)]
+        assert asked.wait(60)
+        go_on.set()
+        assert all(all(answer.result()[0].values()) for answer in answers)
+
+    assert cloud.describes == [5]
+
+
+def test_who_asks_for_few_does_not_wait_for_a_list_and_its_newer_answer_stays(cloud: FakeCloud) -> None:
+    nodes = fleet(cloud, 500)
+    listing, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def list(self) -> Sequence[Instance]:
+            found = [*cloud.machines.values()]
+            listing.set()
+            assert go_on.wait(60)
+            return found
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            return cloud.describe(refs)
+
+    snapshot = InstanceSnapshot(Slow(), 60)
+    with ThreadPoolExecutor(1) as pool:
+        everything = pool.submit(snapshot.describe, nodes)
+        assert listing.wait(60)
+        cloud.machine("n0003", state=InstanceState.STOPPED)
+        try:
+            snapshot.describe(nodes[3:4])
+        finally:
+            go_on.set()
+        everything.result()
+
+    seen = snapshot.describe(nodes[3:4])[0]["n0003"]
+    assert seen is not None and seen.state is InstanceState.STOPPED
+    assert cloud.describes == [1]
+
+
+def test_a_machine_that_the_list_lacks_is_asked_for_by_itself(cloud: FakeCloud, clock: Clock) -> None:
+    nodes = fleet(cloud, 500)
+
+    class Lagging:
+        """Its lists do not show the newest machine yet."""
+
+        def list(self) -> Sequence[Instance]:
+            return [*cloud.machines.values()][:-1]
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            return cloud.describe(refs)
+
+    found, _ = InstanceSnapshot(Lagging(), LIFETIME, clock=clock).describe(nodes)
+
+    assert found["n0499"] is not None
+    assert cloud.describes == [1]
+
+
+def test_a_terminated_machine_of_the_list_is_gone_and_still_the_clusters(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    nodes = fleet(cloud, 500)
+    cloud.machine("n0007", state=InstanceState.TERMINATED)
+
+    found, _ = snapshot.describe(nodes)
+
+    assert found["n0007"] is None
+    assert "i-n0007" in snapshot.cluster_machines()
+
+
+def test_a_machine_that_is_younger_than_the_list_is_still_the_clusters(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    snapshot.cluster_machines(max_age=600)
+    cloud.machine("new")
+
+    assert "i-new" in snapshot.cluster_machines(max_age=600, among=["i-new"])
+
+
+def test_what_is_none_of_the_clusters_costs_one_list_and_no_more(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    fleet(cloud, 3)
+    for _ in range(5):
+        assert "i-foreign" not in snapshot.cluster_machines(max_age=600, among=["i-foreign", "i-n0001"])
+
+    assert calls(cloud) == (1, 0)
+
+
+def test_a_fresh_answer_comes_from_no_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    nodes = fleet(cloud, 500)
+    snapshot.describe(nodes)
+    del cloud.machines["n0003"]
+
+    assert snapshot.describe(nodes[:5])[0]["n0003"] is not None
+    assert snapshot.describe_afresh(nodes[:5])[0]["n0003"] is None
+    assert snapshot.describe(nodes[:5])[0]["n0003"] is None, "what is known better is told to all"
+
+
+def test_that_a_machine_is_gone_is_not_believed_for_long(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    late = node("late")
+    assert snapshot.describe([late])[0] == {"late": None}
+    cloud.machine("late")
+    clock.now += LIFETIME + 1
+
+    assert snapshot.describe([late], max_age=600)[0]["late"] is not None
+
+
+def test_surely_gone_is_what_is_gone_twice(cloud: FakeCloud, clock: Clock) -> None:
+    class Late:
+        """Its first answer lacks the machine."""
+
+        asked = 0
+
+        def list(self) -> Sequence[Instance]:
+            return []
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            self.asked += 1
+            if self.asked == 2:
+                cloud.machine("a")
+            return cloud.describe(refs)
+
+    found, errors = InstanceSnapshot(Late(), LIFETIME, clock=clock).describe_surely([node("a"), node("b")])
+
+    assert found["a"] is not None
+    assert (found["b"], errors) == (None, {})
+
+
+def test_new_nodes_known_by_name_cost_a_call_a_hundred_and_none_again_once_they_have_their_id(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    nodes = fleet(cloud, 1000, identified=False)
+
+    snapshot.describe(nodes)
+    snapshot.describe(nodes)
+    snapshot.describe([node(each["metadata"]["name"]) for each in nodes])
+
+    assert cloud.describes == [100] * 10
+    assert cloud.lists == 0
+
+
+def test_a_name_that_no_machine_has_is_asked_for_each_time(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    late = node("late", identified=False)
+    assert snapshot.describe([late])[0] == {"late": None}
+    cloud.machine("late")
+
+    assert snapshot.describe([late])[0]["late"] is not None
+
+
+def test_a_node_made_anew_under_a_name_may_have_another_machine(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+    cloud.machine("a")
+    snapshot.describe([node("a", identified=False, uid="first")])
+    other = make_instance("b")
+    cloud.machine("a", id=other.id, provider_id=other.provider_id)
+
+    found, _ = snapshot.describe([node("a", identified=False, uid="second")])
+
+    assert found["a"] is not None and found["a"].id == "i-b"
+
+
+def test_a_cloud_that_does_not_answer_is_an_error_and_what_was_known_stays(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    nodes = fleet(cloud, 3)
+    snapshot.describe(nodes)
+    cloud.error = Unavailable("down")
+    clock.now += LIFETIME + 1
+
+    with pytest.raises(Unavailable):
+        snapshot.describe(nodes)
+    assert all(snapshot.describe(nodes, max_age=60)[0].values())
+
+
+def test_a_node_at_fault_gets_its_error_and_the_others_their_machines(cloud: FakeCloud, clock: Clock) -> None:
+    nodes = fleet(cloud, 10)
+
+    class Picky:
+        def list(self) -> Sequence[Instance]:
+            return []
+
+        def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+            if any(ref.node_name == "n0004" for ref in refs):
+                raise Conflict("two machines have this name")
+            return cloud.describe(refs)
+
+    found, errors = InstanceSnapshot(Picky(), LIFETIME, clock=clock).describe(nodes)
+
+    assert len(found) == 9
+    assert list(errors) == ["n0004"]
+
+
+def test_an_idle_cluster_costs_one_list_a_period_however_many_ask(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
+    nodes = fleet(cloud, 500)
+    began = clock.now
+    while clock.now < began + 20 * LIFETIME:
+        snapshot.describe(nodes)
+        snapshot.cluster_machines()
+        clock.now += LIFETIME / 3
+
+    assert calls(cloud) <= (21, 0)

@@ -1,0 +1,366 @@
+"""One of several candidates leads, and another takes over only when it may."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from cloud_controller.daemon.leader import LeaderElector, LeaseTimes, since_boot
+from cloud_controller.fence import WriteRefused
+from cloud_controller.kube import AlreadyExistsError, ConflictError, NotFoundError, Object, UnreachableError
+
+TIMES = LeaseTimes(15, 10, 2)
+
+
+class Leases:
+    """One Lease as the API server keeps it: writes need the resource version that was read."""
+
+    def __init__(self) -> None:
+        self.lease: Object | None = None
+        self.down = False
+        self.before_write: Any = None
+        self.before_create: Any = lambda: None
+
+    def get(self, *_: object) -> Object:
+        if self.down:
+            raise UnreachableError("down")
+        if self.lease is None:
+            raise NotFoundError(404, "NotFound", "no lease")
+        return copy.deepcopy(self.lease)
+
+    def create(self, _: object, lease: Object) -> None:
+        self.before_create()
+        if self.lease is not None:
+            raise AlreadyExistsError(409, "AlreadyExists", "exists")
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": 1}}
+
+    def replace(self, _: object, lease: Object) -> None:
+        assert self.lease is not None
+        if self.before_write is not None:
+            meddle, self.before_write = self.before_write, None
+            meddle()
+        if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise ConflictError(409, "Conflict", "changed")
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": self.version + 1}}
+
+    @property
+    def version(self) -> int:
+        assert self.lease is not None
+        return int(self.lease["metadata"]["resourceVersion"])
+
+    @property
+    def holder(self) -> str:
+        assert self.lease is not None
+        return str(self.lease["spec"]["holderIdentity"])
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def leases() -> Leases:
+    return Leases()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def candidate(name: str, leases: Leases, clock: Clock) -> LeaderElector:
+    kube: Any = leases
+    return LeaderElector(kube, "kube-system", "lease", identity=name, times=TIMES, clock=clock)
+
+
+def test_the_first_candidate_leads_and_the_second_waits(leases: Leases, clock: Clock) -> None:
+    assert candidate("a", leases, clock).try_once()
+    assert not candidate("b", leases, clock).try_once()
+    assert leases.holder == "a"
+
+
+def test_a_lease_that_is_renewed_is_never_taken(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    for _ in range(20):
+        assert a.try_once()
+        assert not b.try_once()
+        clock.now += 10
+
+    assert leases.holder == "a"
+
+
+def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+
+    clock.now += 100  # Before b first saw it: nothing follows from that.
+    assert not b.try_once()
+    clock.now += 14.9
+    assert not b.try_once()
+    clock.now += 0.1
+    assert b.try_once()
+
+    assert leases.holder == "b"
+    assert leases.lease is not None
+    assert leases.lease["spec"]["leaseTransitions"] == 1
+    assert not a.try_once()
+
+
+def test_a_released_lease_is_taken_at_once(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+
+    a.release()
+
+    assert b.try_once()
+
+
+def test_only_its_holder_releases_a_lease(leases: Leases, clock: Clock) -> None:
+    candidate("a", leases, clock).try_once()
+
+    candidate("b", leases, clock).release()
+
+    assert leases.holder == "a"
+
+
+def test_of_two_that_take_a_free_lease_at_once_only_one_leads(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    a.release()
+    leases.before_write = b.try_once
+
+    assert not a.try_once()
+    assert leases.holder == "b"
+
+
+def test_a_holder_that_loses_its_lease_stops_holding(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    assert leases.lease is not None
+    leases.lease["spec"]["holderIdentity"] = "b"
+
+    assert a.hold(Stop(clock)) is False
+
+
+def test_a_holder_that_can_not_renew_gives_up_before_another_may_take_over(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    leases.down = True
+
+    assert a.hold(Stop(clock)) is False
+    assert TIMES.renew_deadline <= clock.now < TIMES.lease_duration
+
+
+def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    assert a.acquire(threading.Event())
+    clock.now = TIMES.renew_deadline - 0.1
+    assert not a.overdue()
+
+    clock.now = TIMES.renew_deadline
+
+    assert a.overdue()
+
+
+def test_a_lease_runs_from_when_it_was_asked_for_not_from_when_its_holder_learnt_of_it(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    assert a.acquire(threading.Event())
+    leases.down = True
+
+    assert a.hold(Stop(clock)) is False
+
+    assert clock.now < TIMES.renew_deadline + TIMES.retry_period
+
+
+def test_a_lease_that_is_renewed_is_never_overdue(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.acquire(threading.Event())
+
+    assert a.hold(Stop(clock, lambda tick: tick == 50 or a.overdue())) is True
+    assert clock.now == 50 * TIMES.retry_period
+
+
+def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    def outage(tick: int) -> bool:
+        leases.down = 2 <= tick < 5
+        return tick == 20
+
+    assert a.hold(Stop(clock, outage)) is True
+
+
+def test_a_holder_that_was_paused_beyond_its_deadline_does_not_renew_though_nobody_took_the_lease(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+    written = leases.version
+    clock.now += TIMES.renew_deadline
+
+    assert a.hold(Stop(clock)) is False
+    assert leases.version == written
+
+
+def test_a_holder_does_not_renew_a_lease_that_another_had_and_gave_back(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    a.release()
+    b.try_once()
+    b.release()
+    a._renewed_at = clock.now  # It was paused, and knows nothing of all this.
+
+    assert a.hold(Stop(clock)) is False
+    assert leases.holder == ""
+
+
+def test_a_renewal_that_meets_another_write_to_the_lease_counts_only_once_it_is_written(
+    leases: Leases, clock: Clock
+) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    b.try_once()
+    clock.now += 14
+
+    def annotate() -> None:
+        assert leases.lease is not None
+        annotated = {**leases.lease["metadata"], "annotations": {"a": "b"}, "resourceVersion": leases.version + 1}
+        leases.lease["metadata"] = annotated
+
+    leases.before_write = annotate
+    assert a.try_once(renew=True)
+    clock.now += 14
+
+    assert not b.try_once()
+
+
+# -------------------------------------------------------------------------------------------------------- the fence
+
+
+def is_open(elector: LeaderElector) -> bool:
+    try:
+        elector.fence()
+    except WriteRefused:
+        return False
+    return True
+
+
+def test_only_the_holder_of_the_lease_may_write(leases: Leases, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    assert not is_open(a)
+
+    a.try_once()
+    b.try_once()
+
+    assert is_open(a)
+    assert not is_open(b)
+
+
+def test_a_holder_may_not_write_from_its_deadline_on_whatever_its_threads_have_noticed(
+    leases: Leases, clock: Clock
+) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    clock.now += TIMES.renew_deadline - 0.1
+    assert is_open(a)
+    clock.now += 0.1
+    assert not is_open(a)
+
+
+def test_the_time_in_which_a_holder_may_write_counts_from_when_its_renewal_began(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    a.try_once()
+
+    clock.now = TIMES.renew_deadline
+
+    assert not is_open(a)
+
+
+@pytest.mark.parametrize("how", ["released", "taken"])
+def test_a_holder_may_not_write_once_its_lease_is_gone(leases: Leases, clock: Clock, how: str) -> None:
+    a = candidate("a", leases, clock)
+    a.try_once()
+
+    if how == "released":
+        a.release()
+    else:
+        assert leases.lease is not None
+        leases.lease["spec"]["holderIdentity"] = "b"
+        a.hold(Stop(clock))
+
+    assert not is_open(a)
+
+
+def test_no_other_candidate_takes_a_lease_while_its_holder_may_write(leases: Leases) -> None:
+    times, clock = LeaseTimes(1.4, 1.3, 0.1), Clock()
+    kube: Any = leases
+    a, b = (LeaderElector(kube, "kube-system", "lease", identity=each, times=times, clock=clock) for each in "ab")
+    a.try_once()
+    b.try_once()
+
+    clock.now += 1.29
+
+    assert is_open(a)
+    assert not b.try_once()
+
+
+def test_the_lease_runs_out_while_the_machine_is_suspended() -> None:
+    assert since_boot() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=60)
+
+
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lease_that_can_not_be_asked_for_is_trouble_until_it_can(leases: Leases, clock: Clock) -> None:
+    a = candidate("a", leases, clock)
+    leases.down = True
+    assert not a.acquire(Stop(clock), within=10)
+    assert a.trouble == "down"
+
+    leases.down = False
+
+    assert a.acquire(Stop(clock))
+    assert a.trouble is None
+
+
+def test_whoever_is_told_to_stop_does_not_wait_for_the_lease(leases: Leases, clock: Clock) -> None:
+    stop = threading.Event()
+    stop.set()
+
+    assert candidate("a", leases, clock).acquire(stop) is False
+
+
+class Stop(threading.Event):
+    """Passes time on the test's clock instead of waiting; `end` says at which tick it is set."""
+
+    def __init__(self, clock: Clock, end: Any = lambda _: False) -> None:
+        super().__init__()
+        self._clock = clock
+        self._end = end
+        self._tick = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.now += timeout or 0
+        self._tick += 1
+        assert self._tick < 1000
+        return bool(self._end(self._tick))
+
+
+def test_the_lease_tells_the_machine_of_its_holder(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTNAME", "control-plane-1")
+    kube: Any = leases
+
+    assert LeaderElector(kube, "kube-system", "lease").identity.startswith("control-plane-1_")

@@ -1,0 +1,25 @@
+"""Who gets a Service's traffic: what nodes and EndpointSlices of either family come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+
+PORT = {"protocol": "TCP", "port": 80, "name": "web"}
+NODES = (NodeBackend("n1", "i-1", "10.0.0.1"),)
+
+
+def endpoint_slice(family: str, *addresses: str, node: str = "n1") -> dict[str, Any]:
+    return {
+        "addressType": family,
+        "ports": [{"name": "web", "protocol": "TCP", "port": 8080}],
+        "endpoints": [{"addresses": [address], "nodeName": node} for address in addresses],
+    }
+
+
+def test_pods_are_reached_by_the_family_that_is_asked_for() -> None:
+    backends = Backends(NODES, (endpoint_slice("IPv4", "10.1.0.7"), endpoint_slice("IPv6", "fd00::7")))
+
+    assert backends.by_pod(PORT) == (Member("10.1.0.7", 8080, "i-1"),)
+    assert backends.by_pod(PORT, "IPv6") == (Member("fd00::7", 8080, "i-1"),)

@@ -1,0 +1,252 @@
+"""A cloud's annotations: what is taken, what is refused and how, and the page that is made of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
+from cloud_controller.load_balancers import annotation_docs
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Value
+
+PREFIX = "service.example.com/lb-"
+
+
+def entry(name: str = "limit", **more: Any) -> Annotation:
+    defaults: dict[str, Any] = {
+        "argument": name.replace("-", "_"),
+        "sets": f"listener.{name}",
+        "type": int,
+        "description": "It is for a test.",
+        "applies_to": "every listener",
+        "mutability": Mutability.IN_PLACE,
+        "since": "0.1",
+        "source": "this test",
+    }
+    return Annotation(name=f"{PREFIX}{name}", **(defaults | more))
+
+
+def catalogue(*entries: Annotation) -> Catalogue:
+    return Catalogue("example", (PREFIX,), entries or (entry(minimum=1, maximum=9, default=5),))
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "value"),
+    [
+        ({"minimum": 1, "maximum": 9}, "9", 9),
+        ({"minimum": 1, "maximum": 9}, " 1 ", 1),
+        ({"minimum": -5}, "-5", -5),
+        ({"type": bool}, "true", True),
+        ({"type": bool}, "false", False),
+        ({"type": str, "allowed": ("a", "b")}, "b", "b"),
+        ({"type": str}, "anything", "anything"),
+        ({"type": str, "pattern": "/.*"}, "/ready", "/ready"),
+        ({"type": tuple}, "a, b,,c", ("a", "b", "c")),
+    ],
+)
+def test_a_text_becomes_a_typed_value(more: dict[str, Any], text: str, value: object) -> None:
+    settings = catalogue(entry(**more)).parse({f"{PREFIX}limit": text})
+
+    assert settings.given == {"limit": value}
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "allowed"),
+    [
+        ({"minimum": 1, "maximum": 9, "unit": "seconds"}, "10", "from 1 to 9, in seconds"),
+        ({"minimum": 1, "maximum": 9}, "0", "from 1 to 9"),
+        ({"minimum": 1}, "1_0", "from 1 to any"),
+        ({"minimum": 1}, "1.0", "integer"),
+        ({"minimum": 1}, "٣", "integer"),
+        ({"minimum": 1}, "", "integer"),
+        ({"type": bool}, "True", "true, false"),
+        ({"type": str, "allowed": ("a", "b")}, "A", "a, b"),
+        ({"type": str}, " ", "text"),
+        ({"type": str, "pattern": "/.*", "form": "a path"}, "ready", "a path"),
+    ],
+)
+def test_a_value_that_is_not_allowed_names_annotation_value_and_what_is(
+    more: dict[str, Any], text: str, allowed: str
+) -> None:
+    with pytest.raises(InvalidConfiguration) as refused:
+        catalogue(entry(**more)).parse({f"{PREFIX}limit": text})
+
+    assert refused.value.field == f"annotation {PREFIX}limit"
+    assert repr(text) in str(refused.value)
+    assert allowed in (refused.value.allowed or "")
+
+
+@pytest.mark.parametrize("name", [f"{PREFIX}limt", f"{PREFIX}Limit", "service.example.com/bl-limit"])
+def test_a_misspelt_name_is_refused_with_the_nearest(name: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=f"{name}.*did you mean {PREFIX}limit"):
+        catalogue().parse({name: "1"})
+
+
+@pytest.mark.parametrize("name", ["example.com/team", "service.example.com/aws-load-balancer-type", "limit"])
+def test_annotations_of_others_are_passed_over(name: str) -> None:
+    assert catalogue().parse({name: "x"}).given == {}
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, f"-{'9' * 5000}", "0" * 5000])
+def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quoted_in_part(text: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="is not a value of it") as refused:
+        catalogue(entry(minimum=1, maximum=9)).parse({f"{PREFIX}limit": text})
+
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("known", [MYCLOUD, AWS], ids=lambda known: known.cloud)
+@pytest.mark.parametrize("form", ["azure-load-balancer-mode-{:05}", "aws-load-blaancer-{:05}", "{:05}"])
+def test_thousands_of_names_of_others_cost_few_comparisons_and_none_the_second_time(
+    known: Catalogue, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    compare = difflib.get_close_matches
+
+    def counting(name: str, possibilities: Sequence[str], **more: Any) -> list[str]:
+        compared.extend(possibilities)
+        return compare(name, possibilities, **more)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counting)
+    names = {f"service.beta.kubernetes.io/{form.format(number)}": "x" for number in range(4000)}
+
+    known.parse(names)
+
+    assert len(compared) <= 64 * len(known.entries)
+    compared.clear()
+    known.parse(names)
+    assert compared == []
+
+
+def test_a_wrong_name_of_our_own_is_told_whatever_names_of_others_are_there() -> None:
+    others = {f"service.example.com/aa-{number:05}": "x" for number in range(4000)}
+
+    with pytest.raises(InvalidConfiguration, match=f"did you mean {PREFIX}limit"):
+        catalogue().parse({**others, f"{PREFIX}limt": "1"})
+
+
+def test_a_setting_that_is_not_given_has_its_default() -> None:
+    settings = catalogue().parse(None)
+
+    assert (settings.given, settings.number("limit")) == ({}, 5)
+
+
+def test_an_entry_that_the_cloud_does_not_offer_is_ignored_by_name_whatever_its_value() -> None:
+    unoffered = entry(ignored="it has no limits")
+
+    settings = catalogue(unoffered).parse({f"{PREFIX}limit": "not even a number"})
+
+    assert (settings.given, settings.ignored) == ({}, (unoffered,))
+
+
+def test_a_value_that_would_restrict_access_is_refused_where_the_entry_is_ignored() -> None:
+    unoffered = catalogue(entry(type=bool, ignored="it can't be off", restricts=True, harmless=("true",)))
+
+    assert unoffered.parse({f"{PREFIX}limit": "true"}).ignored
+    with pytest.raises(InvalidConfiguration, match="' false ': it can't be off"):
+        unoffered.parse({f"{PREFIX}limit": " false "})
+    with pytest.raises(InvalidConfiguration, match="'maybe': it can't be off"):
+        unoffered.parse({f"{PREFIX}limit": "maybe"})
+
+
+# -------------------------------------------------------------------------------------------------------- families
+
+
+def family(**more: Any) -> Annotation:
+    return entry("limit.PORT", argument="limit_of_port", type=tuple, suffix="PORT", suffix_pattern="[0-9]+", **more)
+
+
+def test_a_member_of_a_family_is_an_annotation_of_its_own() -> None:
+    known = catalogue(entry(), family())
+
+    settings = known.parse({f"{PREFIX}limit": "3", f"{PREFIX}limit.80": "a,b", f"{PREFIX}limit.443": "c"})
+
+    assert settings.given["limit"] == 3
+    assert settings.members("limit_of_port") == {"80": ("a", "b"), "443": ("c",)}
+
+
+@pytest.mark.parametrize("suffix", ["http", "", "PORT", "80.1"])
+def test_a_suffix_that_is_none_is_an_unknown_annotation(suffix: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"does not know it; did you mean service.example.com/lb-limit.PORT"):
+        catalogue(family()).parse({f"{PREFIX}limit.{suffix}": "a"})
+
+
+def test_typed_arguments_of_a_family_are_a_mapping_by_suffix() -> None:
+    known = catalogue(family())
+
+    assert known.annotations({"limit_of_port": {"80": ("a", "b")}}) == {f"{PREFIX}limit.80": "a,b"}
+    with pytest.raises(InvalidConfiguration, match=r"lb-limit.PORT: 'http' is not a valid PORT"):
+        known.annotations({"limit_of_port": {"http": ("a",)}})
+    assert known.of_argument("limit_of_port.80").name == f"{PREFIX}limit.80"
+
+
+def test_a_list_of_commas_alone_is_no_empty_list() -> None:
+    names = catalogue(entry(type=tuple))
+
+    assert names.parse({f"{PREFIX}limit": " "}).given == {"limit": ()}
+    with pytest.raises(InvalidConfiguration, match="', ,' is not a value of it"):
+        names.parse({f"{PREFIX}limit": ", ,"})
+
+
+def test_typed_arguments_become_the_annotations_that_parse_to_them() -> None:
+    wide = catalogue(
+        entry("limit", minimum=1), entry("safe", type=bool), entry("names", type=tuple), entry("mode", type=str)
+    )
+    arguments: dict[str, Value] = {"limit": 3, "safe": True, "names": ("a", "b"), "mode": "x"}
+
+    annotations = wide.annotations(arguments)
+
+    assert wide.parse(annotations).given == arguments
+
+
+def test_an_unknown_or_impossible_argument_is_refused() -> None:
+    with pytest.raises(InvalidConfiguration, match="did you mean limit"):
+        catalogue().annotations({"limits": 1})
+    with pytest.raises(InvalidConfiguration, match="10"):
+        catalogue().annotations({"limit": 10})
+
+
+def test_what_a_change_does_stands_in_the_entry_and_is_in_place_for_the_rest() -> None:
+    known = catalogue(entry(sets="scheme", mutability=Mutability.REPLACE))
+
+    assert known.mutability("scheme") is Mutability.REPLACE
+    assert known.mutability("name") is Mutability.IN_PLACE
+
+
+@pytest.mark.parametrize("twin", [{"argument": "limit"}, {"name": "limit", "argument": "other"}])
+def test_two_entries_of_one_name_or_argument_are_a_mistake(twin: dict[str, str]) -> None:
+    name = twin.pop("name", "second")
+
+    with pytest.raises(ValueError, match="two entries"):
+        catalogue(entry(), entry(name, **twin))
+
+
+def test_mycloud_offers_its_qps_limit_from_one_to_ten_million() -> None:
+    name = "service.beta.kubernetes.io/dlb-listener-maxqps"
+
+    assert MYCLOUD.parse({name: "10000000"}).number("listener_max_qps") == 10_000_000
+    for text in ("0", "10000001"):
+        with pytest.raises(InvalidConfiguration, match="1 to 10,000,000"):
+            MYCLOUD.parse({name: text})
+
+
+@pytest.mark.parametrize("known", MYCLOUD.entries, ids=lambda known: known.argument)
+def test_every_default_and_example_of_mycloud_is_a_value_of_its_annotation(known: Annotation) -> None:
+    if known.default is not None:
+        assert known.parse(known.to_text(known.default)) == known.default
+    if known.example is not None:
+        known.parse(known.example)
+
+
+def test_the_reference_page_is_current() -> None:
+    page = Path(__file__).parents[3] / "docs" / "annotations.md"
+
+    assert page.read_text() == annotation_docs.page(), (
+        "run: python -m cloud_controller.load_balancers.annotation_docs > docs/annotations.md"
+    )

@@ -1,0 +1,94 @@
+"""Which resources of other people annotations may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.load_balancers.nameable import Nameable, Named
+
+CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/1"
+
+
+def certificate(*, whose: str | None = None) -> Named:
+    return Named("certificate", "annotation example.com/cert", (CERTIFICATE,), whose)
+
+
+def group(**tags: str) -> Named:
+    return Named("security-group", "annotation example.com/groups", ("sg-1", "edge"), tags=lambda: tags)
+
+
+def allows(listed: str, named: Named) -> bool:
+    try:
+        Nameable.parse(listed.split(",")).require([named])
+    except InvalidConfiguration:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("listed", "allowed"),
+    [
+        ("", True),
+        ("subnet=subnet-1", True),
+        (f"certificate={CERTIFICATE}", True),
+        ("certificate=arn:aws:acm:*:123456789012:certificate/*", True),
+        ("certificate=arn:aws:iam:*,certificate=arn:aws:acm:*", True),
+        ("certificate=arn:aws:acm:*:999999999999:certificate/*", False),
+        (f"certificate={CERTIFICATE.upper()}", False),
+        ("certificate=", False),
+        ("any", True),
+    ],
+)
+def test_a_kind_without_an_entry_is_free_and_one_with_entries_is_held_to_them(listed: str, allowed: bool) -> None:
+    assert allows(listed, certificate()) == allowed
+
+
+@pytest.mark.parametrize(
+    ("listed", "tags", "allowed"),
+    [
+        ("security-group=sg-1", {}, True),
+        ("security-group=edge", {}, True),
+        ("security-group=tag:shared=yes", {"shared": "yes"}, True),
+        ("security-group=tag:shared=y*", {"shared": "yes"}, True),
+        ("security-group=tag:shared", {"shared": "no"}, True),
+        ("security-group=tag:shared=yes", {"shared": "no"}, False),
+        ("security-group=tag:shared=yes", {}, False),
+        ("security-group=tag:a=b=c", {"a": "b=c"}, True),
+    ],
+)
+def test_a_resource_is_known_by_each_of_its_names_and_by_its_tags(
+    listed: str, tags: Mapping[str, str], allowed: bool
+) -> None:
+    assert allows(listed, group(**tags)) == allowed
+
+
+@pytest.mark.parametrize(("listed", "allowed"), [("", False), (f"certificate={CERTIFICATE}", True), ("any", True)])
+def test_what_is_visibly_somebody_elses_must_be_listed(listed: str, allowed: bool) -> None:
+    assert allows(listed, certificate(whose="carries the tag of cluster c-2")) == allowed
+
+
+def test_tags_are_asked_for_only_where_the_list_goes_by_them() -> None:
+    def unreachable() -> Mapping[str, str]:
+        raise AssertionError("asked")
+
+    named = Named("subnet", "annotation example.com/subnets", ("subnet-1",), tags=unreachable)
+
+    assert allows("subnet=subnet-*,security-group=tag:a", named)
+
+
+def test_a_refusal_names_the_annotation_the_value_and_the_list() -> None:
+    with pytest.raises(InvalidConfiguration) as refused:
+        Nameable.parse(["certificate=arn:aws:iam:*"]).require([certificate()])
+
+    assert refused.value.field == "annotation example.com/cert"
+    assert CERTIFICATE in refused.value.why
+    assert "certificate=arn:aws:iam:*" in str(refused.value.allowed)
+
+
+@pytest.mark.parametrize("entry", ["certificates=x", "certificate", "=x", "any,subnet=x", "elastic-ip=tag:a=b"])
+def test_an_entry_that_means_nothing_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"kinds: certificate|known by their tags"):
+        Nameable.parse(entry.split(","))
