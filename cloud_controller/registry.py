@@ -1,0 +1,53 @@
+"""What packages offer for a cloud under an entry-point group: how a cloud joins without a fork.
+
+Each layer has a group of its own, PACKAGE.clouds: `cloud_controller.clouds` (its controllers), `components.clouds`
+(`pulumi_cloud_controller.clouds` in the library), `policy.clouds` and `local.clouds` (what stands in for the cloud on
+one machine). An entry point is named after the cloud and leads to its descriptor there.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class UnknownName(LookupError):
+    """No package offers this name; `hint` is the nearest one or "", `known` lists all."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        nearest = difflib.get_close_matches(name, known, n=1)
+        self.hint = f"did you mean {nearest[0]!r}?" if nearest else ""
+        self.known = known
+        super().__init__(f"{name!r} is unknown; known: {', '.join(known)}")
+
+
+class Registry(Generic[T]):
+    """The entry points of one group; each is loaded when it is asked for, and must be a `kind`."""
+
+    def __init__(self, group: str, kind: type[T]) -> None:
+        self._group = group
+        self._kind = kind
+
+    def names(self) -> list[str]:
+        """What there is, sorted; loads nothing."""
+        return sorted({point.name for point in entry_points(group=self._group)})
+
+    def get(self, name: str) -> T:
+        """Load one. Raises UnknownName, or TypeError if what the entry point names is no such descriptor."""
+        points = entry_points(group=self._group, name=name)
+        if not points:
+            raise UnknownName(name, self.names())
+        found = [point.load() for point in points]
+        for each in found:
+            if not isinstance(each, self._kind):
+                raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}")
+        if len(found) > 1:
+            raise TypeError(f"{name!r} of {self._group} is offered by {len(found)} packages")
+        return found[0]
+
+    def all(self) -> list[T]:
+        """Every one, by name."""
+        return [self.get(name) for name in self.names()]
