@@ -23,7 +23,7 @@ from components.workload import Workload
 def main() -> None:
     """Declare the stack."""
     config = stack_config.load()
-    adapter = clouds.adapter(config.cloud)
+    adapter = clouds.descriptor(config.cloud).adapter()
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     # Said of a component, its children inherit it. What it is said of costs a cluster, or an address that others know.
     kept = pulumi.ResourceOptions(protect=config.protect or None, retain_on_delete=config.retain or None)

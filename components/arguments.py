@@ -37,7 +37,7 @@ def checked(kind: type[Args], args: Args, path: str = "") -> Args:
 
     Raises `WrongInput` for what `kind`, a TypedDict, requires and is not there, what it does not know, and what
     is of another type. Values are not shown: they may be secret. An output may stand wherever an Input may.
-    Of several TypedDicts it can't be told which one is meant: whoever knows checks them then, with their `path`.
+    What `kind` leaves open (`Any`), such as a cloud's own settings, is for the caller to check, with its `path`.
     """
     return cast("Args", _dictionary(kind, args, path))
 
@@ -69,6 +69,8 @@ def _dictionary(kind: type, given: Any, path: str) -> dict[str, Any]:
 
 
 def _value(hint: Any, value: Any, path: str) -> Any:
+    if hint is Any:
+        return value
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = [member for member in members if get_origin(member) not in (pulumi.Output, Awaitable)]
     if not inputs.is_known(value):
@@ -77,8 +79,6 @@ def _value(hint: Any, value: Any, path: str) -> Any:
         return value
     if len(plain) == 1:
         return _plain(plain[0], value, path)
-    if all(is_typeddict(member) for member in plain):
-        return value
     if not any(_is_a(member, value) for member in plain):
         _refuse(path, f"{_type(value)}; allowed: {', '.join(_WORDS[member] for member in plain)}")
     return value

@@ -29,7 +29,7 @@ from pulumi.dynamic import (
 )
 from pulumi.output import UNKNOWN, Unknown
 
-from . import cluster_access
+from . import clouds, cluster_access
 from .inputs import is_cidr
 from .placeholder import PlaceholderSecrets
 from .plan_message import plan_hook
@@ -118,14 +118,13 @@ class CloudControllerProvider(ResourceProvider):
         return ReadResult(id_, {**props, "drift": [step.to_json() for step in steps if step.pending]})
 
     def delete(self, _id: str, _props: Properties) -> None:
-        from cloud_controller import clouds
         from cloud_controller.cloud import NotFound
 
         from . import cluster_plan
 
         try:
             self._require_same_cluster(_props)
-            cloud = clouds.load(_props["cloud"], self._cloud_config(_props))
+            cloud = cluster_access.open_cloud(self._config, _props)
             cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _tell)
             cluster_plan.tear_down(cloud, _target(_props, {}))
         except NotFound:
@@ -260,8 +259,8 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
             refuse(name, "is missing")
     if failures:
         return failures
-    if news["cloud"] not in cluster_access.CLOUDS:
-        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(cluster_access.CLOUDS)}")
+    if news["cloud"] not in clouds.names():
+        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(clouds.names())}")
     if not _has_unknown(news["cluster_cidr"]) and not is_cidr(news["cluster_cidr"]):
         refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
     if not news["deadline"] > 0:

@@ -8,9 +8,10 @@ import pulumi
 
 from . import clouds, inputs
 from .arguments import checked
+from .clouds.interface import ClusterSettings
 
 
-class ClusterArgs(clouds.ClusterSettings):
+class ClusterArgs(ClusterSettings):
     """Arguments of `Cluster`."""
 
     cloud: str
@@ -42,7 +43,10 @@ class Cluster(pulumi.ComponentResource):
         inputs.check_dns_label("name", name)
         if not args["zones"]:
             raise inputs.WrongInput("zones", "empty; allowed: at least one zone of the cloud")
-        adapter = clouds.adapter(args["cloud"])
+        cloud = clouds.descriptor(args["cloud"])
+        if "settings" in args:
+            args["settings"] = checked(cloud.cluster_args, args["settings"], "settings")
+        adapter = cloud.adapter()
         super().__init__("cloudcontroller:index:Cluster", name, dict(args), opts)
         child = pulumi.ResourceOptions(parent=self)
         settings = args.get("settings", {})

@@ -24,6 +24,10 @@ from cloud_controller.controller_names import canonical
 
 from . import clouds, inputs
 from .arguments import checked
+from .clouds.interface import CloudAdapter, ManagerSettings
+
+IMAGE = "registry.local/cloud-controller:0.1.0"
+"""Our daemon's, where the program names no other."""
 
 _KINDS: Mapping[str, Any] = {
     each.__name__: each
@@ -43,7 +47,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-class CloudControllerManagerArgs(clouds.ManagerSettings):
+class CloudControllerManagerArgs(ManagerSettings):
     """Arguments of `CloudControllerManager`."""
 
     cloud: str
@@ -75,13 +79,13 @@ class CloudControllerManager(pulumi.ComponentResource):
     @inputs.naming_itself
     def __init__(self, name: str, args: CloudControllerManagerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(CloudControllerManagerArgs, args)
-        adapter = clouds.adapter(args["cloud"])
+        adapter = clouds.descriptor(args["cloud"]).adapter()
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
-        cloud = descriptor(adapter.name)
+        cloud = descriptor(args["cloud"])
         if "role" in args and cloud.identity is None:
-            raise inputs.WrongInput("role", f"set; allowed: none, because pods on {adapter.name} take no roles")
+            raise inputs.WrongInput("role", f"set; allowed: none, because pods on {cloud.name} take no roles")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         made = manifests.make(
             _daemon(args, adapter, cloud),
@@ -122,7 +126,7 @@ def _argument(field: str) -> str:
     return re.sub("([A-Z])", r"_\1", field).lower()
 
 
-def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter, cloud: CloudDescriptor) -> manifests.Daemon:
+def _daemon(args: CloudControllerManagerArgs, adapter: CloudAdapter, cloud: CloudDescriptor) -> manifests.Daemon:
     """What runs, and its rights."""
     controllers = args["controllers"]
     if not controllers:
@@ -155,4 +159,4 @@ def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter, clou
         further=args.get("arguments", ()),
         concat=pulumi.Output.concat,
     )
-    return manifests.Daemon(args.get("image", adapter.image), arguments, rules)
+    return manifests.Daemon(args.get("image", IMAGE), arguments, rules)

@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, cast
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Service, ServicePortArgsDict, ServiceSpecArgsDict
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds import descriptor
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 
 from . import clouds, inputs
 from .address_change import warn_before_update
 from .arguments import checked
-from .clouds.aws.load_balancer import AwsLoadBalancerArgs
-from .clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
+from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs
+
+__all__ = ["LoadBalancerService", "LoadBalancerServiceArgs", "PortArgs"]
 
 PROTOCOLS = ("TCP", "UDP")
 POLICIES = ("Cluster", "Local")
 
 PATIENCE = pulumi.CustomTimeouts(create="5m", update="5m", delete="5m")
 """Half of what the Kubernetes provider gives: whom a cloud lets wait so long, it lets wait for something missing."""
-
-
-class PortArgs(TypedDict):
-    """One port of a `LoadBalancerService`."""
-
-    port: pulumi.Input[int]
-    """Where the load balancer listens."""
-    target_port: NotRequired[pulumi.Input[int | str]]
-    """The container's port, by number or name; the same as `port` if not given."""
-    protocol: NotRequired[pulumi.Input[str]]
-    """`TCP` (default) or `UDP`."""
-    name: NotRequired[pulumi.Input[str]]
-    """Needed where there are several; PROTOCOL-PORT in lower case if not given."""
-
-
-class LoadBalancerServiceArgs(TypedDict):
-    """Arguments of `LoadBalancerService`."""
-
-    cloud: str
-    """The cloud whose load balancer it is: decides what `settings` and `annotations` may say."""
-    selector: pulumi.Input[Mapping[str, pulumi.Input[str]]]
-    """The labels of the pods that get the traffic."""
-    ports: Sequence[PortArgs]
-    """At least one."""
-    settings: NotRequired[MycloudLoadBalancerArgs | AwsLoadBalancerArgs]
-    """The cloud's settings, typed."""
-    annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
-    """Raw annotations; they win over `settings`."""
-    source_ranges: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]]]
-    """Who may connect, as IPv4 ranges; everybody if not given, or empty."""
-    load_balancer_class: NotRequired[pulumi.Input[str]]
-    """Who makes the load balancer, where that is not the CCM. Immutable: a change replaces the Service."""
-    external_traffic_policy: NotRequired[pulumi.Input[str]]
-    """`Cluster` (default) or `Local` (only nodes with pods get traffic; the client's address is kept)."""
-    namespace: NotRequired[pulumi.Input[str]]
-    """`default` if not given."""
 
 
 class LoadBalancerService(pulumi.ComponentResource):
@@ -79,11 +45,10 @@ class LoadBalancerService(pulumi.ComponentResource):
     @inputs.naming_itself
     def __init__(self, name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = checked(LoadBalancerServiceArgs, args)
-        adapter = clouds.adapter(args["cloud"])
+        cloud = clouds.descriptor(args["cloud"])
         if "settings" in args:
-            given = checked(adapter.load_balancer_args, args["settings"], "settings")
-            args["settings"] = cast("MycloudLoadBalancerArgs | AwsLoadBalancerArgs", given)
-        catalogue = adapter.catalogue
+            args["settings"] = checked(cloud.load_balancer_args, args["settings"], "settings")
+        catalogue = descriptor(args["cloud"]).catalogue
         _check(name, args, opts)
         super().__init__("cloudcontroller:index:LoadBalancerService", name, dict(args), opts)
         spec: ServiceSpecArgsDict = {
@@ -156,7 +121,7 @@ def _port(port: PortArgs) -> ServicePortArgsDict:
 def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
     """Settings as annotations, then the raw ones; plain values are checked now, outputs when they are known."""
     annotations: dict[str, pulumi.Input[str]] = {}
-    for argument, value in cast("Mapping[str, Any]", args.get("settings", {})).items():
+    for argument, value in args.get("settings", {}).items():
         path = f"settings.{argument}"
         stem = catalogue.by_argument[argument]
         members = _refusing(path, lambda stem=stem, value=value: stem.given(value))

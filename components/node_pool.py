@@ -9,6 +9,7 @@ import pulumi
 
 from . import clouds, inputs
 from .arguments import checked
+from .clouds.interface import MachineParts, PoolSpec
 
 POOL_LABEL = "cloud-controller/pool"
 """The label by which workloads choose a pool's nodes."""
@@ -72,10 +73,10 @@ class NodePool(pulumi.ComponentResource):
             )
             if problem:
                 raise inputs.WrongInput(f"labels[{key}]", problem)
-        adapter = clouds.adapter(args["cloud"])
+        adapter = clouds.descriptor(args["cloud"]).adapter()
         super().__init__("cloudcontroller:index:NodePool", name, dict(args), opts)
         # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
-        spec = clouds.PoolSpec(
+        spec = PoolSpec(
             cluster_name=args["cluster_name"],
             cluster_id=args["cluster_id"],
             join=args.get("join", {}),
@@ -88,7 +89,7 @@ class NodePool(pulumi.ComponentResource):
             labels={POOL_LABEL: name, **args.get("labels", {})},
         )
         made = adapter.pool(name, spec, pulumi.ResourceOptions(parent=self))
-        self.machines: list[clouds.MachineParts] = made or []
+        self.machines: list[MachineParts] = made or []
         self.pool = name
         # Of machines that the cloud names; those in `machines` are known one by one.
         self.unnamed = args["count"] if made is None else 0

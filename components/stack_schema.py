@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cloud_controller import clouds
-
-from .stack_config import NAMESPACE, SECRET_KEYS, StackConfig
+from . import clouds
+from .stack_config import MODEL, NAMESPACE, SECRET_KEYS
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
-    config = _without_titles(StackConfig.model_json_schema(by_alias=True))
+    config = _without_titles(MODEL.model_json_schema(by_alias=True))
     # Secrets stand encrypted in the file.
     for key in SECRET_KEYS:
         config["properties"][key] = {

@@ -1,8 +1,8 @@
-"""The rules of the policy pack, one module each; importing them starts nothing."""
+"""The rules of the policy pack, one module each, and those of every cloud; importing them starts nothing."""
 
+from policy import clouds
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
-from policy.checklist.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
 from policy.checklist.order import LOAD_BALANCERS_DEPEND_ON_CCM
@@ -11,9 +11,7 @@ from policy.checklist.probes import CCM_HAS_PROBES
 from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
 from policy.checklist.resources import CCM_HAS_RESOURCES
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
-from policy.checklist.subnets import SUBNETS_HAVE_ROLES
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
-from policy.checklist.versions import CCM_FITS_KUBERNETES
 
 POLICIES = [
     CCM_TOLERATES_UNINITIALIZED,
@@ -27,7 +25,5 @@ POLICIES = [
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,
-    CCM_FITS_KUBERNETES,
-    POLICIES_WITHOUT_WILDCARDS,
-    SUBNETS_HAVE_ROLES,
+    *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

@@ -21,15 +21,17 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig, is_judged, items
-from policy.checklist.unknowns import first_known, judge
-from policy.checklist.workloads import Container, check_workload, containers, flag
+from policy import clouds
+from policy.objects import ccm_schema, dig, is_judged, items
+from policy.unknowns import first_known, judge
+from policy.workloads import Container, check_workload, containers, flag
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _FLAG = "--cloud-config"
 # `${PASSWORD}`, `$(PASSWORD)`, `{{ .password }}`: where the credential is put in later, and elsewhere.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\(.*\)|\{\{.*\}\}")
-_CLOUD_NAME = re.compile(r"cloud[-_.]?(conf|provider)|^(azure|gce|vsphere|aws|openstack)\.(json|conf|ya?ml)$", re.I)
+_STEMS = "|".join(re.escape(stem) for cloud in clouds.descriptors() for stem in cloud.config_files)
+_CLOUD_NAME = re.compile(rf"cloud[-_.]?(conf|provider)|^({_STEMS})\.(json|conf|ya?ml)$", re.I)
 # Compared without case and separators: `access-key-secret`, `accessKeySecret` and `AccessKeySecret` are one.
 _CREDENTIALS = frozenset(
     {

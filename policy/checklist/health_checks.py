@@ -14,8 +14,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.load_balancers import UNCHECKED, Mark, check_service, marks_of, marks_setting, said
-from policy.checklist.objects import schema
+from policy.checklist.load_balancers import UNCHECKED, check_service, marked, marks_of, marks_setting
+from policy.clouds.interface import Mark
+from policy.objects import schema
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -25,7 +26,7 @@ def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
 
 
 def _problem(args: ResourceValidationArgs, marks: Iterable[Mark]) -> str | None:
-    off = said(args.props, marks)
+    off = marked(args.props, marks)
     return f"the health check is switched off by annotation {off}" if off else None
 
 

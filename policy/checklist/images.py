@@ -15,9 +15,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig
-from policy.checklist.unknowns import Problem
-from policy.checklist.workloads import Container, check_workload, containers
+from policy.objects import ccm_schema, dig
+from policy.unknowns import Problem
+from policy.workloads import Container, check_workload, containers
 
 _DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-f]{32,}")
 # Three numbers and whatever follows: v1.36.0, 2.9.1-provider.2. Two of them (v1.36) move with each patch.

@@ -15,9 +15,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig
-from policy.checklist.unknowns import Problem, problem_if
-from policy.checklist.workloads import Container, ccm_name, check_workload, containers, flag
+from policy.objects import ccm_schema, dig
+from policy.unknowns import Problem, problem_if
+from policy.workloads import Container, ccm_name, check_workload, containers, flag
 
 _FLAG = "--leader-elect"
 # What Go's parser of booleans takes for false. It is on by default, in every manager built on Kubernetes' own.

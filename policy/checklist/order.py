@@ -17,8 +17,8 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UnknownValueError
 
 from policy.checklist.load_balancers import OUR_CLASSES
-from policy.checklist.objects import SERVICE, WORKLOADS, ccm_schema, dig, is_exempt, object_name
-from policy.checklist.workloads import ccm_container
+from policy.objects import SERVICE, WORKLOADS, ccm_schema, dig, is_exempt, object_name
+from policy.workloads import ccm_container
 
 
 def check(args: StackValidationArgs, report: ReportViolation) -> None:

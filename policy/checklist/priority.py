@@ -13,8 +13,8 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig
-from policy.checklist.workloads import check_workload
+from policy.objects import ccm_schema, dig
+from policy.workloads import check_workload
 
 CLASSES = ("system-cluster-critical", "system-node-critical")
 

@@ -15,9 +15,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig, items
-from policy.checklist.unknowns import Problem, problem_if
-from policy.checklist.workloads import Container, ccm_name, check_workload, containers, flag
+from policy.objects import ccm_schema, dig, items
+from policy.unknowns import Problem, problem_if
+from policy.workloads import Container, ccm_name, check_workload, containers, flag
 
 _HANDLERS = ("httpGet", "grpc", "tcpSocket", "exec")
 _SECURE_PORT = "10258"

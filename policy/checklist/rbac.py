@@ -18,8 +18,8 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import dig, each, is_judged, schema
-from policy.checklist.unknowns import Problem, every_known, first_known, judge
+from policy.objects import dig, each, is_judged, schema
+from policy.unknowns import Problem, every_known, first_known, judge
 
 _GROUP = "kubernetes:rbac.authorization.k8s.io/v1"
 _ROLES = (f"{_GROUP}:ClusterRole", f"{_GROUP}:Role")

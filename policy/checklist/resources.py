@@ -21,9 +21,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig
-from policy.checklist.unknowns import Problem, every_known
-from policy.checklist.workloads import Container, check_workload, containers
+from policy.objects import ccm_schema, dig
+from policy.unknowns import Problem, every_known
+from policy.workloads import Container, check_workload, containers
 
 # A request counts as made where there is a limit: Kubernetes takes it for both.
 _WANTED = (

@@ -18,17 +18,17 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UnknownValueError
 
 from policy.checklist.load_balancers import (
+    FURTHER_CLIENTS,
     INTERNAL,
     LIMITED_ELSEWHERE,
-    PREFIX_LISTS,
     SOURCE_RANGES,
-    Mark,
     check_service,
+    marked,
     marks_of,
     marks_setting,
-    said,
 )
-from policy.checklist.objects import dig, each, schema
+from policy.clouds.interface import Mark
+from policy.objects import dig, each, schema
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -41,12 +41,12 @@ def _is_public(args: ResourceValidationArgs) -> bool:
     config = args.get_config()
     if dig(args.props, "spec", "loadBalancerClass") in (config.get("internalClasses") or ()):
         return False
-    return said(args.props, [*INTERNAL, *marks_of(config.get("internalAnnotations"))]) is None
+    return marked(args.props, [*INTERNAL, *marks_of(config.get("internalAnnotations"))]) is None
 
 
 def _is_not_limited(args: ResourceValidationArgs) -> bool:
     more = args.get_config().get("limitingAnnotations") or ()
-    return said(args.props, [*LIMITED_ELSEWHERE, *map(Mark, more)]) is None
+    return marked(args.props, [*LIMITED_ELSEWHERE, *map(Mark, more)]) is None
 
 
 def _problem(props: Mapping[str, Any]) -> str | None:
@@ -58,7 +58,7 @@ def _problem(props: Mapping[str, Any]) -> str | None:
         ranges = [partial(str, part) for part in str(text).split(",") if part.strip()]
         field = f"annotation {SOURCE_RANGES}"
     if not ranges:
-        if said(props, [PREFIX_LISTS]) is not None:
+        if marked(props, FURTHER_CLIENTS) is not None:
             return None
         return "the load balancer is public and has no source ranges: everybody may connect"
     return f"the load balancer is public and {field} lets everybody in" if _is_everybody(ranges) else None

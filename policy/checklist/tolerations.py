@@ -15,9 +15,9 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import ccm_schema, dig, each
-from policy.checklist.unknowns import first_known
-from policy.checklist.workloads import ccm_container, check_workload
+from policy.objects import ccm_schema, dig, each
+from policy.unknowns import first_known
+from policy.workloads import ccm_container, check_workload
 
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _VALUE, _EFFECT = "true", "NoSchedule"

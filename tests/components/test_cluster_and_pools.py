@@ -7,7 +7,6 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import clouds
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.node_pool import NodePool
@@ -101,11 +100,3 @@ def test_no_dynamic_resource_has_credentials_among_its_inputs(run_program: Any) 
         assert not {"token", "endpoint", "credentials"} & set(registration.inputs)
         # By reference: a short text that holds a module's and a class's name, and no secret.
         assert len(registration.inputs["__provider"]) < 120
-
-
-def test_a_cloud_is_made_of_what_the_components_ask_for() -> None:
-    adapter: clouds.CloudAdapter = clouds.adapter("mycloud")
-
-    assert adapter.catalogue.cloud == adapter.name == "mycloud"
-    with pytest.raises(pulumi.InputPropertyError):
-        clouds.adapter("nimbus")

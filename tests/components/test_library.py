@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,23 @@ def test_each_wheel_names_its_licence_and_has_the_text(library: Path, package: s
 
     assert "\nLicense-Expression: Apache-2.0\n" in (folder / "METADATA").read_text()
     assert (folder / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_the_library_finds_the_clouds_of_its_own_package(library: Path) -> None:
+    program = "from pulumi_cloud_controller import clouds; print(*map(type, map(clouds.descriptor, clouds.names())))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=library,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    kind = "<class 'pulumi_cloud_controller.clouds.interface.ComponentsCloud'>"
+    assert done.stdout.strip() == f"{kind} {kind}"
 
 
 def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:

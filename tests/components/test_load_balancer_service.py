@@ -9,12 +9,9 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.aws.annotations import PREFIX as AWS_PREFIX
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE, PREFIX
-from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.clouds.mycloud.annotations import PREFIX
 from components.clouds.aws.load_balancer import AwsLoadBalancerArgs
-from components.clouds.mycloud.load_balancer import MycloudLoadBalancerArgs
 from components.load_balancer_service import LoadBalancerService
 
 SERVICE = "kubernetes:core/v1:Service"
@@ -164,26 +161,6 @@ def test_a_change_of_class_replaces_the_service_and_the_old_one_goes_first(run_p
     assert list(request.replaceOnChanges) == ["spec.loadBalancerClass"]
     assert request.deleteBeforeReplace
     assert not request.deletedWith
-
-
-@pytest.mark.parametrize(
-    ("catalogue", "args"),
-    [(CATALOGUE, MycloudLoadBalancerArgs), (AWS, AwsLoadBalancerArgs)],
-    ids=["mycloud", "aws"],
-)
-def test_the_typed_settings_are_those_of_the_catalogue(catalogue: Catalogue, args: Any) -> None:
-    offered = {entry.argument: entry for entry in catalogue if not entry.ignored}
-
-    # As texts: what the SDK calls Input has a forward reference that only its own module resolves.
-    annotations = {name: hint.__forward_arg__ for name, hint in args.__annotations__.items()}
-
-    assert set(annotations) == set(offered)
-    for argument, entry in offered.items():
-        allowed = ", ".join(f'"{value}"' for value in entry.allowed)
-        named = "Sequence[str]" if entry.type is tuple else entry.type.__name__
-        plain = f"Literal[{allowed}]" if entry.allowed else named
-        given = f"Mapping[str, pulumi.Input[{plain}]]" if entry.suffix else f"pulumi.Input[{plain}]"
-        assert annotations[argument].replace("'", '"') == f"NotRequired[{given}]"
 
 
 def test_a_setting_that_is_given_by_port_is_an_annotation_for_each_port(run_program: Any) -> None:

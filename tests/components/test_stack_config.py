@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.stack_config import (
+    MODEL,
     NAMESPACE,
     SECRET_KEYS,
     ConfigError,
@@ -24,8 +25,10 @@ from components.stack_config import (
     Role,
     StackConfig,
     load,
+    model_with,
     parse,
 )
+from components.stack_model import CloudSection
 from components.stack_schema import schema
 from local.engine.stack.config import resolve, validate
 from local.engine.stack.project import load_project, load_stack_file
@@ -103,6 +106,7 @@ def test_the_token_is_not_shown() -> None:
         ({"nodePools": [pool(), pool()]}, 'nodePools[1].name is "cp": another pool has this name'),
         ({"nodePools": [pool(role="worker")]}, "allowed: at least one pool of role control-plane"),
         ({"nodePools": [pool(name="n" * 62)]}, "would have a name of 66 characters"),
+        ({"executors": {"node": "vendor"}}, 'executors.node is "vendor": mycloud runs no controller itself'),
         ({"executors": {"service": "pulumi"}}, 'executors.service is "pulumi": only node and route can be run'),
         ({"executors": {"route": "pulum"}}, "executors.route is \"pulum\": did you mean 'pulumi'? allowed: daemon"),
         ({"executors": {"routes": "pulumi"}}, "executors.routes is not a known key; did you mean 'route'?"),
@@ -150,12 +154,13 @@ def test_what_annotations_may_name_comes_to_flags_of_the_daemon(more: dict[str, 
     assert parse(values(**more), SECRETS).service_flags() == flags
 
 
-def test_what_a_service_controller_of_the_clouds_maker_does_not_know_is_refused() -> None:
-    aws = {"region": "eu-central-1", "kubernetesVersion": "1.34"}
+def test_a_section_without_required_keys_need_not_be_given() -> None:
+    class Defaults(CloudSection):
+        size: int = 1
 
-    said = refused(cloud="aws", aws=aws, executors={"service": "vendor"}, annotationsMayName=["subnet=subnet-1"])
+    given = {"cloud": "plain", "clusterName": "c", "nodePools": [pool()]}
 
-    assert 'annotationsMayName is ["subnet=subnet-1"]: only our own daemon' in said
+    assert model_with({"plain": Defaults}).model_validate(given).section(Defaults).size == 1
 
 
 def test_no_secret_is_shown_wherever_it_was_put() -> None:
@@ -224,17 +229,17 @@ def test_the_project_declares_the_keys_that_every_cloud_has_and_their_defaults()
     """A declared key that is secret or has no default would have to be set in every stack, whatever its cloud."""
     of_one_cloud = {"aws", "mycloud", *SECRET_KEYS}
 
-    assert set(declared()) == {str(field.alias) for field in StackConfig.model_fields.values()} - of_one_cloud
+    assert set(declared()) == {str(field.alias) for field in MODEL.model_fields.values()} - of_one_cloud
     assert not any("secret" in declaration for declaration in declared().values())
     for key in ("workloads", "protect", "retain"):
-        assert declared()[key]["default"] == StackConfig.model_fields[key].default
+        assert declared()[key]["default"] == MODEL.model_fields[key].default
 
 
 def test_the_editors_schema_and_the_documentation_are_up_to_date() -> None:
     page = (ROOT / "docs/stack-config.md").read_text()
 
     assert json.loads((ROOT / "stacks/schema.json").read_text()) == schema()
-    for field in StackConfig.model_fields.values():
+    for field in MODEL.model_fields.values():
         assert f"| `{field.alias}` |" in page
 
 
@@ -255,13 +260,13 @@ def test_a_running_program_knows_from_pulumi_which_keys_are_encrypted() -> None:
         pulumi.runtime.set_all_config(config, [f"{NAMESPACE}:{key}" for key in encrypted])
         return load()
 
-    assert contextvars.copy_context().run(program, "mycloudToken").mycloud_token
+    assert contextvars.copy_context().run(program, "mycloudToken").secret("mycloudToken") == TOKEN
     with pytest.raises(ConfigError, match="mycloudToken is in plain text"):
         contextvars.copy_context().run(program)
 
 
 def test_every_text_that_the_config_hides_must_be_encrypted() -> None:
-    hidden = {f.alias for f in StackConfig.model_fields.values() if "SecretStr" in str(f.annotation)}
+    hidden = {f.alias for f in MODEL.model_fields.values() if "SecretStr" in str(f.annotation)}
 
     assert set(SECRET_KEYS) == hidden == SECRETS
 
@@ -412,129 +417,3 @@ def test_no_error_shows_what_stands_in_a_secret(secret: str, key: str, shape: Ca
         parse(given_values, {key})
     except ConfigError as error:
         assert secret not in str(error)
-
-
-# ------------------------------------------------------------------------------------------------------------- aws
-
-
-def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] | None = None, **aws: Any) -> Any:
-    """Config of a cluster on AWS, as Pulumi hands it over; `aws`: keys of that section (None: not said)."""
-    worker = {"name": "workers", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a", "eu-central-1b"]}
-    section = {"region": "eu-central-1", "kubernetesVersion": "1.34", "ccmImage": "registry.example/ccm:1", **aws}
-    return values(
-        cloud="aws",
-        mycloud=None,
-        mycloudToken=None,
-        nodePools=[worker] if pools is None else pools,
-        executors=executors or {},
-        aws={key: value for key, value in section.items() if value is not None},
-    )
-
-
-PLANE = {"name": "cp", "role": "control-plane", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a"]}
-
-
-def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
-    on_eks = parse(on_aws())
-    on_ec2 = parse(on_aws([PLANE], controlPlane="ec2", nodes="asg"))
-
-    assert on_eks.run_by(Executor.DAEMON) == [Controller.SERVICE]
-    assert on_ec2.run_by(Executor.VENDOR) == [Controller.VOLUME]
-
-
-@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
-def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
-    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())["config"]
-    given = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file.items()}
-
-    config = parse({k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()})
-
-    assert config.aws is not None and not config.aws.simulated
-
-
-@pytest.mark.parametrize(
-    ("config", "line"),
-    [
-        (on_aws(region="europe"), 'aws.region is "europe": allowed: a region such as eu-central-1'),
-        (
-            on_aws(region="cn-north-1"),
-            'aws.region is "cn-north-1": allowed: a region such as eu-central-1, none of China',
-        ),
-        (on_aws(region=None), "aws.region is missing: The region."),
-        (on_aws(controlPlane="esk"), "aws.controlPlane is \"esk\": did you mean 'eks'? allowed: eks, ec2"),
-        (on_aws(kubernetesVersion=1.34), "aws.kubernetesVersion is 1.34: allowed: text"),
-        (on_aws(kubernetesVersion="v1.34"), "allowed: a minor version such as '1.36'"),
-        (on_aws(apiSource=[]), "aws.apiSource is not a known key; did you mean 'apiSources'?"),
-        (on_aws(vpcCidr="10.0.0.0/24"), 'aws.vpcCidr is "10.0.0.0/24": allowed: an IPv4 range from /16 to /20'),
-        (on_aws(vpcCidr="172.20.0.0/16"), 'aws.serviceCidr is "172.20.0.0/16": overlaps the range of the VPC'),
-        (on_aws(serviceCidr="100.64.0.0/16"), 'aws.serviceCidr is "100.64.0.0/16": allowed: a range from /12 to /24'),
-        (
-            on_aws([PLANE], controlPlane="ec2", nodes="asg", podCidr="10.0.0.0/20"),
-            'aws.podCidr is "10.0.0.0/20": overlaps the VPC\'s 10.0.0.0/16',
-        ),
-        (on_aws(executors={"route": "daemon"}), 'executors.route is "daemon": pods on EKS have addresses of the VPC'),
-        (on_aws(apiSources=["10.0.0.1/8"]), 'aws.apiSources[0] is "10.0.0.1/8": allowed: an IPv4 range'),
-        (on_aws([{**PLANE, "role": "worker", "count": 0}]), "the cloud controller manager needs a machine; allowed:"),
-        (on_aws([PLANE]), 'nodePools[0].role is "control-plane": AWS runs the control plane; allowed: worker'),
-        (on_aws(region="us-east-1"), 'zones[0] is "eu-central-1a": allowed: zones of region us-east-1'),
-        (
-            on_aws([{**PLANE, "role": "worker", "zones": ["eu-central-1-ham-1a"]}]),
-            'zones[0] is "eu-central-1-ham-1a": allowed: zones of region eu-central-1',
-        ),
-        (on_aws([{**PLANE, "role": "worker"}]), "all in eu-central-1a, and EKS asks for subnets in two zones"),
-        (on_aws(controlPlane="ec2", nodes="asg"), "allowed: at least one pool of role control-plane"),
-        (on_aws([PLANE], controlPlane="ec2"), 'aws.nodes is "eks": managed node groups join EKS alone; allowed: asg'),
-        (on_aws([{**PLANE, "count": 2}], controlPlane="ec2", nodes="asg"), "count is 2: etcd needs a majority"),
-        (
-            on_aws([PLANE, {**PLANE, "name": "b"}], controlPlane="ec2", nodes="asg"),
-            'nodePools[1].role is "control-plane": another pool is the control plane',
-        ),
-        (
-            on_aws([PLANE], controlPlane="ec2", nodes="asg", kubernetesVersion="1.30"),
-            'kubernetesVersion is "1.30": allowed with controlPlane ec2: 1.31 or newer',
-        ),
-        (on_aws(executors={"volume": "daemon"}), 'executors.volume is "daemon": AWS\'s volumes are those of its own'),
-        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS runs AWS\'s own itself'),
-        (
-            on_aws([PLANE], controlPlane="ec2", nodes="asg", ccm="vendor"),
-            "aws.ccmVersion is null: goes with ccm: vendor, and with it alone",
-        ),
-        (
-            on_aws(
-                [PLANE],
-                controlPlane="ec2",
-                nodes="asg",
-                ccm="vendor",
-                ccmVersion="v1.34.0",
-                serveNlbClass=True,
-            ),
-            "aws.serveNlbClass is true: AWS's controller does not know the class",
-        ),
-        (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
-        (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
-        (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),
-        (on_aws(ccmImage=None), "aws.ccmImage is null: no machine of AWS has our daemon's image"),
-        (
-            on_aws([PLANE], {"node": "vendor"}, controlPlane="ec2", nodes="asg"),
-            'executors.node is "vendor": AWS runs no controller for a control plane of your own; allowed: daemon',
-        ),
-        (
-            {**on_aws([{**PLANE, "role": "worker", "name": "b" * 30}]), "clusterName": "a" * 25},
-            f"-{'b' * 30}' has 56 letters; allowed: at most 55",
-        ),
-        (
-            {**on_aws(), "clusterName": "a" * 32},
-            f'clusterName is "{"a" * 32}": too long; allowed with controlPlane eks: at most 31 letters',
-        ),
-        (
-            {**on_aws([PLANE], controlPlane="ec2", nodes="asg"), "clusterName": "a" * 21},
-            f'clusterName is "{"a" * 21}": too long; allowed with controlPlane ec2: at most 20 letters',
-        ),
-        (values(executors={"node": "vendor"}), 'executors.node is "vendor": mycloud runs no controller itself'),
-    ],
-)
-def test_a_mistake_on_aws_is_one_line_too(config: dict[str, str], line: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse(config)
-
-    assert line in str(caught.value)

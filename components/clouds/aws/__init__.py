@@ -1,1 +1,36 @@
-"""AWS's resources in the components' shape, in AWS's own Pulumi package."""
+"""AWS for the components: resources of AWS's own Pulumi package, and AWS's section of a stack's config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..interface import CloudAdapter, ComponentsCloud
+from .access import cloud_config, kubeconfig
+from .load_balancer import AwsLoadBalancerArgs
+from .settings import AwsClusterArgs
+
+if TYPE_CHECKING:
+    from .stack_section import AwsConfig
+
+
+def _adapter() -> CloudAdapter:
+    from .adapter import AwsAdapter
+
+    return AwsAdapter()
+
+
+def _section() -> type[AwsConfig]:
+    from .stack_section import AwsConfig
+
+    return AwsConfig
+
+
+CLOUD = ComponentsCloud(
+    name="aws",
+    adapter=_adapter,
+    section=_section,
+    load_balancer_args=AwsLoadBalancerArgs,
+    cluster_args=AwsClusterArgs,
+    cloud_config=cloud_config,
+    kubeconfig=kubeconfig,
+)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import Config as CloudConfig
 from cloud_controller.clouds.aws.config import render
 from cloud_controller.clouds.aws.versions import Verdict, judge
 
 from ... import inputs
 from ...config_values import Executor
-from .. import (
+from ...load_balancer_service_args import LoadBalancerServiceArgs
+from ...stack_model import StackConfig
+from ..interface import (
+    CloudAdapter,
     ClusterParts,
     ClusterSettings,
     MachineParts,
@@ -26,14 +28,8 @@ from .. import (
 )
 from . import control_plane, eks, network, nodes, vendor_manager
 from .access import overrides
-from .load_balancer import AwsLoadBalancerArgs
-from .settings import AwsClusterArgs, checked_settings
-from .stack_section import pod_range
-
-if TYPE_CHECKING:
-    from ...load_balancer_service import LoadBalancerServiceArgs
-    from ...stack_config import StackConfig
-    from .stack_section import AwsConfig
+from .settings import checked_settings
+from .stack_section import AwsConfig, pod_range
 
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """What a simulator stands in for, by the provider's names."""
@@ -42,16 +38,11 @@ LEASE_ON_EKS = "cloud-controller"
 """EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would stand by for ever."""
 
 
-class AwsAdapter:
+class AwsAdapter(CloudAdapter):
     """Makes AWS's resources; holds nothing."""
 
-    name = "aws"
-    image = "registry.local/cloud-controller:0.1.0"
-    catalogue = CATALOGUE
-    load_balancer_args = AwsLoadBalancerArgs
-
     def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
-        settings = _section(config)
+        settings = config.section(AwsConfig)
         if settings.endpoint is None:
             return [aws.Provider("aws", region=settings.region)]
         keys = pulumi.Config("aws")
@@ -70,7 +61,7 @@ class AwsAdapter:
         ]
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
-        settings = _section(config)
+        settings = config.section(AwsConfig)
         given: dict[str, Any] = {
             "control_plane": settings.control_plane,
             "nodes": settings.nodes,
@@ -83,7 +74,7 @@ class AwsAdapter:
             "ccm": settings.ccm,
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
         }
-        return {"settings": cast("AwsClusterArgs", {key: value for key, value in given.items() if value is not None})}
+        return {"settings": {key: value for key, value in given.items() if value is not None}}
 
     def network(
         self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
@@ -108,7 +99,7 @@ class AwsAdapter:
         return None
 
     def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
-        settings = _section(config)
+        settings = config.section(AwsConfig)
         found: ManagerSettings = {"environment": {"AWS_REGION": settings.region}}
         if settings.endpoint is not None:
             # The SDK's own call for credentials, which the cloud config knows nothing of.
@@ -140,18 +131,17 @@ class AwsAdapter:
         )
 
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
-        settings = _section(config)
-        if settings.control_plane == "eks":
+        if config.section(AwsConfig).control_plane == "eks":
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}
 
     def forwards(self, config: StackConfig) -> bool:
-        return not _section(config).simulated
+        return not config.section(AwsConfig).simulated
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:
-        settings = _section(config)
+        settings = config.section(AwsConfig)
         return pulumi.Output.all(cluster_id, network_id).apply(
             lambda ids: render(
                 CloudConfig(
@@ -165,15 +155,6 @@ class AwsAdapter:
         )
 
 
-ADAPTER = AwsAdapter()
-
-
 def _warn(verdict: Verdict) -> None:
     if verdict.kind != "fits":
         pulumi.log.warn(f"cloud-controller:aws.ccmVersion: {verdict.why}")
-
-
-def _section(config: StackConfig) -> AwsConfig:
-    if config.aws is None:
-        raise pulumi.RunError("the stack's config lacks aws")
-    return config.aws

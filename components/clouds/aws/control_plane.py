@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_tls as tls
 
-from .. import ClusterParts, NetworkParts
+from ..interface import ClusterParts, NetworkParts
 from . import iam, security_groups
 from .access import KUBECONFIG, parameter_name
 from .kubeconfigs import with_certificate

@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
-from .. import ClusterParts, NetworkParts
+from ..interface import ClusterParts, NetworkParts
 from . import iam, security_groups, volumes
 from .kubeconfigs import with_aws_cli
 from .settings import (

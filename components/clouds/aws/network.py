@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from ... import inputs
-from .. import NetworkParts
+from ..interface import NetworkParts
 from .settings import (
     DEFAULT_SERVICE_CIDR,
     DEFAULT_VPC_CIDR,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_aws as aws
 
-from .. import PoolSpec
+from ..interface import PoolSpec
 from . import user_data, volumes
 from .settings import CLUSTER_TAG, OWNED, tags
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic.alias_generators import to_camel
 
 from ...config_values import (
-    NAMESPACE,
     Cidr,
     ConfigError,
     Controller,
@@ -18,13 +17,13 @@ from ...config_values import (
     Flag,
     NotEmpty,
     Role,
-    Section,
     choice,
     line,
     matching,
     pattern_of,
     url,
 )
+from ...stack_model import CloudSection, StackConfig
 from .settings import (
     DEFAULT_POD_CIDR,
     DEFAULT_SERVICE_CIDR,
@@ -32,9 +31,6 @@ from .settings import (
     ZONE,
     range_problem,
 )
-
-if TYPE_CHECKING:
-    from ...stack_config import StackConfig
 
 AWS_REGION = re.compile(r"(?!cn-|us-gov-|us-iso|eu-iso)[a-z]{2}(-[a-z]+)+-[0-9]+")
 """Those of the partition `aws`: elsewhere the policies that AWS keeps have other ARNs."""
@@ -50,7 +46,7 @@ LONGEST_NODE_GROUP = 55
 """So that the seven letters and a hyphen that Pulumi adds leave 63: AWS's limit."""
 
 
-class AwsConfig(Section):
+class AwsConfig(CloudSection):
     """What a cluster on AWS is made of."""
 
     region: Annotated[str, matching(AWS_REGION, "a region such as eu-central-1, none of China or GovCloud")] = Field(
@@ -98,22 +94,20 @@ class AwsConfig(Section):
         default=False, description="Whether the stack is for a local site's simulator, and never for AWS."
     )
 
+    def run_by_vendor(self) -> Collection[Controller]:
+        # On EKS all but that of Services: EKS itself, and for volumes its add-on. Elsewhere the EBS CSI driver alone.
+        if self.control_plane == "eks" and not self.simulated:
+            return [controller for controller in Controller if controller is not Controller.SERVICE]
+        return [Controller.VOLUME]
 
-def run_by_aws(aws: AwsConfig) -> Collection[Controller]:
-    """The controllers that software of AWS's own runs unless the stack says otherwise.
+    def runs_our_daemon(self) -> bool:
+        return self.ccm_version is None
 
-    On EKS all but that of Services: EKS itself, and for volumes its add-on. Elsewhere the EBS CSI driver alone.
-    """
-    if aws.control_plane == "eks" and not aws.simulated:
-        return [controller for controller in Controller if controller is not Controller.SERVICE]
-    return [Controller.VOLUME]
+    def check(self, stack: StackConfig) -> None:
+        _check(stack, self)
 
 
-def check(config: StackConfig) -> None:
-    """Raise ConfigError for the first thing that does not fit together."""
-    aws = config.aws
-    if aws is None:
-        raise ConfigError(f"{NAMESPACE}:aws is missing: cloud aws needs {{region, kubernetesVersion, …}}")
+def _check(config: StackConfig, aws: AwsConfig) -> None:
     if config.executor(Controller.VOLUME) is not Executor.VENDOR:
         why = "AWS's volumes are those of its own driver (EBS CSI); allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.VOLUME}", config.executor(Controller.VOLUME), why))

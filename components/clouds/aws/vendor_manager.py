@@ -17,7 +17,7 @@ from cloud_controller.clouds.aws.versions import IMAGE
 from cloud_controller.rbac import PolicyRule, Rules
 
 from ... import inputs
-from .. import VendorManager
+from ..interface import VendorManager
 
 NAMES = {
     "node": "cloud-node-controller",

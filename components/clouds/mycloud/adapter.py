@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
+from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 from ... import inputs
-from .. import (
-    ClusterParts,
-    ClusterSettings,
-    MachineParts,
-    ManagerSettings,
-    NetworkParts,
-    PoolSpec,
-    VendorManager,
-)
-from .load_balancer import MycloudLoadBalancerArgs
+from ...load_balancer_service_args import LoadBalancerServiceArgs
+from ...stack_model import StackConfig
+from ..interface import CloudAdapter, ClusterParts, MachineParts, NetworkParts, PoolSpec
 from .resources import Cluster, Machine, Network, Subnet
-
-if TYPE_CHECKING:
-    from ...load_balancer_service import LoadBalancerServiceArgs
-    from ...stack_config import StackConfig
-
+from .stack_section import CONTROLLER_TOKEN, TOKEN, MycloudConfig
 
 REGION = "local"
 """mycloud's only region."""
 
 
-class MycloudAdapter:
+class MycloudAdapter(CloudAdapter):
     """Makes mycloud's resources; holds nothing."""
-
-    name = "mycloud"
-    image = "registry.local/cloud-controller:0.1.0"
-    catalogue = CATALOGUE
-    load_balancer_args = MycloudLoadBalancerArgs
-
-    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
-        return []
-
-    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
-        return {}
 
     def network(
         self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
@@ -78,44 +56,21 @@ class MycloudAdapter:
             for index in range(spec.count)
         ]
 
-    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
-        return {}
-
-    def vendor_manager(
-        self,
-        version: str,
-        controllers: Sequence[str],
-        *,
-        cluster_name: pulumi.Input[str],
-        cluster_cidr: pulumi.Input[str],
-        config_file: str,
-    ) -> VendorManager:
-        raise inputs.WrongInput("vendor_version", "set; allowed: none, because mycloud's maker has no CCM but ours")
-
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
         if any(port.get("protocol") == "UDP" for port in args["ports"]):
             return args
         return {**args, "settings": {"listener_max_qps": 10_000}}
 
-    def forwards(self, config: StackConfig) -> bool:
-        return True
-
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:
-        if config.mycloud is None or config.mycloud_token is None:
-            raise pulumi.RunError("the stack's config lacks mycloud or mycloudToken")
-        endpoint = config.mycloud.endpoint
-        controllers = config.mycloud_controller_token or config.mycloud_token
-        token = pulumi.Output.secret(controllers.get_secret_value())
+        endpoint = config.section(MycloudConfig).endpoint
+        token = pulumi.Output.secret(config.secret(CONTROLLER_TOKEN) or config.secret(TOKEN))
         return pulumi.Output.all(token, cluster_id, network_id).apply(
             lambda values: render(
                 CloudConfig(endpoint=endpoint, token=values[0], cluster_id=values[1], network_id=values[2])
             )
         )
-
-
-ADAPTER = MycloudAdapter()
 
 
 def _machine(name: str, zone: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> MachineParts:

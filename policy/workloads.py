@@ -9,14 +9,14 @@ from typing import Any
 
 from pulumi_policy import ReportViolation, ResourceValidationArgs
 
-from policy.checklist.objects import WORKLOADS, dig, each, is_judged
-from policy.checklist.unknowns import Problem, first_known, judge
+from policy.objects import WORKLOADS, dig, each, is_judged
+from policy.unknowns import Problem, first_known, judge
 
 Container = Callable[[], Mapping[str, Any]]
 """A container of a pod; raises UnknownValueError."""
 
-# The last part of an image's repository, or a command's: cloud-controller-manager, aws-cloud-controller-manager,
-# cloud-controller (this project's), hcloud-ccm, cloud-provider-vsphere.
+# The last part of an image's repository, or a command's: cloud-controller (this project's), and of others
+# cloud-controller-manager, NAME-cloud-controller-manager, NAME-ccm, cloud-provider-NAME.
 _CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+)$")
 
 

@@ -17,8 +17,8 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UnknownValueError
 
 from cloud_controller.clouds.aws.versions import IMAGE, judge
-from policy.checklist.objects import WORKLOADS, dig, is_exempt, schema
-from policy.checklist.workloads import containers
+from policy.objects import WORKLOADS, dig, is_exempt, schema
+from policy.workloads import containers
 
 _CLUSTER = "aws:eks/cluster:Cluster"
 

@@ -16,8 +16,8 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import dig, is_judged, schema
-from policy.checklist.unknowns import Problem, judge
+from policy.objects import dig, is_judged, schema
+from policy.unknowns import Problem, judge
 
 _POLICIES = tuple(
     f"aws:iam/{kind}:{kind[0].upper()}{kind[1:]}" for kind in ("policy", "rolePolicy", "userPolicy", "groupPolicy")

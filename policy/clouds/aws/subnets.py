@@ -15,8 +15,8 @@ from pulumi_policy import (
     Severity,
 )
 
-from policy.checklist.objects import dig, is_judged, schema
-from policy.checklist.unknowns import judge
+from policy.objects import dig, is_judged, schema
+from policy.unknowns import judge
 
 _SUBNET = "aws:ec2/subnet:Subnet"
 _CLUSTER = "kubernetes.io/cluster/"

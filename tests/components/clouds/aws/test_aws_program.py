@@ -18,7 +18,7 @@ from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.versions import NEWEST
 from components.stack_config import NAMESPACE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 CLUSTER_TAG = "kubernetes.io/cluster/"
 SIMULATOR = "http://127.0.0.1:5000"
 ISSUER = "https://oidc.eks.eu-central-1.amazonaws.com/id/0123"

@@ -1,0 +1,204 @@
+"""What a cloud offers to the components: its descriptor, and the shape of its resources.
+
+An adapter makes resources of the cloud's own Pulumi package; the components put them together and never name a cloud.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import pulumi
+
+from .. import inputs
+
+if TYPE_CHECKING:
+    # Heavy, and not needed by the dynamic providers, which come by here.
+    from pulumi.dynamic.config import Config
+
+    from cloud_controller.rbac import Rules
+
+    from ..load_balancer_service_args import LoadBalancerServiceArgs
+    from ..stack_model import CloudSection, StackConfig
+
+
+@dataclass(frozen=True)
+class NetworkParts:
+    """A network: what clusters and machines need to know of it."""
+
+    id: pulumi.Output[str]
+    pod_cidr: pulumi.Output[str]
+    subnet_ids: Mapping[str, pulumi.Output[str]]
+    """The machines' subnets, by zone."""
+    frontend_subnet_ids: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Those beside them that the internet reaches, by zone, where the cloud tells the two apart."""
+    complete_id: pulumi.Output[str] | None = None
+    """The id, known once everything is there that controllers look for in the network; None: as soon as `id` is."""
+
+
+@dataclass(frozen=True)
+class ClusterParts:
+    """A control plane. `resource` is what in-cluster objects vanish with."""
+
+    id: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+    resource: pulumi.Resource
+    join: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    """What the adapter's own `pool` needs to know of the cluster."""
+    ccm_role: pulumi.Output[str] | None = None
+    """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
+
+
+@dataclass(frozen=True)
+class MachineParts:
+    """A machine: the name of its node, and what the node's `spec.providerID` will be."""
+
+    name: pulumi.Output[str]
+    provider_id: pulumi.Output[str]
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """What a node pool shall be."""
+
+    cluster_name: str
+    cluster_id: pulumi.Input[str]
+    join: Mapping[str, pulumi.Input[str]]
+    subnet_ids: Mapping[str, pulumi.Input[str]]
+    """Of the pool's zones, and perhaps others."""
+    count: int
+    type: pulumi.Input[str]
+    zones: Sequence[str]
+    role: str
+    ingress: bool
+    """Whether load balancers send their traffic to these machines."""
+    labels: Mapping[str, pulumi.Input[str]]
+
+
+@dataclass(frozen=True)
+class VendorManager:
+    """The CCM of the cloud's own maker, where it is run instead of ours."""
+
+    image: str
+    arguments: Sequence[pulumi.Input[str]]
+    """All but those of leader election and of where it listens."""
+    rules: Rules
+
+
+class ClusterSettings(TypedDict):
+    """The part of `ClusterArgs` that depends on the cloud."""
+
+    settings: NotRequired[Mapping[str, Any]]
+    """The cloud's own settings: its `cluster_args`."""
+
+
+class ManagerSettings(TypedDict):
+    """The part of `CloudControllerManagerArgs` that depends on the cloud."""
+
+    image: NotRequired[pulumi.Input[str]]
+    """The project's own image if not given."""
+    role: NotRequired[pulumi.Input[str]]
+    """The cloud's role that its ServiceAccount takes, on clouds whose pods take roles."""
+    environment: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Further environment variables of its container; no secrets."""
+    arguments: NotRequired[Sequence[str]]
+    """Further flags of our daemon."""
+    lease: NotRequired[str]
+    """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
+    vendor_version: NotRequired[str]
+    """Run the CCM of the cloud's own maker, of this version, instead of ours."""
+
+
+class CloudAdapter(ABC):
+    """One cloud's resources in the components' shape. Made resources get `opts` (parent and what is inherited).
+
+    Methods with a `config` belong to the program of a stack: `config.section(KIND)` is the cloud's own part of it.
+    """
+
+    @abstractmethod
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
+        """A network with a subnet for machines in each zone."""
+
+    @abstractmethod
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        """A control plane in the network, or what its machines (a pool of role `control-plane`) are reached by."""
+
+    @abstractmethod
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
+        """Machines that join the cluster; None where the cloud makes and names them itself (a scaling group)."""
+
+    @abstractmethod
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        """The text of the CCM's cloud config, secret."""
+
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        """The cloud's providers, where the stack's config says how they are configured; else the default ones."""
+        return []
+
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        """The arguments of `Cluster` that depend on the cloud."""
+        return {}
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        """The arguments of `CloudControllerManager` that depend on the cloud; `role`: the cluster's `ccm_role`."""
+        return {}
+
+    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+        """The arguments of a demonstration's Service, completed with those that depend on the cloud."""
+        return args
+
+    def forwards(self, config: StackConfig) -> bool:
+        """Whether traffic to its load balancers reaches pods: not so where a simulator stands in for the cloud."""
+        return True
+
+    def vendor_manager(
+        self,
+        version: str,
+        controllers: Sequence[str],
+        *,
+        cluster_name: pulumi.Input[str],
+        cluster_cidr: pulumi.Input[str],
+        config_file: str,
+    ) -> VendorManager:
+        """The maker's own CCM. Raises WrongInput (`vendor_version`) where there is none, or none of this version."""
+        raise inputs.WrongInput("vendor_version", "set; allowed: none, because the cloud's maker has no CCM of its own")
+
+
+class NoSettings(TypedDict):
+    """The settings of what has none."""
+
+
+def _access_by_cloud(_config: Config, _cluster_id: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentsCloud:
+    """One cloud, as an entry point of `components.clouds` names it.
+
+    Dynamic providers load it too: its module must be LIGHT TO IMPORT. What imports the cloud's SDK, its Pulumi package
+    or pydantic does so when it is called.
+    """
+
+    name: str
+    """The same as the entry point's."""
+    adapter: Callable[[], CloudAdapter]
+    """Its resources."""
+    section: Callable[[], type[CloudSection]]
+    """Its section of a stack's config, under the cloud's name."""
+    load_balancer_args: type[Mapping[str, Any]]
+    """The TypedDict of a load balancer's settings: an argument for each annotation of the cloud's catalogue."""
+    cluster_args: type[Mapping[str, Any]] = NoSettings
+    """The TypedDict of a cluster's settings."""
+    cloud_config: Callable[[Config, str, str], str]
+    """The text of the cloud config by a stack's config (texts by key), for a cluster and its network, by their ids."""
+    kubeconfig: Callable[[Config, str], str | None] = _access_by_cloud
+    """A kubeconfig of the cluster by a stack's config, where the cloud gives no access to it; None: it does."""

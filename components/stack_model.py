@@ -1,0 +1,200 @@
+"""A stack's config as one typed object: the keys that every cloud has, and what must fit together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Annotated, ClassVar, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic.alias_generators import to_camel
+
+from cloud_controller.load_balancers.nameable import OPTION, Nameable
+from cloud_controller.load_balancers.sharing import Sharing
+
+from . import inputs
+from .config_values import (
+    NAMESPACE,
+    Cidr,
+    ConfigError,
+    Controller,
+    DnsLabel,
+    Executor,
+    Flag,
+    NotEmpty,
+    Role,
+    Section,
+    choice,
+    line,
+)
+
+S = TypeVar("S", bound="CloudSection")
+
+MOST_MACHINES = 1000
+"""In one pool."""
+
+
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    for key, value in labels.items():
+        if problem := inputs.label_problem(key, value):
+            raise ValueError(f"{json.dumps(key)} has {problem}")
+    return labels
+
+
+def _off(value: object) -> object:
+    # To YAML, `off` without quotes is false.
+    return "off" if value in (False, "false") else value
+
+
+def _nameable(entry: str) -> str:
+    try:
+        Nameable.parse([entry])
+    except ValueError as error:
+        raise ValueError(f"allowed: {error}") from None
+    return entry
+
+
+class NodePoolConfig(Section):
+    """Machines of one kind."""
+
+    name: DnsLabel = Field(description="Unique in the cluster; machines are called CLUSTER-NAME-INDEX.")
+    role: Role = Field(default=Role.WORKER, description="control-plane machines run nothing but the CCM.")
+    count: int = Field(strict=True, ge=0, le=MOST_MACHINES, description="How many machines.")
+    type: NotEmpty = Field(description="The cloud's machine type.")
+    zones: Annotated[list[NotEmpty], Field(min_length=1)] = Field(
+        description="Machine I is made in zone I modulo their number."
+    )
+    ingress: Flag = Field(default=False, description="Whether load balancers send traffic to these machines.")
+    labels: Annotated[dict[str, str], AfterValidator(_labels)] = Field(
+        default_factory=dict, description="Labels of the pool's nodes."
+    )
+
+
+class CloudSection(Section):
+    """The section of a stack's config that is one cloud's own, under the cloud's name; a cloud derives its own."""
+
+    secret_keys: ClassVar[Mapping[str, str]] = {}
+    """Further keys of the cloud, beside its section, that must be encrypted, with their descriptions."""
+
+    def check(self, stack: StackConfig) -> None:
+        """Raise ConfigError for the first thing in the stack that does not fit the cloud."""
+        for controller, executor in stack.executors.items():
+            if executor is Executor.VENDOR:
+                why = f"{stack.cloud} runs no controller itself; allowed: daemon, pulumi"
+                raise ConfigError(line(f"executors.{controller}", executor, why))
+        stack.check_control_plane()
+
+    def run_by_vendor(self) -> Collection[Controller]:
+        """The controllers that the cloud's own software runs unless the stack names another executor."""
+        return ()
+
+    def runs_our_daemon(self) -> bool:
+        """Whether the cloud controller manager is this project's, not that of the cloud's maker."""
+        return True
+
+
+class StackConfig(Section):
+    """A stack: one cluster in one cloud. `stack_config` derives the class that has the clouds' keys too."""
+
+    cloud: str = Field(description="The cloud that the cluster runs in.")
+    cluster_name: DnsLabel = Field(description="The cluster's name, for people; its id is the cloud's.")
+    node_pools: Annotated[list[NodePoolConfig], Field(min_length=1)] = Field(description="The cluster's machines.")
+    executors: dict[Controller, Executor] = Field(
+        default_factory=dict,
+        description="Who runs a controller: daemon (the default), pulumi (node and route only), or the cloud (vendor).",
+    )
+    workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
+    source_ranges: list[Cidr] = Field(
+        default_factory=list,
+        description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
+    )
+    shared_load_balancers: Annotated[str, BeforeValidator(_off), *choice(*Sharing)] = Field(
+        default=Sharing.TAGGED.value,
+        description="Which load balancers annotations of Services may name: none (off), their own namespace's and those"
+        " tagged for it (tagged), or every one (any).",
+    )
+    annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
+        default_factory=list,
+        description="Which resources of other people annotations of Services may name: KIND=PATTERN,"
+        " KIND=tag:KEY=VALUE, or any.",
+    )
+    protect: Flag = Field(
+        default=False, description="Whether network, cluster and load balancers are protected from deletion."
+    )
+    retain: Flag = Field(
+        default=False, description="Whether a destroy leaves network, cluster and load balancers in the cloud."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> StackConfig:
+        names = [pool.name for pool in self.node_pools]
+        for index, pool in enumerate(self.node_pools):
+            key = f"nodePools[{index}]"
+            if pool.name in names[:index]:
+                raise ConfigError(line(f"{key}.name", pool.name, "another pool has this name; allowed: unique names"))
+            longest = f"{self.cluster_name}-{pool.name}-{max(pool.count - 1, 0)}"
+            if not inputs.DNS_LABEL.fullmatch(longest):
+                why = f"machine {longest!r} would have a name of {len(longest)} characters; allowed: at most 63"
+                raise ConfigError(line(f"{key}.name", pool.name, why))
+        for controller, executor in self.executors.items():
+            if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
+                why = "only node and route can be run by pulumi; allowed: daemon"
+                raise ConfigError(line(f"executors.{controller}", executor, why))
+        if self._section is None:
+            raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
+        self._check_service_flags(self._section)
+        self._section.check(self)
+        return self
+
+    def _check_service_flags(self, section: CloudSection) -> None:
+        if self.executor(Controller.SERVICE) is Executor.DAEMON and section.runs_our_daemon():
+            return
+        for name, default in (("shared_load_balancers", Sharing.TAGGED.value), ("annotations_may_name", [])):
+            if (given := getattr(self, name)) != default:
+                why = f"only our own daemon's service controller knows it; allowed: {json.dumps(default)}"
+                raise ConfigError(line(to_camel(name), given, why))
+
+    @property
+    def _section(self) -> CloudSection | None:
+        # A field of the class that `stack_config` makes of this one and of the clouds that there are.
+        section: CloudSection | None = getattr(self, self.cloud)
+        return section
+
+    def _required_keys(self) -> str:
+        kind: type[CloudSection] = get_args(type(self).model_fields[self.cloud].annotation)[0]
+        return f"{{{', '.join(str(f.alias) for f in kind.model_fields.values() if f.is_required())}}}"
+
+    def section(self, kind: type[S]) -> S:
+        """The section of the stack's own cloud, which must be a `kind`."""
+        if not isinstance(self._section, kind):
+            raise TypeError(f"the section of cloud {self.cloud} is not a {kind.__name__}")
+        return self._section
+
+    def secret(self, key: str) -> str:
+        """The value of one of the cloud's secret keys; "" if it is not set."""
+        value: SecretStr | None = getattr(self, key)
+        return value.get_secret_value() if value else ""
+
+    def check_control_plane(self) -> None:
+        """Raise ConfigError unless the cluster has a control-plane machine of its own."""
+        if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
+            why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
+            raise ConfigError(line("nodePools", [pool.name for pool in self.node_pools], why))
+
+    def executor(self, controller: Controller) -> Executor:
+        """Who runs this controller."""
+        theirs = self.section(CloudSection).run_by_vendor()
+        return self.executors.get(controller, Executor.VENDOR if controller in theirs else Executor.DAEMON)
+
+    def service_flags(self) -> list[str]:
+        """The daemon's flags for what annotations of Services may name."""
+        flags = []
+        if self.shared_load_balancers != Sharing.TAGGED:
+            flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
+        if self.annotations_may_name:
+            flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        return flags
+
+    def run_by(self, executor: Executor) -> list[Controller]:
+        """The controllers that this executor runs, in a fixed order."""
+        return [controller for controller in Controller if self.executor(controller) is executor]

@@ -1,0 +1,48 @@
+"""What a cloud tells the rules: its descriptor, and marks, which say what an annotation means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pulumi_policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An annotation (`*` in its name stands for anything) that means something with one of these values.
+
+    Values are compared without case. Without any, every value counts but the empty one and `false`.
+    """
+
+    name: str
+    values: tuple[str, ...] = ()
+    beside: Mark | None = None
+    """Another annotation that this one needs to mean anything."""
+
+    def matches(self, value: str) -> bool:
+        """Whether the annotation means it with this value."""
+        text = value.strip().lower()
+        return text in self.values if self.values else text not in ("", "false")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCloud:
+    """One cloud, as an entry point of `policy.clouds` names it.
+
+    In every cloud a load balancer is public, open to all and checks its backends unless an annotation says otherwise.
+    """
+
+    name: str
+    """The same as the entry point's."""
+    policies: tuple[Policy, ...] = ()
+    """Rules about the cloud's own resources."""
+    config_files: tuple[str, ...] = ()
+    """File names, without their ending, that a cloud config commonly has."""
+    internal: tuple[Mark, ...] = ()
+    """The load balancer's address is for the network alone."""
+    limited_elsewhere: tuple[Mark, ...] = ()
+    """Something other than the Service's source ranges limits who may connect."""
+    further_clients: tuple[Mark, ...] = ()
+    """Clients besides the source ranges; where there are no ranges, instead of everybody."""
+    unchecked: tuple[Mark, ...] = ()
+    """Backends get traffic whether they answer or not."""
