@@ -10,7 +10,7 @@ from tinycloud.annotations import PREFIX
 
 def _check(args: ResourceValidationArgs, report: ReportViolation) -> None:
     if args.resource_type == "tinycloud:index:Cluster" and args.name == "nameless":
-        report("the cluster has no name")
+        report("the cluster has no name", None)
 
 
 CLOUD = PolicyCloud(
