@@ -186,7 +186,7 @@ def test_real_credentials_without_an_answer_fail_the_check_in_one_line(cluster: 
 
     [(_, reason)] = failures(provider().check({}, inputs()))
 
-    assert reason == f"the plan cannot be made: {error}"
+    assert reason == f"could not make the plan: {error}"
     assert TOKEN not in reason
 
 
@@ -198,13 +198,13 @@ def test_a_cluster_that_was_deleted_by_hand_fails_the_check_and_says_what_to_do(
     assert "cluster c-1 does not exist" in reason and "run `refresh`" in reason
 
 
-def test_a_declared_machine_that_is_gone_fails_the_check_and_tells_what_to_run(cluster: Cluster) -> None:
+def test_a_declared_machine_that_is_gone_fails_the_check_with_the_command_to_run(cluster: Cluster) -> None:
     cluster.gone = ["b"]
 
     [(name, reason)] = failures(provider().check({}, inputs("a", "b")))
 
     assert name == "", "Pulumi's CLI would print the value of the property: every machine, before the message"
-    assert "machine b (mycloud://local/zone-a/i-b) is gone" in reason
+    assert "machine b (mycloud://local/zone-a/i-b) no longer exists" in reason
     assert "run `refresh`, then `up`" in reason
 
 

@@ -206,7 +206,7 @@ def test_a_controller_that_does_not_delete_them_is_not_waited_for_for_ever() -> 
     cluster = with_objects()
     cluster.slow = -1
 
-    with pytest.raises(NotConverged, match="the controller still has to delete Service default/shop"):
+    with pytest.raises(NotConverged, match="the controller did not delete Service default/shop"):
         clear(cluster.open, delete=True, deadline=0.05)
 
 
@@ -272,7 +272,7 @@ def test_a_load_balancer_that_goes_with_the_last_service_on_it_stops_nothing() -
 
 
 def test_a_load_balancer_that_the_last_service_has_left_is_waited_for() -> None:
-    with pytest.raises(NotConverged, match="still has to delete load balancer lb-1 of Service default/gone"):
+    with pytest.raises(NotConverged, match="did not delete load balancer lb-1 of Service default/gone"):
         clear(Cluster().open, left_to(), deadline=0.01)
 
 

@@ -207,16 +207,16 @@ def test_machines_that_are_still_booting_are_waited_for() -> None:
     assert routes_of(world) == {"10.20.1.0/24": "i-a", "10.20.2.0/24": "i-b"}
 
 
-def test_what_is_waited_for_is_told_when_it_takes_long_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.cluster_plan._TELL_SECONDS", 0.0)
-    told: list[str] = []
+def test_a_long_wait_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.cluster_plan._SILENT_SECONDS", 0.0)
+    reported: list[str] = []
     # One more each time that it looks; the one that it waits for is the last.
     names = ("nobodys", "another", "a")
     arrivals = [registered(name, f"10.20.{number}.0/24") for number, name in enumerate(names)]
 
-    converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, tell=told.append)
+    converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, report=reported.append)
 
-    (line,) = told
+    (line,) = reported
     assert line.startswith("waiting for node/a: initialise once it has registered; route/")
 
 
@@ -231,7 +231,7 @@ def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
 def test_when_the_time_is_over_the_error_says_what_is_missing_and_who_would_do_it() -> None:
     world = cluster("a")
 
-    with pytest.raises(NotConverged, match=r"after 0 s .*node/a: initialise once it has registered \(by the daemon\)"):
+    with pytest.raises(NotConverged, match=r"within 0 s; .*node/a: initialise once it has registered \(by the daemon\)"):
         converge(world, target("a", executors=BY_DAEMON), deadline=0)
 
 
@@ -289,7 +289,7 @@ def test_a_node_whose_machine_is_gone_is_no_reason_for_another_update() -> None:
     assert not is_pending(step.to_json() for step in observe_and_plan(world, target("a")))
 
 
-def test_a_node_that_belongs_to_another_machine_of_the_same_name_is_told() -> None:
+def test_a_node_of_another_machine_of_the_same_name_must_be_deleted() -> None:
     world = cluster("a", nodes={"a": registered("a")})
     nodes_of(world)["a"]["spec"]["providerID"] = provider_id("former")
 

@@ -141,4 +141,4 @@ def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:
     for oidc in identities[0].oidcs or ():
         if oidc.issuer:
             return oidc.issuer
-    raise pulumi.RunError("EKS told no OIDC issuer of the cluster")
+    raise pulumi.RunError("the EKS cluster has no OIDC issuer")

@@ -104,7 +104,7 @@ def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
         (
             lambda: CloudControllerManager("m", manager(vendor_version="v1.34.0", controllers=["volume"])),
             "controllers",
-            "'volume' is not AWS's controller's",
+            "AWS's controller manager has no 'volume'",
         ),
     ],
 )

@@ -171,7 +171,7 @@ def test_wrong_inputs_are_refused_by_name_with_what_is_allowed() -> None:
     assert "m1.small, m1.medium, m1.large" in said["type"]
     assert "did you mean m1.small?" in refusals(MachineProvider, type="m1.smal")["type"]
     assert "control-plane, worker" in said["role"]
-    assert "a node may not give itself" in said["node_labels"]
+    assert "a node must not set on itself" in said["node_labels"]
     assert "zone-a, zone-b, zone-c" in refusals(SubnetProvider, name="s", network_id="net-1", zone="zone-x")["zone"]
 
 
