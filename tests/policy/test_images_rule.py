@@ -36,7 +36,7 @@ def test_a_tag_that_moves_is_reported(pack: PolicyHost, tag: str) -> None:
     [finding] = pack.analyze(ccm(container={"image": f"{IMAGE}:{tag}"}))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
-    assert finding.message == "container manager: the image's tag is no full version"
+    assert finding.message == "container manager: the image's tag is not a full version"
 
 
 @pytest.mark.parametrize("image", [IMAGE, "cloud-controller", f"{IMAGE}@sha256:"])
@@ -55,7 +55,8 @@ def test_all_containers_of_its_pods_count_init_containers_too(pack: PolicyHost) 
     [finding] = pack.analyze(ccm(containers=[CONTAINER, proxy], initContainers=[wait, pinned]))
 
     assert finding.message == (
-        "container proxy: the image's tag is no full version; container wait: the image has neither a tag nor a digest"
+        "container proxy: the image's tag is not a full version; "
+        "container wait: the image has neither a tag nor a digest"
     )
 
 

@@ -18,7 +18,7 @@ def test_a_critical_class_or_one_of_the_settings_will_do(pack: PolicyHost, name:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [(None, "no priority class"), ("", "no priority class"), ("low", "the priority class is another one")],
+    [(None, "no priority class"), ("", "no priority class"), ("low", "the priority class is not critical")],
 )
 def test_a_ccm_without_a_critical_class_is_reported(pack: PolicyHost, name: str | None, message: str) -> None:
     [finding] = pack.analyze(ccm(priorityClassName=name))

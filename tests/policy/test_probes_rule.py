@@ -60,7 +60,7 @@ def test_a_probe_that_speaks_http_to_the_tls_port_is_reported(
 
     [finding] = pack.analyze(probed(http(port, **scheme), ports=ports))
 
-    assert finding.message.startswith("container manager: the liveness probe speaks HTTP to a port that serves TLS")
+    assert finding.message.startswith("container manager: the liveness probe speaks HTTP to a TLS port")
 
 
 def test_the_tls_port_is_where_the_flag_puts_it(pack: PolicyHost) -> None:

@@ -25,7 +25,7 @@ def test_a_public_load_balancer_without_source_ranges_is_reported(pack: PolicyHo
     [finding] = pack.analyze(balancer())
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
-    assert finding.message == "the load balancer is public and has no source ranges: everybody may connect"
+    assert finding.message == "the load balancer is public and has no source ranges: anyone may connect"
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_a_public_load_balancer_without_source_ranges_is_reported(pack: PolicyHo
         [UNKNOWN, "0.0.0.0/0"],
     ],
 )
-def test_ranges_that_are_everybody_are_no_limit(pack: PolicyHost, ranges: list[Any]) -> None:
+def test_ranges_that_together_are_every_address_are_no_limit(pack: PolicyHost, ranges: list[Any]) -> None:
     [finding] = pack.analyze(balancer(ranges))
 
-    assert finding.message == "the load balancer is public and spec.loadBalancerSourceRanges lets everybody in"
+    assert finding.message == "the load balancer is public and spec.loadBalancerSourceRanges allows every address"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "192.0.2.0/24, ::/0"])
 def test_the_annotation_is_judged_as_the_field_is(pack: PolicyHost, text: str) -> None:
     [finding] = pack.analyze(balancer(annotations={RANGES: text}))
 
-    assert finding.message == f"the load balancer is public and annotation {RANGES} lets everybody in"
+    assert finding.message == f"the load balancer is public and annotation {RANGES} allows every address"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_clusters_subnet_without_a_role_is_reported(pack: PolicyHost) -> None:
     [finding] = pack.analyze(subnet({**CLUSTER, "Name": "a"}))
 
     assert (finding.policy, finding.level) == (RULE, "advisory")
-    assert "carries kubernetes.io/cluster/prod and neither" in finding.message
+    assert "has the tag kubernetes.io/cluster/prod but neither" in finding.message
 
 
 @pytest.mark.parametrize(
