@@ -1,8 +1,8 @@
 """The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
 
 `check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
-or an update, in previews too (`plan_message`). `diff` says changed if that plan has something to do. `create` and
-`update` observe again, apply, and wait until every declared machine is an initialised node; `read` tells drift;
+or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do. `create` and
+`update` observe again, apply, and wait until every declared machine is an initialised node; `read` reports drift;
 `delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
 gone.
 

@@ -140,7 +140,7 @@ class CloudAdapter(ABC):
         """The text of the CCM's cloud config, secret."""
 
     def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
-        """The cloud's providers, where the stack's config says how they are configured; else the default ones."""
+        """The cloud's providers, where the stack's config configures them; by default none."""
         return []
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
@@ -156,7 +156,7 @@ class CloudAdapter(ABC):
         return args
 
     def forwards(self, config: StackConfig) -> bool:
-        """Whether traffic to its load balancers reaches pods: not so where a simulator stands in for the cloud."""
+        """Whether traffic to its load balancers reaches pods: not so if a simulator replaces the cloud."""
         return True
 
     def vendor_manager(

@@ -53,7 +53,7 @@ def unreachable() -> str:
     raise Unavailable("the cluster is broken")
 
 
-def test_a_cluster_without_volumes_is_not_even_asked() -> None:
+def test_a_cluster_without_volumes_is_not_contacted() -> None:
     await_volumes(cloud([], access=unreachable), BY_DAEMON, 0)
 
 

@@ -69,7 +69,7 @@ def test_a_wrong_input_is_refused_by_its_name(make: Any, path: str, hint: str, r
     assert hint in caught.value.reason
 
 
-def test_what_protects_a_cluster_is_said_once_and_inherited_by_its_parts(run_program: Any) -> None:
+def test_the_parts_of_a_cluster_inherit_its_protection(run_program: Any) -> None:
     def program() -> None:
         Cluster("c", {"cloud": "mycloud", "zones": ["zone-a"]}, opts=pulumi.ResourceOptions(protect=True))
 

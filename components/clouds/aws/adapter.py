@@ -32,7 +32,7 @@ from .settings import checked_settings
 from .stack_section import AwsConfig, pod_range
 
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
-"""What a simulator stands in for, by the provider's names."""
+"""The services that a simulator replaces, by the provider's names."""
 NLB_CLASS = "cloud-controller/nlb"
 LEASE_ON_EKS = "cloud-controller"
 """EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would stand by for ever."""

@@ -32,7 +32,7 @@ def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] 
 PLANE = {"name": "cp", "role": "control-plane", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a"]}
 
 
-def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
+def test_controllers_that_aws_runs_default_to_the_vendor() -> None:
     on_eks = parse(on_aws())
     on_ec2 = parse(on_aws([PLANE], controlPlane="ec2", nodes="asg"))
 
@@ -41,7 +41,7 @@ def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
-def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
+def test_the_projects_stacks_on_aws_are_valid(stack: str) -> None:
     file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())["config"]
     given = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file.items()}
 
@@ -141,7 +141,9 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
         ({**on_aws(), "aws": "null"}, "aws is missing: cloud aws needs {region, kubernetesVersion}"),
     ],
 )
-def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(config: dict[str, str], line: str) -> None:
+def test_a_mistake_in_an_aws_stack_is_one_line_with_key_value_and_what_is_allowed(
+    config: dict[str, str], line: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(config)
 
