@@ -160,7 +160,7 @@ def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
 def _parameters(
     name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """The parameters that machines read, and those that they write: after the creation their values are the machines'."""
+    """The parameters that machines read, and those that they write: the program sets only their first values."""
     read: dict[str, pulumi.Output[str]] = {
         "ca-key": pulumi.Output.secret(authority_key),
         KUBECONFIG: pulumi.Output.secret(kubeconfig),
