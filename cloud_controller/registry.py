@@ -30,6 +30,8 @@ class Registry(Generic[T]):
     def __init__(self, group: str, kind: type[T]) -> None:
         self._group = group
         self._kind = kind
+        # Looking for entry points reads every installed package's metadata: a program asks for each of its Services.
+        self._loaded: dict[str, T] = {}
 
     def names(self) -> list[str]:
         """What there is, sorted; loads nothing."""
@@ -37,6 +39,8 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Load one. Raises UnknownName, or TypeError if what the entry point names is no such descriptor."""
+        if name in self._loaded:
+            return self._loaded[name]
         points = tuple(entry_points(group=self._group, name=name))
         if not points:
             raise UnknownName(name, self.names())
@@ -46,6 +50,7 @@ class Registry(Generic[T]):
         found = points[0].load()
         if not isinstance(found, self._kind):
             raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}: {points[0].value}")
+        self._loaded[name] = found
         return found
 
     def all(self) -> list[T]:

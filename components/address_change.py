@@ -1,4 +1,4 @@
-"""What a preview says of a Service's change that costs its address: the cluster sees it only afterwards."""
+"""Warns in a preview of a Service's change that costs its address: the cluster would notice it only afterwards."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def address_changes(
     """A line for each annotation whose change replaces the load balancer of a Service of this class."""
     return [
         f"{entry.name} changes from {_shown(was)} to {_shown(will_be)}: a new load balancer replaces the old one, "
-        "and the address changes; outputs tell the new one after the next refresh"
+        "and the address changes; outputs show the new address after the next refresh"
         for entry, was, will_be in catalogue.replacing(before, after, of_class)
     ]
 
 
 def _annotations(inputs: Mapping[str, Any] | None) -> dict[str, str]:
-    """Those that are known; the others are seen by the update itself."""
+    """The known ones; the update itself sees the others."""
     annotations = ((inputs or {}).get("metadata") or {}).get("annotations") or {}
     return {key: value for key, value in annotations.items() if isinstance(value, str)}
 

@@ -1,6 +1,6 @@
-"""A component's arguments, held to their TypedDict when the program runs, for not every program is type-checked.
+"""Checks a component's arguments against their TypedDict at run time: not every program is type-checked.
 
-A mistyped argument must not vanish: without its `source_ranges` a load balancer is open to everybody.
+A mistyped argument must not vanish: without its `source_ranges` a load balancer is open to everyone.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _WORDS = {str: "text", int: "a whole number", bool: "True, False"}
 
 
 def checked(kind: type[Args], args: Args, path: str = "") -> Args:
-    """The arguments without those that are None, which are as good as not given.
+    """The arguments without those that are None, which count as not given.
 
-    Raises `WrongInput` for what `kind`, a TypedDict, requires and is not there, what it does not know, and what
-    is of another type. Values are not shown: they may be secret. An output may stand wherever an Input may.
+    `kind` is their TypedDict. Raises `WrongInput` for an argument that is missing, unknown or of another type. The
+    error shows no values: they may be secret. An output may stand wherever an Input may.
     What `kind` leaves open (`Any`), such as a cloud's own settings, is for the caller to check, with its `path`.
     """
     return cast("Args", _dictionary(kind, args, path))
@@ -57,7 +57,7 @@ def _dictionary(kind: type, given: Any, path: str) -> dict[str, Any]:
     for key in given:
         if key not in hints:
             nearest = difflib.get_close_matches(str(key), hints, n=1)
-            _refuse(f"{prefix}{key}", f"is not known; {f'did you mean {nearest[0]}? ' if nearest else ''}{allowed}")
+            _refuse(f"{prefix}{key}", f"unknown argument; {f'did you mean {nearest[0]}? ' if nearest else ''}{allowed}")
     found = {}
     for key, hint in hints.items():
         optional = get_origin(hint) is NotRequired
@@ -75,7 +75,7 @@ def _value(hint: Any, value: Any, path: str) -> Any:
     plain = [member for member in members if get_origin(member) not in (pulumi.Output, Awaitable)]
     if not inputs.is_known(value):
         if len(plain) == len(members):
-            _refuse(path, "is an output; allowed: a plain value, because what is made depends on it")
+            _refuse(path, "is an output; allowed: a plain value, because it decides which resources exist")
         return value
     if len(plain) == 1:
         return _plain(plain[0], value, path)
@@ -105,7 +105,7 @@ def _plain(hint: Any, value: Any, path: str) -> Any:
 
 
 def _allowed(hint: Any) -> str:
-    """What may stand for an argument, in words."""
+    """The values that an argument may have, in words."""
     if get_origin(hint) in (Union, UnionType):
         plain = [each for each in get_args(hint) if get_origin(each) not in (pulumi.Output, Awaitable)]
         return " or ".join(_allowed(each) for each in plain)

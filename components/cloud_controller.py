@@ -1,8 +1,8 @@
 """The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
 
 `check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
-or an update, in previews too (`plan_message`). `diff` says changed if that plan has something to do. `create` and
-`update` observe again, apply, and wait until every declared machine is an initialised node; `read` tells drift;
+or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do. `create` and
+`update` observe again, apply, and wait until every declared machine is an initialised node; `read` reports drift;
 `delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
 gone.
 
@@ -51,7 +51,7 @@ _REPLACING = ("cloud", "cluster_id", "network_id")
 
 
 class CloudControllerProvider(ResourceProvider):
-    """See the module. Every message that a person can act on comes from `check`."""
+    """See the module. Every message that the user can act on comes from `check`."""
 
     # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
     serialize_as_secret_always = False
@@ -66,7 +66,7 @@ class CloudControllerProvider(ResourceProvider):
         from . import cluster_plan
 
         if _is_open(news):
-            plan = cluster_plan.not_evaluated("what is declared is not known yet")
+            plan = cluster_plan.not_evaluated("the inputs are not known yet")
             return CheckResult({**news, "plan": plan}, [])
         failures = _wrong_inputs(news)
         if failures:
@@ -81,9 +81,9 @@ class CloudControllerProvider(ResourceProvider):
         except PlaceholderSecrets as error:
             return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
         except _expected() as error:
-            return CheckResult(news, [CheckFailure("", f"the plan cannot be made: {error}{_advice(error)}")])
-        advice = "is gone from the cloud: run `refresh`, then `up` makes it anew"
-        # Of no property: Pulumi's CLI prints the value of the one that is named, which is the list of all machines.
+            return CheckResult(news, [CheckFailure("", f"could not make the plan: {error}{_advice(error)}")])
+        advice = "no longer exists in the cloud: run `refresh`, then `up` to create it again"
+        # Names no property: Pulumi's CLI would print its value, the list of all machines.
         failures = [CheckFailure("", f"machine {m.name} ({m.provider_id}) {advice}") for m in gone]
         return CheckResult({**news, "plan": plan}, failures)
 
@@ -93,9 +93,9 @@ class CloudControllerProvider(ResourceProvider):
         # A state from before there were pools has none.
         olds, news = {"pools": [], **_olds}, {"pools": [], **_news}
         changed = [name for name in _COMPARED if olds.get(name) != news.get(name)]
-        # The input `plan` is for showing: only what it still has to do counts, never that it differs from the last.
+        # The input `plan` is for display: what it still has to do counts, not that it differs from the last one.
         pending = is_pending(_news.get("plan") or [])
-        # What a refresh found is told as a change by this answer, and forgotten by the update that it leads to.
+        # Drift that a refresh found counts as a change; the update that follows clears it.
         drifted = bool(_olds.get("drift"))
         return DiffResult(bool(changed) or pending or drifted, [name for name in changed if name in _REPLACING])
 
@@ -125,7 +125,7 @@ class CloudControllerProvider(ResourceProvider):
         try:
             self._require_same_cluster(_props)
             cloud = cluster_access.open_cloud(self._config, _props)
-            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _tell)
+            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _report)
             cluster_plan.tear_down(cloud, _target(_props, {}))
         except NotFound:
             return  # The network is gone, and its route table with it.
@@ -135,7 +135,7 @@ class CloudControllerProvider(ResourceProvider):
         from . import cluster_plan
 
         world = self._world(news)
-        applied = cluster_plan.converge(world, _target(news, olds), float(news["deadline"]), _tell)
+        applied = cluster_plan.converge(world, _target(news, olds), float(news["deadline"]), _report)
         names = [machine["name"] for machine in news["machines"]]
         return {**news, "nodes": names, "applied": applied, "drift": [], "cluster_uid": cluster_plan.identity(world)}
 
@@ -153,7 +153,7 @@ class CloudControllerProvider(ResourceProvider):
             except ForeignCluster:
                 raise
             except (CloudError, KubeconfigError):
-                return  # The cluster is gone, or gives no access: nobody can be asked.
+                return  # The cluster is gone or gives no access: its UID cannot be compared.
 
     def _world(self, props: Properties) -> World:
         from .cluster_plan import World
@@ -165,8 +165,8 @@ class CloudControllerProvider(ResourceProvider):
         return cluster_access.cloud_config(self._config, props)
 
 
-def _tell(text: str) -> None:
-    # What the provider's process prints reaches people while the step goes on; it has no other way to say something.
+def _report(text: str) -> None:
+    # The engine shows what the provider's process prints while the step runs; a provider has no other way to log.
     print(f"CloudController: {text}", flush=True)
 
 
@@ -185,26 +185,26 @@ class PoolArgs(TypedDict):
     name: pulumi.Input[str]
     """The value of their nodes' label `cloud-controller/pool`."""
     count: pulumi.Input[int]
-    """How many nodes there shall be at least."""
+    """The least number of nodes."""
 
 
 class CloudController(Resource, module="cloudcontroller", name="CloudController"):
-    """What the cloud controllers do to a cluster, planned in previews; type `…dynamic/cloudcontroller:CloudController`.
+    """The cloud controllers' work on a cluster, planned in previews; type `…dynamic/cloudcontroller:CloudController`.
 
     Depends on the machines and the CCM (`opts.depends_on`); what runs in the cluster depends on it.
     """
 
     # Loosely typed: the SDK checks what an older state holds against these.
     plan: pulumi.Output[Any]
-    """The actions that `check` found, in order; for showing and for policies."""
+    """The actions that `check` found, in order; for display and for policies."""
     nodes: pulumi.Output[Any]
-    """The nodes that are initialised: all that are declared."""
+    """The initialised nodes: all declared ones."""
     applied: pulumi.Output[Any]
-    """What the last update did itself, a line each."""
+    """The actions of the last update, a line each."""
     drift: pulumi.Output[Any]
-    """What the last refresh found to differ; empty after an update."""
+    """The differences that the last refresh found; empty after an update."""
     cluster_uid: pulumi.Output[Any]
-    """The UID of namespace kube-system, by which a destroy knows that it reaches this very cluster."""
+    """The UID of namespace kube-system, by which a destroy checks that it reaches this cluster."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
 
 
 def _is_open(news: Properties) -> bool:
-    """Whether it is not known yet what is declared: then there is nothing to plan from, nor to judge."""
+    """Whether the declared machines are not known yet: then there is nothing to plan or to check."""
     if _has_unknown(*(news.get(name) for name in ("cloud", "machines", "pools", "executors", "deadline"))):
         return True
     machines, pools, executors = news.get("machines") or [], news.get("pools") or [], news.get("executors") or {}
@@ -248,7 +248,7 @@ def _is_open(news: Properties) -> bool:
 
 
 def _wrong_inputs(news: Properties) -> list[CheckFailure]:
-    """What is wrong with the known ones of the inputs."""
+    """What is wrong with the known inputs."""
     failures: list[CheckFailure] = []
 
     def refuse(name: str, why: str) -> None:
@@ -260,9 +260,11 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
     if failures:
         return failures
     if news["cloud"] not in clouds.names():
-        refuse("cloud", f"{news['cloud']!r} is not known; allowed: {', '.join(clouds.names())}")
+        refuse("cloud", f"{news['cloud']!r} is not a known cloud; allowed: {', '.join(clouds.names())}")
     if not _has_unknown(news["cluster_cidr"]) and not is_cidr(news["cluster_cidr"]):
-        refuse("cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range as 10.4.0.0/16, without host bits")
+        refuse(
+            "cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range such as 10.4.0.0/16, without host bits"
+        )
     if not news["deadline"] > 0:
         refuse("deadline", f"{news['deadline']!r}; allowed: seconds, more than 0")
     for controller, executor in news["executors"].items():
@@ -275,12 +277,12 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
     names = [machine["name"] for machine in news["machines"]]
     for index, name in enumerate(names):
         if name in names[:index]:
-            refuse(f"machines[{index}].name", f"{name!r} is declared twice; allowed: unique names")
+            refuse(f"machines[{index}].name", f"{name!r} appears twice; allowed: unique names")
     return failures
 
 
 def _target(news: Properties, olds: Properties) -> Target:
-    """What the inputs declare; the machines that only the old ones had are to be removed."""
+    """The declared state; machines of the old inputs alone are to be removed."""
     from .cluster_plan import Machine, Pool, Target
 
     def known(value: Any) -> str | None:
@@ -301,11 +303,15 @@ def _has_unknown(*values: Any) -> bool:
 def _advice(error: Exception) -> str:
     from cloud_controller.cloud import NotFound
 
-    return "; if it was deleted by hand, run `refresh`, then `up` makes it anew" if isinstance(error, NotFound) else ""
+    return (
+        "; if it was deleted by hand, run `refresh`, then `up` to create it again"
+        if isinstance(error, NotFound)
+        else ""
+    )
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """What can be expected to go wrong while the plan is made: no access, no answer, a wrong config."""
+    """The errors to expect while planning: no access, no answer, a wrong config."""
     from cloud_controller.cloud import CloudError
     from cloud_controller.kube import ApiError, KubeconfigError
 

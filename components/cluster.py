@@ -25,17 +25,17 @@ class Cluster(pulumi.ComponentResource):
 
     Protect it with `opts`: children inherit `protect` and `retain_on_delete`. Beside the outputs it has `subnet_ids`
     (by zone), `join` (for its `NodePool`s), `ccm_role` (for its `CloudControllerManager`, or None) and `control_plane`,
-    the resource that objects in the cluster vanish with (their `deleted_with`).
+    the resource whose deletion takes the objects in the cluster with it (their `deleted_with`).
     """
 
     cluster_id: pulumi.Output[str]
     """The id that tags of machines and load balancers carry."""
     network_id: pulumi.Output[str]
-    """The network's id, for controllers: unknown while it lacks something that they look for in it."""
+    """The network's id, for controllers: unknown until everything that they look for in it exists."""
     pod_cidr: pulumi.Output[str]
     """The range of which every node gets a part for its pods."""
     kubeconfig: pulumi.Output[str]
-    """Of a cluster admin; secret, and unknown until the cluster exists."""
+    """A cluster admin's; secret, and unknown until the cluster exists."""
 
     @inputs.naming_itself
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Keeps a destroy from leaking what the program does not declare: names it, or deletes it and waits."""
+"""Keeps a destroy from leaking load balancers and volumes: names them, or deletes them and waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloud_controller.kube import ApiError, Kube, TooManyRequestsError, Unreacha
 from cloud_controller.safeguard import verify
 from cloud_controller.unmanaged import Declared
 
-from .cluster_plan import NotConverged, Tell, Wait
+from .cluster_plan import NotConverged, Report, Wait
 
 DELETE_UNMANAGED = "CLOUD_CONTROLLER_DELETE_UNMANAGED"
 """The environment variable that, set to `true`, lets a destroy delete what the program does not declare.
@@ -22,7 +22,7 @@ There is no such key in the stack's config: it would go on deleting at every lat
 """
 
 ANSWER_SECONDS = 30.0
-"""How long an API server may take to answer: a control plane that was killed is started again meanwhile."""
+"""How long an API server may take to answer: time for a killed control plane to restart."""
 _PROBE_SECONDS = 5.0
 _PAUSE = 0.5
 _PASSING = (Conflict, Throttled, Unavailable, TooManyRequestsError, UnreachableError)
@@ -34,7 +34,7 @@ def clear(
     declared: Declared,
     binding: Binding,
     deadline: float,
-    tell: Tell,
+    report: Report,
     *,
     delete: bool,
 ) -> None:
@@ -45,12 +45,12 @@ def clear(
     An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
     """
     end = time.monotonic() + deadline
-    wait = Wait(tell)
+    wait = Wait(report)
     try:
         kube = _answering(open_kube, min(end, time.monotonic() + ANSWER_SECONDS), wait)
     except (*_PASSING, NotFound) as error:
         _require_none_in_cloud(cloud, error)
-        tell(f"could not read the cluster's Services ({error}); the cloud has no load balancer of the cluster")
+        report(f"could not read the cluster's Services ({error}); the cloud has no load balancer of the cluster")
         return
     with closing(kube):
         while True:
@@ -62,7 +62,7 @@ def clear(
                 return
             if time.monotonic() > end:
                 raise NotConverged(
-                    f"after {deadline:g} s the controller still has to delete {missing}; the events say why. "
+                    f"the controller did not delete {missing} within {deadline:g} s; their events say why. "
                     "Nothing of the stack was deleted"
                 )
             wait.for_(f"the controller to delete {missing}")
@@ -70,7 +70,7 @@ def clear(
 
 
 def _look(kube: Kube, cloud: Cloud, declared: Declared, binding: Binding, *, delete: bool) -> str:
-    """What is still to be waited for. Raises NotConverged where a person has to decide, and ForeignCluster."""
+    """What the controller still has to delete. Raises NotConverged where a person has to decide, and ForeignCluster."""
     verify(kube, binding)
     found = unmanaged.find(kube, declared)
     if found.present and not delete:
@@ -99,7 +99,7 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, binding: Binding, *, del
 
 
 def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:
-    """A client whose API server answers; raises what it, or the cloud, said last."""
+    """A client whose API server answers; raises the last error of the API server or the cloud."""
     while True:
         try:
             kube = open_kube()

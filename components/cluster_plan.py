@@ -1,7 +1,7 @@
-"""What is left to do in a cluster until its declared machines are initialised nodes with routes, and doing it.
+"""Plans and applies what a cluster lacks until its declared machines are initialised nodes with routes.
 
-The rules are the controllers' own (`cloud_controller.controllers`); here is who carries each out. What the daemon runs
-is planned and reported, some of it waited for, and never written.
+The rules are the controllers' own (`cloud_controller.controllers`); this module decides who applies each plan. Actions
+of the daemon are planned and reported, some of them awaited, and never applied here.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 DAEMON = "daemon"
 PULUMI = "pulumi"
 VENDOR = "vendor"
-"""The cloud's maker runs the controller: what it does is neither planned nor waited for."""
+"""The cloud's maker runs the controller: its actions are neither planned nor awaited."""
 POOL_LABEL = "cloud-controller/pool"
-"""The label that says of which pool a node is."""
+"""The label that names a node's pool."""
 COMPONENT = "pulumi-cloud-controller"
 """The source of the events that are written while Pulumi runs a controller."""
 
@@ -54,24 +54,24 @@ Entry = dict[str, Any]
 _TRANSIENT = (Throttled, Unavailable, Conflict, ConflictError, TooManyRequestsError, UnreachableError)
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
-_TELL_SECONDS = 10.0
-"""How long it is waited silently: machines boot, volumes detach."""
+_SILENT_SECONDS = 10.0
+"""How long a wait stays silent: machines boot, volumes detach."""
 
-Tell = Callable[[str], None]
-"""Takes what is waited for, in one line."""
+Report = Callable[[str], None]
+"""Gets a line about the progress."""
 
 
-def _to_nobody(what: str) -> None:
-    del what
+def _silent(line: str) -> None:
+    del line
 
 
 class NotConverged(Exception):
-    """The cluster did not come to where it should be; the message says what is missing."""
+    """The cluster did not reach the declared state; the message names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of the program. `provider_id` None: it is not made yet."""
+    """A machine of the program. `provider_id` None: it does not exist yet."""
 
     name: str
     provider_id: str | None
@@ -91,9 +91,9 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a cluster shall come to. `removed`: machines that the program no longer has, and that will go after this.
+    """The declared state of a cluster. `removed`: machines that the program no longer has; they are deleted afterwards.
 
-    `executors` names who runs each controller: `daemon` (also where nothing is said), `pulumi` or `vendor`.
+    `executors` names who runs each controller: `daemon` (the default), `pulumi` or `vendor`.
     """
 
     cluster_cidr: str
@@ -115,7 +115,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A cluster and its cloud, reachable."""
+    """Clients of a cluster and its cloud."""
 
     kube: Kube
     cloud: Cloud
@@ -129,7 +129,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, whose it is, and whether an update waits for it."""
+    """An action, the controller and the executor it belongs to, and whether an update waits for it."""
 
     action: Action
     controller: str
@@ -142,7 +142,7 @@ class Step:
         return self.action.pending and (self.executor == PULUMI or self.awaited)
 
     def to_json(self) -> Entry:
-        """The form that stands in the resource's `plan`."""
+        """The form that the resource's `plan` has."""
         entry: Entry = {**_without_nulls(self.action.to_json()), "executor": self.executor}
         if self.executor == DAEMON:
             entry["summary"] += ", by the daemon"
@@ -160,7 +160,7 @@ def is_pending(entries: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def not_evaluated(why: str) -> list[Entry]:
-    """The plan of a run that cannot look."""
+    """The plan of a run that cannot observe the cluster."""
     return [Action(ActionKind.IGNORE, "cluster", "not evaluated", reason=why).to_json()]
 
 
@@ -172,7 +172,7 @@ def predict(target: Target) -> list[Step]:
 
 
 def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
-    """Those of the machines that the cloud says it has no more."""
+    """The machines that no longer exist in the cloud."""
     refs = {InstanceRef(machine.name, machine.provider_id): machine for machine in machines if machine.provider_id}
     found: dict[InstanceRef, Instance | None] = {}
     asked = list(refs)
@@ -182,7 +182,7 @@ def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
 
 
 def observe_and_plan(world: World, target: Target) -> list[Step]:
-    """Look at the cluster and its cloud once, and say what is left to do."""
+    """Observe the cluster and its cloud once, and plan what is left to do."""
     nodes = tuple(world.kube.list(NODES).items)
     declared = target.names(nodes)
     machines = InstanceSnapshot(world.cloud.instances)
@@ -192,7 +192,7 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
     if world.cloud.routes is not None and target.executor(route.NAME) != VENDOR:
         table = route.observe_nodes(nodes, world.cloud, machines)
         options = route.RouteOptions((target.cluster_cidr,), declared=declared, removed=target.removed)
-        # A node whose machine is gone is about to be deleted by the node-lifecycle controller: nothing to tell it.
+        # The node-lifecycle controller will delete a node whose machine is gone: no condition to set on it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
         confirmations = Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME)
         found = confirmations.released(route.plan(table, options))
@@ -205,16 +205,16 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
     return steps + _steps(node_lifecycle.NAME, node_lifecycle.plan(lifecycle, removed), target)
 
 
-def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nobody) -> list[str]:
+def converge(world: World, target: Target, deadline: float, report: Report = _silent) -> list[str]:
     """Apply what Pulumi runs and wait for the rest, at most `deadline` seconds; what was applied, a line each.
 
-    A wait that takes long is told. Raises `NotConverged` with what is missing then, or the first error that no
-    repetition will mend.
+    Reports a long wait. Raises `NotConverged`: at the deadline with what is missing, or at once with the first error
+    that no repetition will mend.
     """
     end = time.monotonic() + deadline
     pause = _FIRST_PAUSE
     applied: list[str] = []
-    wait = Wait(tell)
+    wait = Wait(report)
     events = EventRecorder(world.kube, COMPONENT)
     try:
         while True:
@@ -225,7 +225,7 @@ def converge(world: World, target: Target, deadline: float, tell: Tell = _to_nob
             if not missing:
                 return applied
             if time.monotonic() > end:
-                raise NotConverged(f"after {deadline:g} s there still is to do: {_missing(missing, failed)}")
+                raise NotConverged(f"did not converge within {deadline:g} s; still to do: {_missing(missing, failed)}")
             if not done:
                 wait.for_(_missing(missing, failed))
                 time.sleep(min(pause, max(0.0, end - time.monotonic())))
@@ -242,7 +242,7 @@ def identity(world: World) -> str:
 def require_same_cluster(world: World, cluster_uid: str) -> None:
     """Raise `ForeignCluster` if the API server that answers is another cluster's. No answer raises nothing.
 
-    With the kubeconfig of another cluster, its volumes and routes would be taken for leftovers of this one.
+    DANGER: with the kubeconfig of another cluster, that cluster's volumes and routes would be deleted as leftovers.
     """
     try:
         verify(world.kube, Binding(cluster_uid))
@@ -260,53 +260,56 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     if failures:
         first = failures[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        raise NotConverged(f"route {first.route.destination_cidr} could not be removed: {first.error}{more}")
+        raise NotConverged(f"could not delete route {first.route.destination_cidr}: {first.error}{more}")
     return len(operations)
 
 
-def await_volumes(cloud: Cloud, target: Target, deadline: float, tell: Tell = _to_nobody) -> None:
-    """Wait until the daemon has removed the volumes of claims that are gone; it goes away next. A long wait is told.
+def await_volumes(cloud: Cloud, target: Target, deadline: float, report: Report = _silent) -> None:
+    """Wait until the daemon has removed the volumes of claims that are gone: the daemon is deleted next.
 
-    Volumes that are to be kept (policy Retain, or no PersistentVolume any more) are no hindrance. Raises NotConverged
-    where the deadline passes, where claims still hold volumes, and where the cluster can't be asked about its volumes.
+    Volumes to keep (policy Retain, or without a PersistentVolume) do not block. Reports a long wait. Raises
+    NotConverged at the deadline, if claims still hold volumes, and if the PersistentVolumes cannot be read.
     """
     if cloud.volumes is None or volume.NAME not in target.executors:
         return
     end = time.monotonic() + deadline
-    wait = Wait(tell)
+    wait = Wait(report)
     while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
         pvs, claims = _storage_objects(cloud, mine)
         waiting, held = volume.leaving(mine, pvs, claims)
         if held:
-            advice = "delete them and the pods that use them, or set their PersistentVolumes' policy to Retain"
+            advice = "delete the claims and the pods that use them, or set the PersistentVolumes' policy to Retain"
             raise NotConverged(f"claims still hold volumes: {', '.join(held)}; {advice}")
         if not waiting:
             return
         if time.monotonic() > end:
-            raise NotConverged(f"after {deadline:g} s the daemon still has to delete {_listed(waiting, claims)}")
+            raise NotConverged(f"the daemon did not delete {_listed(waiting, claims)} within {deadline:g} s")
         wait.for_(f"the daemon to delete {_listed(waiting, claims)}")
         time.sleep(_LONGEST_PAUSE / 4)
 
 
 def _storage_objects(cloud: Cloud, mine: Iterable[Volume]) -> tuple[Sequence[Object], Sequence[Object]]:
-    """The cluster's PersistentVolumes and claims. Raises NotConverged, which tells what to do about its volumes."""
+    """The cluster's PersistentVolumes and claims. Raises NotConverged with advice about its volumes."""
     try:
         with closing(Kube.from_kubeconfig(cloud.cluster_access())) as kube:
             return kube.list(PERSISTENT_VOLUMES).items, kube.list(PERSISTENT_VOLUME_CLAIMS).items
     except (ApiError, CloudError) as error:
-        advice = f"delete them, or take the tag {CLUSTER_TAG} off those to be kept"
-        raise NotConverged(f"{_listed(mine)} may be lost, and the cluster can't tell ({error}): {advice}") from None
+        advice = f"delete them, or remove the tag {CLUSTER_TAG} from those to keep"
+        raise NotConverged(
+            f"could not read the cluster's PersistentVolumes ({error}), so these would be left behind: "
+            f"{_listed(mine)}; {advice}"
+        ) from None
 
 
 def _listed(volumes: Iterable[Volume], claims: Iterable[Object] = ()) -> str:
-    """The volumes, whose they are and what holds them; a claim that is still there waits for its pods to end."""
+    """The volumes with their claims, and what holds them; an existing claim waits for its pods to end."""
     used = {uid(claim) for claim in claims}
 
     def words(each: Volume) -> str:
-        told = f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}"
+        text = f"volume {each.id} of {each.tags.get(CLAIM_TAG, '?')}"
         if each.tags.get(CLAIM_UID_TAG) in used:
-            return f"{told} (pods still use it)"
-        return f"{told} (still attached)" if each.attachments else told
+            return f"{text} (pods still use it)"
+        return f"{text} (still attached)" if each.attachments else text
 
     return ", ".join(map(words, volumes))
 
@@ -318,14 +321,14 @@ def _foreign_nodes(nodes: Iterable[Object], target: Target) -> list[Step]:
     for each in nodes:
         wanted, found = declared.get(name(each)), each["spec"].get("providerID")
         if wanted and found and found != wanted:
-            summary = f"must be deleted, so that {wanted} registers anew: it is the node of {found}"
+            summary = f"must be deleted so that {wanted} can register: it is the node of {found}"
             action = Action(ActionKind.DELETE, f"node/{name(each)}", summary)
             steps.append(Step(action, node_lifecycle.NAME, DAEMON, awaited=True))
     return steps
 
 
 def _unregistered(target: Target, nodes: Sequence[Object]) -> list[Step]:
-    """What is waited for of pools whose machines are not all nodes yet."""
+    """What an update awaits of pools whose machines have not all registered."""
     executor = target.executor(node.NAME)
     if executor == VENDOR:
         return []
@@ -367,7 +370,7 @@ def _steps(controller: str, plan: Plan, target: Target, nodes: Sequence[Object] 
 def _apply(
     world: World, steps: Sequence[Step], events: EventRecorder
 ) -> tuple[list[str], dict[str, apply.ActionError]]:
-    """Carry out what Pulumi runs, controller by controller; what was done, and passing errors by target."""
+    """Apply Pulumi's actions, controller by controller; returns what was done, and transient errors by target."""
     done: list[str] = []
     failed: dict[str, apply.ActionError] = {}
     for controller in (node.NAME, route.NAME):
@@ -384,26 +387,26 @@ def _apply(
 
 
 class Wait:
-    """Tells what is waited for: once it has taken a while, and then whenever it changes."""
+    """Reports what a wait is for: once it has taken a while, and then whenever that changes."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._begun = time.monotonic()
-        self._said = ""
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._started = time.monotonic()
+        self._reported = ""
 
     def for_(self, what: str) -> None:
-        """It is still waited for this."""
-        if what != self._said and time.monotonic() - self._begun >= _TELL_SECONDS:
-            self._tell(f"waiting for {what}")
-            self._said = what
+        """Still waiting for this."""
+        if what != self._reported and time.monotonic() - self._started >= _SILENT_SECONDS:
+            self._report(f"waiting for {what}")
+            self._reported = what
 
 
 def _missing(steps: Sequence[Step], failed: Mapping[str, Exception]) -> str:
-    def said(step: Step) -> str:
+    def line(step: Step) -> str:
         error = failed.get(step.action.target)
         by = "" if step.executor == PULUMI else " (by the daemon)"
         return f"{step.action.target}: {step.action.summary}{by}" + (f": {error}" if error else "")
 
-    shown = "; ".join(said(step) for step in steps[:5])
+    shown = "; ".join(line(step) for step in steps[:5])
     more = f"; and {len(steps) - 5} more" if len(steps) > 5 else ""
     return shown + more

@@ -1,4 +1,4 @@
-"""The values of a stack file: their types, and the one line that is said about a wrong one."""
+"""The values of a stack file: their types, and the one line of error about a wrong one."""
 
 from __future__ import annotations
 
@@ -82,19 +82,19 @@ def url(value: str) -> str:
 
 def cidr(value: str) -> str:
     if not inputs.is_cidr(value):
-        raise ValueError("allowed: an IPv4 range as 10.4.0.0/16, without host bits")
+        raise ValueError("allowed: an IPv4 range such as 10.4.0.0/16, without host bits")
     return value
 
 
 def no_text_for_bool(value: object) -> object:
-    # pydantic also takes 1, "yes", "on": YAML's old traps. A stack file has true and false.
+    # pydantic also accepts 1, "yes" and "on", YAML's old traps. A stack file has true and false.
     if not isinstance(value, bool):
         raise ValueError("allowed: true, false")
     return value
 
 
 def pattern_of(pattern: str) -> dict[str, JsonValue]:
-    """For the schema: editors mark what the validator, whose words are better, would refuse."""
+    """For the schema: editors mark what the validator would refuse with a better message."""
     return {"pattern": f"^({pattern})$"}
 
 
@@ -115,7 +115,7 @@ def choice(*allowed: str) -> tuple[AfterValidator, Any]:
 
 
 def line(path: str, value: object, why: str) -> str:
-    # Credentials of a URL are taken out: whoever put them there may not know that errors land in logs.
+    # Without the credentials of a URL: errors end up in logs.
     shown = re.sub(r"//[^/@\s]*@", "//[secret]@", json.dumps(value, default=str))
     return f"{NAMESPACE}:{path} is {shown}: {why}"
 

@@ -53,13 +53,13 @@ class CloudControllerManagerArgs(ManagerSettings):
     cloud: str
     """The cloud that it joins the cluster to."""
     cluster_name: pulumi.Input[str]
-    """For people; the cluster's id stands in the cloud config."""
+    """For people; the cloud config has the cluster's id."""
     cluster_cidr: pulumi.Input[str]
     """The range of which every node gets a part for its pods."""
     cloud_config: pulumi.Input[str]
     """The text of the cloud config; kept secret."""
     controllers: Sequence[str]
-    """The controllers that the daemon runs; its rights follow from them."""
+    """The controllers that the daemon runs; its rights follow from this."""
     machines: NotRequired[int]
     """How many control-plane machines there are, each of which runs one; with two or more, evictions are budgeted.
 
@@ -85,7 +85,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
         cloud = descriptor(args["cloud"])
         if "role" in args and cloud.identity is None:
-            raise inputs.WrongInput("role", f"set; allowed: none, because pods on {cloud.name} take no roles")
+            raise inputs.WrongInput("role", f"must not be set: pods on {cloud.name} take no roles")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         made = manifests.make(
             _daemon(args, adapter, cloud),
@@ -132,7 +132,7 @@ def _daemon(args: CloudControllerManagerArgs, adapter: CloudAdapter, cloud: Clou
     if not controllers:
         raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
-        # It is bound to the pod's address, where not everybody may read its metrics.
+        # It listens on the pod's address, where its metrics need protection.
         lease = args.get("lease", rbac.LEASE_NAME)
         rules = rbac.rules(controllers, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=lease)
     except InvalidConfiguration as error:

@@ -1,8 +1,8 @@
-"""The dynamic resource DestroyGuard: a destroy deletes it first, and that fails if anything would leak.
+"""The dynamic resource DestroyGuard: a destroy deletes it first, and fails there if anything would leak.
 
-A destroy ends the cluster's controller. What that made for Services and claims that the program does not declare would
-stay in the cloud for ever. So the guard depends on everything else of the stack: a destroy begins with its `delete`,
-which names them and fails or, if asked to, deletes them and waits (`cluster_end`).
+A destroy ends the cluster's controller. Load balancers and volumes of Services and claims that the program does not
+declare would stay in the cloud for ever. So the guard depends on everything else of the stack: a destroy begins with
+its `delete`, which names them and fails or, on request, deletes them and waits (`cluster_end`).
 
 As with `CloudController`, the provider is unpickled by reference: keep it importable here, without attributes.
 """
@@ -35,7 +35,7 @@ _COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "deadline")
 
 
 class DestroyGuardProvider(ResourceProvider):
-    """See the module. Nothing but `delete` changes anything."""
+    """See the module. Only `delete` changes anything."""
 
     # The pickled form is this class's name and nothing else: no secret to hide, and diffs stay readable.
     serialize_as_secret_always = False
@@ -48,7 +48,9 @@ class DestroyGuardProvider(ResourceProvider):
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]
         if "cluster_uid" in changed and isinstance(_news["cluster_uid"], Unknown):
-            changed.remove("cluster_uid")  # A preview in which `CloudController` changes: it is most likely the same.
+            changed.remove(
+                "cluster_uid"
+            )  # In a preview in which `CloudController` changes. It is most likely the same.
         return DiffResult(bool(changed), [name for name in changed if name in _REPLACING])
 
     def create(self, props: Properties) -> CreateResult:
@@ -84,13 +86,13 @@ class DestroyGuardProvider(ResourceProvider):
             # A state from before there was this input has none.
             Binding(_props.get("cluster_uid") or ""),
             float(_props["deadline"]),
-            _tell,
+            _report,
             delete=os.environ.get(cluster_end.DELETE_UNMANAGED) == "true",
         )
 
 
-def _tell(text: str) -> None:
-    # What the provider's process prints reaches people while the step goes on; it has no other way to say something.
+def _report(text: str) -> None:
+    # The engine shows what the provider's process prints while the step runs; a provider has no other way to log.
     print(f"DestroyGuard: {text}", flush=True)
 
 

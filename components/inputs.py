@@ -1,4 +1,4 @@
-"""How a component refuses a wrong input: as early as its value is known, by the input's name."""
+"""Checks of a component's inputs: a wrong one is refused as soon as its value is known, with its name."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class WrongInput(pulumi.InputPropertyError, pulumi.RunError):
     """An input that is not allowed. Also a RunError: so a program ends with this one line and without a traceback."""
 
     component = ""
-    """The component that refuses, and where the program makes it."""
+    """The component whose input it is, and where the program makes it."""
 
     def __str__(self) -> str:
         return f"{self.component}{': ' if self.component else ''}{self.property_path}: {self.reason}"
 
 
 def naming_itself(init: _Init) -> _Init:
-    """Let what a component's `__init__` refuses begin with the component, and the line that makes it."""
+    """Make the WrongInput of a component's `__init__` begin with the component and the line that makes it."""
 
     @functools.wraps(init)
     def naming(self: object, name: str, *args: Any, **more: Any) -> None:
@@ -45,12 +45,12 @@ def naming_itself(init: _Init) -> _Init:
 
 
 def component(made: object, name: str) -> str:
-    """What people call a component."""
+    """A component's name in messages."""
     return f"{type(made).__name__} {name!r}"
 
 
 def _line_of_program() -> str:
-    """The innermost line that is not in this package: the one that people can change."""
+    """The innermost line outside of this package: the user's own."""
     here = Path(__file__).parent
     for frame, number in traceback.walk_stack(inspect.currentframe()):
         path = Path(frame.f_code.co_filename)
@@ -61,7 +61,7 @@ def _line_of_program() -> str:
 
 
 def is_known(value: object) -> bool:
-    """Whether the input is a plain value; outputs are checked by whoever gets them."""
+    """Whether the input is a plain value; an output is checked once its value is known."""
     return not isinstance(value, pulumi.Output | Awaitable)
 
 
@@ -84,16 +84,16 @@ def check_port(path: str, value: Any) -> None:
 
 def check_cidr(path: str, value: Any) -> None:
     """The value must be an IPv4 range in CIDR notation, without host bits."""
-    check(path, value, "an IPv4 range as 10.4.0.0/16, without host bits", is_cidr)
+    check(path, value, "an IPv4 range such as 10.4.0.0/16, without host bits", is_cidr)
 
 
 def label_problem(key: str, value: object) -> str | None:
-    """Why Kubernetes would not take this label; None if it would. An output as value is taken for right."""
+    """Why Kubernetes would refuse this label; None if it would not. An output as value counts as valid."""
     domain, slash, name = key.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_DOMAIN.fullmatch(domain)):
-        return f"a name that is no label's; allowed: {_LABEL}, perhaps after DOMAIN/"
+        return f"is not a valid label name; allowed: {_LABEL}, optionally after DOMAIN/"
     if is_known(value) and value != "" and not _LABEL_NAME.fullmatch(str(value)):
-        return f"a value that is no label's; allowed: {_LABEL}, or nothing"
+        return f"has an invalid value; allowed: {_LABEL}, or the empty string"
     return None
 
 

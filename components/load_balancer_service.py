@@ -25,17 +25,17 @@ PROTOCOLS = ("TCP", "UDP")
 POLICIES = ("Cluster", "Local")
 
 PATIENCE = pulumi.CustomTimeouts(create="5m", update="5m", delete="5m")
-"""Half of what the Kubernetes provider gives: whom a cloud lets wait so long, it lets wait for something missing."""
+"""Half of the Kubernetes provider's own: a wait this long usually means that something is missing."""
 
 
 class LoadBalancerService(pulumi.ComponentResource):
     """A Service named as the component, ready once its load balancer has an address.
 
-    Pass the CCM in `opts.depends_on`: destroy then removes the load balancer while there still is somebody who can.
-    For the same reason it never has a `deleted_with`, nor may its parent have one, which it would inherit: that would
-    skip its deletion and leak the load balancer.
+    Pass the CCM in `opts.depends_on`: a destroy then deletes the load balancer while the CCM still runs. For the same
+    reason it must never have a `deleted_with`, nor inherit one from its parent: that would skip its deletion and LEAK
+    THE LOAD BALANCER.
     A change that replaces the load balancer, and so its address, is a warning in the preview.
-    `opts.custom_timeouts` bounds how long its load balancer is waited for; 5 minutes if not given.
+    `opts.custom_timeouts` bounds the wait for its load balancer; 5 minutes if not given.
     Beside `address` it has `ports`, where the load balancer listens, and `key`, its Service's NAMESPACE/NAME.
     """
 
@@ -73,7 +73,7 @@ class LoadBalancerService(pulumi.ComponentResource):
             spec=spec,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                # Neither is inherited from a component; destroy's order stands on the first.
+                # A child inherits neither from its component; the order of a destroy needs the first.
                 depends_on=opts.depends_on if opts else None,
                 custom_timeouts=(opts and opts.custom_timeouts) or PATIENCE,
                 # The API server refuses to change it, but the Kubernetes provider does not know that.
@@ -103,7 +103,7 @@ def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOption
     policy = args.get("external_traffic_policy", "Cluster")
     inputs.check("external_traffic_policy", policy, ", ".join(POLICIES), lambda v: v in POLICIES)
     if opts and opts.deleted_with:
-        why = "set; allowed: none, because it would skip the Service's deletion and leak its load balancer"
+        why = "must not be set: it would skip the Service's deletion and leak its load balancer"
         raise inputs.WrongInput("opts.deleted_with", why)
 
 
@@ -142,7 +142,7 @@ def _text(entry: Annotation, path: str, component: str, value: Any) -> str:
 
 
 def _refusing(path: str | None, make: Any, component: str = "") -> Any:
-    """What `make` returns. `component`: who refuses, where that is not seen by whoever is called."""
+    """What `make` returns; its InvalidConfiguration becomes a WrongInput of `path`, and of `component` if given."""
     try:
         return make()
     except InvalidConfiguration as error:
@@ -156,5 +156,5 @@ def _refusing(path: str | None, make: Any, component: str = "") -> Any:
 def _address(status: Any) -> str:
     ingress = status.load_balancer.ingress if status and status.load_balancer else None
     if not ingress:
-        raise ValueError("the Service is ready, but its status names no address of a load balancer")
+        raise ValueError("the Service is ready, but its status has no load balancer address")
     return str(ingress[0].ip or ingress[0].hostname)

@@ -35,7 +35,7 @@ class LoadBalancerServiceArgs(TypedDict):
     annotations: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Raw annotations; they win over `settings`."""
     source_ranges: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]]]
-    """Who may connect, as IPv4 ranges; everybody if not given, or empty."""
+    """Who may connect, as IPv4 ranges; everyone if not given, or empty."""
     load_balancer_class: NotRequired[pulumi.Input[str]]
     """Who makes the load balancer, where that is not the CCM. Immutable: a change replaces the Service."""
     external_traffic_policy: NotRequired[pulumi.Input[str]]

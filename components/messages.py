@@ -1,4 +1,4 @@
-"""Messages of a hook about its resource: they stand at the resource in every display, in `--json` under its URN."""
+"""Messages of a hook about its resource: every display shows them at the resource, `--json` under its URN."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def warn(urn: str, message: str) -> None:
 
 
 def _log(severity: engine_pb2.LogSeverity.ValueType, urn: str, message: str) -> None:
-    # Not `pulumi.log`: that takes a resource and waits for its URN, which the engine tells only after the step.
+    # Not `pulumi.log`: that takes a resource and waits for its URN, which is known only after the step.
     engine = settings.get_engine()
     if engine is None:
         print(message, file=sys.stderr)

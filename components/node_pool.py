@@ -29,7 +29,7 @@ class NodePoolArgs(TypedDict):
     subnet_ids: Mapping[str, pulumi.Input[str]]
     """The network's subnets by zone."""
     join: NotRequired[Mapping[str, pulumi.Input[str]]]
-    """What the cloud's machines need to know of their cluster (`Cluster.join`), where they need more than its id."""
+    """What machines need to join their cluster (`Cluster.join`), where that is more than its id."""
     count: int
     """How many machines; each keeps its name when the number changes."""
     type: pulumi.Input[str]
@@ -67,7 +67,7 @@ class NodePool(pulumi.ComponentResource):
             inputs.check(f"zones[{index}]", zone, f"the network's zones: {', '.join(known)}", known.__contains__)
         for key, value in args.get("labels", {}).items():
             problem = (
-                "is what the pool itself sets; allowed: others"
+                "is set by the pool itself; allowed: other labels"
                 if key == POOL_LABEL
                 else inputs.label_problem(key, value)
             )

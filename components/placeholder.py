@@ -1,4 +1,4 @@
-"""Runs without the stack's secrets: what stands in their place, and what a provider then says."""
+"""Runs without the stack's secrets: the value in their place, and the error of a provider that needs one."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ PLACEHOLDER = "[placeholder]"
 
 
 class PlaceholderSecrets(Exception):
-    """This run has placeholders instead of the stack's secrets, so the cloud cannot be asked."""
+    """This run has placeholders instead of the stack's secrets, so it cannot call the cloud."""

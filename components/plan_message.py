@@ -15,7 +15,7 @@ from cloud_controller.plan import Action, ActionKind
 from . import messages
 
 LIMIT: Final = 200
-"""So many lines are printed: a plan for thousands of nodes would bury everything else."""
+"""The most lines to print: a plan for thousands of nodes would bury everything else."""
 
 
 def plan_hook(name: str) -> pulumi.ResourceHook:
@@ -25,7 +25,7 @@ def plan_hook(name: str) -> pulumi.ResourceHook:
         if lines := plan_lines((args.new_inputs or {}).get("plan"), planning=pulumi.runtime.is_dry_run()):
             messages.info(args.urn, "\n".join(lines))
 
-    # It only shows: nothing that goes wrong with it may keep a cluster from being changed.
+    # For display only: an error here must not block the change of a cluster.
     options = pulumi.ResourceHookOptions(on_dry_run=True, ignore_errors=True)
     return pulumi.ResourceHook(f"plan-of-{name}", show, options)
 
@@ -33,8 +33,8 @@ def plan_hook(name: str) -> pulumi.ResourceHook:
 def plan_lines(plan: Any, *, planning: bool) -> list[str]:
     """A title with counts, then a line an action and, in a preview, one a changed field; empty without a plan.
 
-    Of a plan that is too long the fields are left out first. `planning`: in a preview. What that assumes is looked up
-    again by the update.
+    A plan that is too long loses its fields first. `planning`: in a preview. The update observes again what a preview
+    assumes.
     """
     plan = _shown(plan)
     if isinstance(plan, str):
@@ -56,7 +56,7 @@ def plan_lines(plan: Any, *, planning: bool) -> list[str]:
 
 
 def _shown(value: Any) -> Any:
-    """The value with words in the place of what is not known yet and of what is secret."""
+    """The value with placeholders for unknown and secret parts."""
     if isinstance(value, Unknown):
         return "[unknown]"
     if isinstance(value, pulumi.Output):

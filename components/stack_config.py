@@ -76,7 +76,7 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
     """Make the typed config of the values by key (without namespace) as Pulumi hands them over: objects as JSON text.
 
     `secrets` are the keys that are encrypted in the stack file. Raises `ConfigError` with one line for each thing that
-    is wrong, a secret in plain text among them. It shows nothing that is a secret, or is meant to be one.
+    is wrong, including a secret in plain text. It never shows a secret, nor a value that should be one.
     """
     hidden = {key: value for key, value in values.items() if key in secrets or key in SECRET_KEYS}
     problems = [
@@ -94,7 +94,7 @@ def parse(values: Mapping[str, str], secrets: Container[str] = ()) -> StackConfi
 
 
 def _without(secrets: Iterable[str], text: str) -> str:
-    """The text without what stands in the secrets, also where another key has the same value."""
+    """The text without the content of secrets, also where another key has the same value."""
     found = {word for each in secrets for word in (each, *_texts(_json(each))) if len(word) >= _SHORTEST_SECRET}
     for word in sorted(found, key=len, reverse=True):
         for shown in (word, json.dumps(word)[1:-1]):
@@ -121,7 +121,7 @@ def _parsed(values: Mapping[str, str], secrets: Container[str]) -> StackConfig:
 
 
 _SHORTEST_SECRET = 8
-"""What is shorter is found in every other word."""
+"""Shorter texts occur in ordinary words."""
 
 
 def _decoded(key: str, value: str) -> Any:
@@ -133,7 +133,7 @@ def _json(value: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        return value  # validation says what is allowed instead
+        return value  # validation reports what is allowed instead
 
 
 def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container[str]) -> str:
@@ -166,7 +166,7 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
     if location[0] in secrets:
         return line(path, "[secret]", why)
     if detail["type"] in _SHAPES:
-        # Not quoted whole: it was meant for something else.
+        # Not quoted in full: it was meant for something else.
         return f"{NAMESPACE}:{path} is {_SHAPE[type(_value(location, values))]}: {why}"
     return line(path, _value(location, values), why)
 

@@ -1,4 +1,4 @@
-"""Where in the stack's file stands what an error is about: the program itself only gets the values."""
+"""Adds to an error the line of the stack file that it is about: the program itself gets only the values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABOUT = re.compile(rf"{NAMESPACE}:(([^ .\[]+)[^ ]*) is ")
 def with_lines(message: str, values: Mapping[str, str], file: Path) -> str:
     """The message, of lines as `cloud-controller:nodePools[0].count is ...`, each with its place in the file.
 
-    `values` are the config's by key. A key with another value is none of this file's: another one may be in use.
+    `values` are the config's by key. A key with another value is not from this file: another file may be in use.
     """
     try:
         text = file.read_text()
@@ -29,12 +29,12 @@ def with_lines(message: str, values: Mapping[str, str], file: Path) -> str:
     if not isinstance(config, dict):
         return message
     places = yaml_text.lines(text)
-    told = []
+    found = []
     for line in message.splitlines():
         about = _ABOUT.match(line)
         place = _place(about[1], about[2], config, places) if about and _same(about[2], config, values) else None
-        told.append(line if place is None else f"{line} ({file}:{place})")
-    return "\n".join(told)
+        found.append(line if place is None else f"{line} ({file}:{place})")
+    return "\n".join(found)
 
 
 def _written(key: str, config: Mapping[str, Any]) -> str:

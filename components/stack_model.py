@@ -37,7 +37,7 @@ MOST_MACHINES = 1000
 def _labels(labels: dict[str, str]) -> dict[str, str]:
     for key, value in labels.items():
         if problem := inputs.label_problem(key, value):
-            raise ValueError(f"{json.dumps(key)} has {problem}")
+            raise ValueError(f"{json.dumps(key)} {problem}")
     return labels
 
 
@@ -80,7 +80,7 @@ class CloudSection(Section):
         """Raise ConfigError for the first thing in the stack that does not fit the cloud."""
         for controller, executor in stack.executors.items():
             if executor is Executor.VENDOR:
-                why = f"{stack.cloud} runs no controller itself; allowed: daemon, pulumi"
+                why = f"{stack.cloud} runs no controllers itself; allowed: daemon, pulumi"
                 raise ConfigError(line(f"executors.{controller}", executor, why))
         stack.check_control_plane()
 
@@ -138,7 +138,7 @@ class StackConfig(Section):
                 raise ConfigError(line(f"{key}.name", pool.name, why))
         for controller, executor in self.executors.items():
             if executor is Executor.PULUMI and controller not in (Controller.NODE, Controller.ROUTE):
-                why = "only node and route can be run by pulumi; allowed: daemon"
+                why = "pulumi can run only node and route; allowed: daemon"
                 raise ConfigError(line(f"executors.{controller}", executor, why))
         if self._section is None:
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
@@ -151,7 +151,7 @@ class StackConfig(Section):
             return
         for name, default in (("shared_load_balancers", Sharing.TAGGED.value), ("annotations_may_name", [])):
             if (given := getattr(self, name)) != default:
-                why = f"only our own daemon's service controller knows it; allowed: {json.dumps(default)}"
+                why = f"only this project's service controller supports it; allowed: {json.dumps(default)}"
                 raise ConfigError(line(to_camel(name), given, why))
 
     @property

@@ -12,7 +12,7 @@ from .stack_config import MODEL, NAMESPACE, SECRET_KEYS
 def schema() -> dict[str, Any]:
     """The JSON schema of a stack file (`stacks/Pulumi.STACK.yaml`)."""
     config = _without_titles(MODEL.model_json_schema(by_alias=True))
-    # Secrets stand encrypted in the file.
+    # Secrets are encrypted in the file.
     for key in SECRET_KEYS:
         config["properties"][key] = {
             "description": config["properties"][key]["description"],

@@ -22,13 +22,13 @@ class WorkloadArgs(TypedDict):
     image: pulumi.Input[str]
     """The container's image. It listens on $PORT of $POD_IP."""
     port: pulumi.Input[int]
-    """What $PORT says, and the target of a Service."""
+    """The value of $PORT, and the target of a Service."""
     protocol: NotRequired[str]
     """`TCP` (default) or `UDP`."""
     replicas: NotRequired[pulumi.Input[int]]
     """How many pods; 2 if not given."""
     health_path: NotRequired[pulumi.Input[str]]
-    """Where the container tells by HTTP that it is ready; without it, it is ready once it runs."""
+    """The path of its HTTP readiness probe; without one, it is ready once it runs."""
     namespace: NotRequired[pulumi.Input[str]]
     """`default` if not given."""
 

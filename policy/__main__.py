@@ -7,7 +7,7 @@ from policy.checklist import POLICIES
 PolicyPack(
     "cloud-controller-checklist",
     POLICIES,
-    description="What a stack with a cloud controller manager must hold to in production.",
+    description="Production rules for a stack with a cloud controller manager.",
     display_name="Cloud controller checklist",
     tags=["kubernetes", "cloud-controller-manager"],
 )

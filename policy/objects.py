@@ -1,4 +1,4 @@
-"""How rules look at Kubernetes objects: as the analyzer hands them out, where touching an unknown value raises."""
+"""Access to Kubernetes objects in the form that the analyzer hands to rules: touching an unknown value raises."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _IMAGES = {
 
 
 def schema(**settings: Mapping[str, Any]) -> PolicyConfigSchema:
-    """A rule's settings: its own, and the one that all rules have."""
+    """A rule's settings: its own, and `exempt`, which all rules have."""
     return PolicyConfigSchema(
         properties={
             "exempt": {
                 "type": "array",
                 "items": {"type": "string"},
                 "default": [],
-                "description": "Objects that the rule leaves alone: NAMESPACE/NAME, NAME, or the resource's name.",
+                "description": "Objects that the rule ignores: NAMESPACE/NAME, NAME, or the resource's name.",
             },
             **{name: dict(setting) for name, setting in settings.items()},
         }
@@ -39,7 +39,7 @@ def schema(**settings: Mapping[str, Any]) -> PolicyConfigSchema:
 
 
 def ccm_schema(**settings: Mapping[str, Any]) -> PolicyConfigSchema:
-    """The settings of a rule that looks for cloud controller managers: it can be told of more of them."""
+    """The settings of a rule about cloud controller managers: `images` adds to those that it recognises."""
     return schema(images=_IMAGES, **settings)
 
 
@@ -59,7 +59,7 @@ def items(value: Any) -> Iterator[Any]:
 
 
 def each(value: Any) -> Iterator[Callable[[], Any]]:
-    """As `items`, but every element raises for itself, when it is asked for."""
+    """As `items`, but an unknown element raises only when it is called."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         for index in range(len(value)):
             yield partial(value.__getitem__, index)
@@ -72,7 +72,7 @@ def object_name(props: Mapping[str, Any]) -> str:
 
 
 def is_exempt(config: Mapping[str, Any], props: Mapping[str, Any], resource_name: str) -> bool:
-    """Whether the rule's settings leave this object alone. Raises UnknownValueError if only its name could tell."""
+    """Whether the rule's settings exempt this object. Raises UnknownValueError if that depends on an unknown name."""
     exempt = config.get("exempt") or []
     if not exempt or resource_name in exempt:
         return bool(exempt)

@@ -1,7 +1,7 @@
-"""Answers that may hang on a value which only the update will tell: or, and, and all of them.
+"""Combines answers that may depend on a value unknown until the update: or, and, and all of them.
 
-An `UnknownValueError` that leaves a rule makes the engine report the rule as not evaluated. So a rule may only swallow
-one where the answer does not depend on the value; the functions here are the one place that does.
+An `UnknownValueError` that leaves a rule makes the engine report the rule as not evaluated. So a rule may swallow one
+only where its answer does not depend on the value. Only the functions here do that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pulumi_policy.proxy import UnknownValueError
 T = TypeVar("T")
 
 Problem = Callable[[], str | None]
-"""What is wrong with one part of a resource, for a person; None if nothing is. Raises UnknownValueError."""
+"""What is wrong with one part of a resource, as a message; None if nothing is. Raises UnknownValueError."""
 
 
 def first_known(values: Iterable[Callable[[], T | None]]) -> T | None:
-    """The first value that is there. Raises the first UnknownValueError only if no known value is there."""
+    """The first known value that is not empty. Raises the first UnknownValueError only if there is none."""
     unknown: UnknownValueError | None = None
     for value in values:
         try:
@@ -36,7 +36,7 @@ def first_known(values: Iterable[Callable[[], T | None]]) -> T | None:
 
 
 def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
-    """The values that are there. Raises the first UnknownValueError only if no known value is there."""
+    """The known values that are not empty. Raises the first UnknownValueError only if there are none."""
     found: list[T] = []
     unknown: UnknownValueError | None = None
     for value in values:
@@ -82,7 +82,7 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
         try:
             message = problem_if(conditions, problem)
         except UnknownValueError as error:
-            # The others are still to be judged; this one makes the rule "not evaluated" besides.
+            # Judge the others all the same; this one makes the rule "not evaluated" besides.
             unknown = unknown or error
             continue
         if message:
@@ -97,7 +97,7 @@ def _collected(problems: Iterable[Problem]) -> list[Problem]:
     found: list[Problem] = []
     try:
         for problem in problems:
-            found.append(problem)  # noqa: PERF402 - what was told before the unknown value counts
+            found.append(problem)  # noqa: PERF402 - keeps what came before the unknown value
     except UnknownValueError as error:
         found.append(partial(_raise, error))
     return found

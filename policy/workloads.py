@@ -1,4 +1,4 @@
-"""The cloud controller managers among workloads: which they are, their containers, their command lines."""
+"""Finds the cloud controller managers among workloads, their containers and their flags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z
 def check_workload(
     args: ResourceValidationArgs, report: ReportViolation, problems: Iterable[Problem], *, ccm_only: bool = True
 ) -> None:
-    """Report a workload's problems, if it is a CCM (or whatever it is) and not exempt. As `unknowns.judge`."""
+    """Report a workload's problems, unless it is exempt or, with `ccm_only`, no CCM. As `unknowns.judge`."""
     if args.resource_type not in WORKLOADS:
         return
     config = args.get_config()
@@ -42,7 +42,7 @@ def ccm_container(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | 
 
 
 def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
-    """The name of a container that is a cloud controller manager; None if it is none. Raises as `ccm_container`."""
+    """The name of a container that is a cloud controller manager, else None. Raises as `ccm_container`."""
     images = tuple(config.get("images") or ())
     return first_known(partial(_ccm_name, container, what, images) for what in ("image", "command"))
 
@@ -55,9 +55,9 @@ def containers(props: Mapping[str, Any], *, init: bool = False) -> Iterator[Cont
 
 
 def flag(container: Mapping[str, Any], name: str) -> str | None:
-    """What a command-line flag says where it is given last: `NAME=VALUE`, or the word after NAME; None: not given.
+    """The last value of a command-line flag: `NAME=VALUE`, or the word after NAME; None: the flag is absent.
 
-    Also inside a word, as `sh -c` has it. Raises UnknownValueError only where an unknown word could say it later.
+    Also inside a word, as in `sh -c`. Raises UnknownValueError only where a later, unknown word could be the flag.
     """
     following = ""
     for field in ("args", "command"):

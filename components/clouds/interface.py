@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkParts:
-    """A network: what clusters and machines need to know of it."""
+    """A network, as far as clusters and machines need it."""
 
     id: pulumi.Output[str]
     pod_cidr: pulumi.Output[str]
     subnet_ids: Mapping[str, pulumi.Output[str]]
     """The machines' subnets, by zone."""
     frontend_subnet_ids: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
-    """Those beside them that the internet reaches, by zone, where the cloud tells the two apart."""
+    """Further subnets that the internet reaches, by zone, where the cloud distinguishes the two."""
     complete_id: pulumi.Output[str] | None = None
-    """The id, known once everything is there that controllers look for in the network; None: as soon as `id` is."""
+    """The id, known once everything exists that controllers look for in the network; None: as soon as `id` is."""
 
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """A control plane. `resource` is what in-cluster objects vanish with."""
+    """A control plane. The deletion of `resource` takes the objects in the cluster with it."""
 
     id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     resource: pulumi.Resource
     join: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """What the adapter's own `pool` needs to know of the cluster."""
+    """What the adapter's `pool` needs to join machines to the cluster."""
     ccm_role: pulumi.Output[str] | None = None
     """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
 
@@ -61,13 +61,13 @@ class MachineParts:
 
 @dataclass(frozen=True)
 class PoolSpec:
-    """What a node pool shall be."""
+    """The declared state of a node pool."""
 
     cluster_name: str
     cluster_id: pulumi.Input[str]
     join: Mapping[str, pulumi.Input[str]]
     subnet_ids: Mapping[str, pulumi.Input[str]]
-    """Of the pool's zones, and perhaps others."""
+    """By zone: those of the pool's zones, and perhaps more."""
     count: int
     type: pulumi.Input[str]
     zones: Sequence[str]
@@ -83,7 +83,7 @@ class VendorManager:
 
     image: str
     arguments: Sequence[pulumi.Input[str]]
-    """All but those of leader election and of where it listens."""
+    """All but those for leader election and the listening address."""
     rules: Rules
 
 
@@ -140,7 +140,7 @@ class CloudAdapter(ABC):
         """The text of the CCM's cloud config, secret."""
 
     def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
-        """The cloud's providers, where the stack's config says how they are configured; else the default ones."""
+        """The cloud's providers, where the stack's config configures them; by default none."""
         return []
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
@@ -156,7 +156,7 @@ class CloudAdapter(ABC):
         return args
 
     def forwards(self, config: StackConfig) -> bool:
-        """Whether traffic to its load balancers reaches pods: not so where a simulator stands in for the cloud."""
+        """Whether traffic to its load balancers reaches pods: not so if a simulator replaces the cloud."""
         return True
 
     def vendor_manager(
@@ -169,7 +169,7 @@ class CloudAdapter(ABC):
         config_file: str,
     ) -> VendorManager:
         """The maker's own CCM. Raises WrongInput (`vendor_version`) where there is none, or none of this version."""
-        raise inputs.WrongInput("vendor_version", "set; allowed: none, because the cloud's maker has no CCM of its own")
+        raise inputs.WrongInput("vendor_version", "must not be set: the cloud's maker has no CCM of its own")
 
 
 class NoSettings(TypedDict):

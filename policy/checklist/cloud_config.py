@@ -1,4 +1,4 @@
-"""Rule: the cloud config, which holds the cloud's credentials, is a Secret and no ConfigMap."""
+"""Rule: the cloud config, which holds the cloud's credentials, is a Secret and not a ConfigMap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from policy.workloads import Container, check_workload, containers, flag
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _FLAG = "--cloud-config"
-# `${PASSWORD}`, `$(PASSWORD)`, `{{ .password }}`: where the credential is put in later, and elsewhere.
+# `${PASSWORD}`, `$(PASSWORD)`, `{{ .password }}`: something else fills in the credential later.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\(.*\)|\{\{.*\}\}")
 _STEMS = "|".join(re.escape(stem) for cloud in clouds.descriptors() for stem in cloud.config_files)
 _CLOUD_NAME = re.compile(rf"cloud[-_.]?(conf|provider)|^({_STEMS})\.(json|conf|ya?ml)$", re.I)
@@ -53,7 +53,7 @@ _CREDENTIALS = frozenset(
         "token",
     }
 )
-# What a cloud config says besides: where the cluster is.
+# The other keys of a cloud config: where the cluster is.
 _PLACES = frozenset(
     {
         "authurl",
@@ -97,7 +97,7 @@ def _in_text(props: Mapping[str, Any]) -> str | None:
 def _in_entry(field: str, data: Mapping[str, Any], key: str) -> str | None:
     text = str(data[key])
     found = _credentials(key, text if field == "data" else _decode(text))
-    # The keys' names only: a message must never hold what a ConfigMap should not.
+    # The keys' names only: a message must never show credentials.
     return f"{field}[{key}] is a cloud config with credentials ({', '.join(found)})" if found else None
 
 
@@ -157,7 +157,7 @@ def _settings(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _structure(text: str) -> Any:
-    """What a JSON or YAML text holds; None where it is neither, or such as no program reads (`2024-99-99`, `[[[[…`)."""
+    """The content of a JSON or YAML text; None where it is neither, or cannot be read (`2024-99-99`, `[[[[…`)."""
     # JSON is YAML, but a megabyte of it takes seconds as such.
     for load in (json.loads, yaml.safe_load):
         try:
@@ -168,7 +168,7 @@ def _structure(text: str) -> Any:
 
 
 def _leaves(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    # An anchor may stand for a thousand copies, or for what it is a part of: once is enough.
+    # An anchor can stand for a thousand copies, or for its own parent: visit it once.
     if not isinstance(value, dict | list) or id(value) in seen:
         return
     seen.add(id(value))
@@ -197,8 +197,8 @@ def _decode(text: str) -> str:
 CLOUD_CONFIG_IN_SECRET = ResourceValidationPolicy(
     name="ccm-cloud-config-use-secret",
     description=(
-        "The cloud config holds the cloud's credentials and so belongs into a Secret: ConfigMaps are readable by far "
-        "more identities, are not encrypted at rest and show in previews."
+        "The cloud config holds the cloud's credentials and belongs in a Secret. Far more identities can read "
+        "ConfigMaps, which are not encrypted at rest and are shown in previews."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,
@@ -213,8 +213,8 @@ CLOUD_CONFIG_IN_SECRET = ResourceValidationPolicy(
     ),
     tags=["credentials"],
     remediation_steps=(
-        "Put the file into a Secret (stringData, from a secret of the stack's config), mount that one, delete the "
-        "ConfigMap and change the credentials that stood in it."
+        "Put the file into a Secret (stringData, from a secret of the stack's config), mount that, delete the "
+        "ConfigMap and replace the credentials that it held."
     ),
     url="https://kubernetes.io/docs/concepts/configuration/secret/",
 )

@@ -1,4 +1,4 @@
-"""Rule: load balancers ask their backends whether they work."""
+"""Rule: load balancers check the health of their backends."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _problem(args: ResourceValidationArgs, marks: Iterable[Mark]) -> str | None:
 BALANCERS_CHECK_HEALTH = ResourceValidationPolicy(
     name="lb-service-check-health",
     description=(
-        "A load balancer checks the health of its backends: without that it goes on sending to a machine that is "
-        "broken or drained, and each connection that meets it fails."
+        "A load balancer must check the health of its backends. Otherwise it keeps sending connections to a machine "
+        "that is broken or drained, and they fail."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
     config_schema=schema(
-        offAnnotations=marks_setting("Further annotations that switch the health check off: the value by the name."),
+        offAnnotations=marks_setting("Further annotations that switch the health check off: values by name."),
     ),
     display_name="Load balancers check health",
     severity=Severity.MEDIUM,
@@ -51,8 +51,8 @@ BALANCERS_CHECK_HEALTH = ResourceValidationPolicy(
     ),
     tags=["availability"],
     remediation_steps=(
-        "Take the annotation away: the cloud then checks by TCP, or the node's proxy with externalTrafficPolicy Local. "
-        "For UDP name a port that answers, where the cloud has such an annotation."
+        "Remove the annotation: the cloud then checks by TCP, or asks the node's proxy with externalTrafficPolicy "
+        "Local. For UDP, name a port that answers, if the cloud has an annotation for that."
     ),
     url="https://kubernetes.io/docs/tasks/access-application-cluster/create-external-load-balancer/",
 )

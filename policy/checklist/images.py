@@ -1,4 +1,4 @@
-"""Rule: what runs as the cloud controller manager is the very image that was reviewed."""
+"""Rule: the cloud controller manager runs the image that was reviewed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION = re.compile(r"v?\d+\.\d+\.\d+")
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report containers, init containers among them, whose image may be another one tomorrow."""
+    """Report containers, including init containers, whose image can change."""
     ccm_only = not args.get_config().get("allWorkloads")
     check_workload(args, report, _problems(args), ccm_only=ccm_only)
 
@@ -43,16 +43,16 @@ def _problem(container: Container, tags: Sequence[str]) -> str | None:
     tag = name.rpartition("/")[2].partition(":")[2]
     if _DIGEST.fullmatch(digest) or _VERSION.match(tag) or any(re.fullmatch(each, tag) for each in tags):
         return None
-    # Without the image itself: a program may have made it a secret, and here it is plain.
-    what = "the image's tag is no full version" if tag else "the image has neither a tag nor a digest"
+    # Without the image itself: the program may have made it a secret, which is plain text here.
+    what = "the image's tag is not a full version" if tag else "the image has neither a tag nor a digest"
     return f"container {dig(spec, 'name')}: {what}"
 
 
 CCM_IMAGE_PINNED = ResourceValidationPolicy(
     name="ccm-workload-pin-image",
     description=(
-        "A cloud controller manager's images are pinned, by a digest or a full version: a tag that moves (latest, "
-        "main, v1, v1.36) starts what nobody reviewed when a machine restarts, and another one on each machine."
+        "Pin the images of a cloud controller manager by a digest or a full version. With a tag that moves (latest, "
+        "main, v1, v1.36), a restart runs an image that was never reviewed, and machines run different ones."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -61,12 +61,12 @@ CCM_IMAGE_PINNED = ResourceValidationPolicy(
             "type": "array",
             "items": {"type": "string", "format": "regex"},
             "default": [],
-            "description": "Further tags that never move, as regular expressions for the whole tag.",
+            "description": "Further tags that never move, as regular expressions that match the whole tag.",
         },
         allWorkloads={
             "type": "boolean",
             "default": False,
-            "description": "Hold every DaemonSet, Deployment and StatefulSet to the rule, not only the CCM.",
+            "description": "Apply the rule to every DaemonSet, Deployment and StatefulSet, not only to the CCM.",
         },
     ),
     display_name="CCM image is pinned",

@@ -1,4 +1,4 @@
-"""Rule: where several of the cloud controller manager may run at once, they elect a leader."""
+"""Rule: where several cloud controller managers can run at once, they elect a leader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FALSE = frozenset({"0", "f", "false"})
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a CCM that works without the lease though another one may work beside it."""
+    """Report a CCM that runs without the lease although another one can run beside it."""
     check_workload(args, report, _problems(args))
 
 
@@ -46,7 +46,7 @@ def _problem(args: ResourceValidationArgs, container: Container) -> str | None:
 
 
 def _several(kind: str, spec: Any) -> str | None:
-    """Why more than one may run at a time; None if no more than one can."""
+    """Why more than one can run at a time; None if only one can."""
     if kind == "DaemonSet":
         return "a DaemonSet runs one on each of its nodes"
     replicas = dig(spec, "replicas")
@@ -54,14 +54,14 @@ def _several(kind: str, spec: Any) -> str | None:
     if count > 1:
         return "there are several replicas"
     if kind == "Deployment" and count and dig(spec, "strategy", "type") != "Recreate":
-        return "an update starts the next one before this one has ended (strategy Recreate waits)"
+        return "an update starts the new pod before the old one has ended (strategy Recreate waits)"
     return None
 
 
 CCM_ELECTS_LEADER = ResourceValidationPolicy(
     name="ccm-workload-elect-leader",
     description=(
-        "Cloud controller managers that run side by side must elect a leader: without the lease each of them makes "
+        "Cloud controller managers that run side by side must elect a leader. Without the lease each of them creates "
         "load balancers and routes, and they undo each other's work."
     ),
     validate=check,
@@ -77,8 +77,8 @@ CCM_ELECTS_LEADER = ResourceValidationPolicy(
     ),
     tags=["availability"],
     remediation_steps=(
-        f"Take {_FLAG}=false away, or write {_FLAG}=true (and let the ServiceAccount get, create and update leases). "
-        "Where one must run alone: a Deployment of one replica with strategy Recreate, or a StatefulSet of one."
+        f"Remove {_FLAG}=false, or set {_FLAG}=true (and let the ServiceAccount get, create and update leases). To run "
+        "a single one, use a Deployment of one replica with strategy Recreate, or a StatefulSet of one."
     ),
     url="https://kubernetes.io/docs/concepts/architecture/leases/",
 )

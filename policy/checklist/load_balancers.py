@@ -21,7 +21,7 @@ from policy.unknowns import Problem, first_known, judge
 _CLOUDS = clouds.descriptors()
 
 OUR_CLASSES = sorted({each for cloud in controllers.descriptors() for each in cloud.load_balancer_classes})
-"""The values of `spec.loadBalancerClass` that our daemon serves, in one cloud or the other."""
+"""The values of `spec.loadBalancerClass` that our daemon serves, of all clouds."""
 
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 """Kubernetes' own annotation, which every cloud knows."""

@@ -1,4 +1,4 @@
-"""Rule: a LoadBalancer Service goes before the controller that alone can take its load balancer down."""
+"""Rule: a destroy deletes a LoadBalancer Service before the only controller that can delete its load balancer."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def check(args: StackValidationArgs, report: ReportViolation) -> None:
     managers, unsure = _managers(args.resources, config)
     required = bool(config.get("requireController"))
     if not managers and unsure is None and not required:
-        args.not_applicable("no cloud controller manager in this stack: it runs outside of it, or nobody does")
+        args.not_applicable("no cloud controller manager in this stack: it runs elsewhere, or not at all")
     unknown: UnknownValueError | None = None
     for service in args.resources:
         try:
             if _is_balanced(service, config) and not is_exempt(config, service.props, service.name):
                 _check_service(service, managers, unsure, required, report)
         except UnknownValueError as error:
-            # The other Services are still to be judged; this one makes the rule "not evaluated".
+            # Judge the other Services all the same; this one makes the rule "not evaluated".
             unknown = unknown or error
     if unknown is not None:
         raise unknown
@@ -52,7 +52,7 @@ def _check_service(
     if any(manager.urn in reached for manager in candidates):
         return
     if unsure is not None:
-        raise unsure  # A workload of unknown image may be the manager, and be depended on.
+        raise unsure  # A workload of unknown image may be the manager that the Service depends on.
     if candidates:
         names = ", ".join(object_name(manager.props) for manager in candidates)
         missing = f"does not depend on the cloud controller manager {names}"
@@ -66,7 +66,7 @@ def _check_service(
 def _managers(
     resources: Iterable[PolicyResource], config: Mapping[str, Any]
 ) -> tuple[list[PolicyResource], UnknownValueError | None]:
-    """The CCM workloads, and what made it impossible to tell of another workload."""
+    """The CCM workloads, and the unknown value that hides whether another workload is one."""
     found, unsure = [], None
     for resource in resources:
         if resource.resource_type not in WORKLOADS:
@@ -110,8 +110,9 @@ def _cluster(resource: PolicyResource) -> str:
 LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
     name="lb-service-depend-on-ccm",
     description=(
-        "A LoadBalancer Service must depend on the cloud controller manager: else a destroy may take the manager away "
-        "first, and the Service's finalizer then keeps it, its namespace and its load balancer for ever."
+        "A LoadBalancer Service must depend on the cloud controller manager. Otherwise a destroy may delete the "
+        "manager first, and the Service's finalizer then keeps the Service, its namespace and its load balancer for "
+        "ever."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,
@@ -121,8 +122,8 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
             "items": {"type": "string"},
             "default": [],
             "description": (
-                f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(OUR_CLASSES)}; Services of "
-                "other classes are left out."
+                f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(OUR_CLASSES)}; the rule "
+                "ignores Services of other classes."
             ),
         },
         requireController={
@@ -142,8 +143,8 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
     tags=["destroy"],
     remediation_steps=(
         "Pass the CCM's component (or its workload) in depends_on of the Service, or of the component that makes it. "
-        "A load balancer that is stuck already: start the manager again, or remove it in the cloud and "
-        "then take the finalizer service.kubernetes.io/load-balancer-cleanup off the Service."
+        "If a load balancer is stuck already, start the manager again, or delete the load balancer in the cloud and "
+        "then remove the finalizer service.kubernetes.io/load-balancer-cleanup from the Service."
     ),
     url="https://kubernetes.io/docs/tasks/access-application-cluster/create-external-load-balancer/",
 )

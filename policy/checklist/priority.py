@@ -1,4 +1,4 @@
-"""Rule: a full cluster makes room for its cloud controller manager, and never evicts it for others."""
+"""Rule: the cloud controller manager has a critical priority, so that a full cluster never evicts it for others."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _problem(args: ResourceValidationArgs) -> str | None:
     found = dig(args.props, "spec", "template", "spec", "priorityClassName")
     if found in allowed:
         return None
-    return f"{'the priority class is another one' if found else 'no priority class'}; allowed: {', '.join(allowed)}"
+    return f"{'the priority class is not critical' if found else 'no priority class'}; allowed: {', '.join(allowed)}"
 
 
 CCM_HAS_PRIORITY = ResourceValidationPolicy(
     name="ccm-workload-set-priority",
     description=(
-        "A cloud controller manager has a critical priority class: else it waits, or is evicted, where machines are "
-        "full, and the new machines that would make room are never initialised."
+        "Give a cloud controller manager a critical priority class. Otherwise it stays pending or is evicted where "
+        "machines are full, and the new machines that would make room are never initialised."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -45,7 +45,7 @@ CCM_HAS_PRIORITY = ResourceValidationPolicy(
             "type": "array",
             "items": {"type": "string"},
             "default": [],
-            "description": "Further priority classes that will do.",
+            "description": "Further priority classes to accept.",
         },
     ),
     display_name="CCM has a critical priority",

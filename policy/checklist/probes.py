@@ -1,4 +1,4 @@
-"""Rule: the kubelet can tell a cloud controller manager that works from one that does not."""
+"""Rule: probes tell the kubelet whether the cloud controller manager works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from policy.workloads import Container, ccm_name, check_workload, containers, fl
 
 _HANDLERS = ("httpGet", "grpc", "tcpSocket", "exec")
 _SECURE_PORT = "10258"
-"""Where a CCM serves health and metrics, by TLS alone, if `--secure-port` says nothing else."""
+"""The CCM's default `--secure-port`, which serves health and metrics by TLS alone."""
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -39,7 +39,7 @@ def _problems(args: ResourceValidationArgs) -> Iterator[Problem]:
 def _problem(container: Container, kind: str) -> str | None:
     spec = container()
     probe = dig(spec, f"{kind}Probe")
-    # What the probe asks matters only where it is HTTP: of the others it is enough that they are there.
+    # Only HTTP probes can be wrong here; for the others it is enough that they exist.
     handler = next((name for name in _HANDLERS if probe is not None and name in probe), None)
     if handler is None:
         return f"container {dig(spec, 'name')} has no {kind} probe"
@@ -47,12 +47,12 @@ def _problem(container: Container, kind: str) -> str | None:
     if handler != "httpGet" or str(dig(request, "scheme") or "HTTP").upper() == "HTTPS":
         return None
     if _number(dig(request, "port"), spec) == (flag(spec, "--secure-port") or _SECURE_PORT):
-        return f"container {dig(spec, 'name')}: the {kind} probe speaks HTTP to a port that serves TLS: scheme HTTPS"
+        return f"container {dig(spec, 'name')}: the {kind} probe speaks HTTP to a TLS port; set scheme HTTPS"
     return None
 
 
 def _number(port: Any, container: Mapping[str, Any]) -> str:
-    """A probe's port as text, also of one that is named among the container's."""
+    """A probe's port as text; a name is looked up among the container's ports."""
     if isinstance(port, str) and not port.isdigit():
         port = next((dig(p, "containerPort") for p in items(dig(container, "ports")) if dig(p, "name") == port), 0)
     return str(int(port or 0))
@@ -61,8 +61,8 @@ def _number(port: Any, container: Mapping[str, Any]) -> str:
 CCM_HAS_PROBES = ResourceValidationPolicy(
     name="ccm-workload-set-probes",
     description=(
-        "A cloud controller manager has a liveness and a readiness probe: without the one, a manager that hangs is "
-        "never started again; without the other, an update takes the last one away that works."
+        "Give a cloud controller manager a liveness and a readiness probe. Without the first, one that hangs is never "
+        "restarted; without the second, an update can delete the last one that works."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,

@@ -1,6 +1,6 @@
-"""Rule: no role of the stack grants everything, neither by a wildcard nor by way of another role.
+"""Rule: no role of the stack grants everything, neither by a wildcard nor through another role.
 
-Any role counts, not only the cloud controller manager's: who gets it is said elsewhere, and can be said later.
+That holds for every role, not only the cloud controller manager's: a binding elsewhere, or later, decides who gets it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADMIN_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report roles with wildcards, roles that are made of cluster-admin's rules, and bindings to cluster-admin."""
+    """Report roles with wildcards, roles that aggregate cluster-admin's rules, and bindings to cluster-admin."""
     problems: Iterable[Problem]
     if args.resource_type in _ROLES:
         problems = _in_role(args.props)
@@ -82,8 +82,8 @@ def _bound(props: Mapping[str, Any]) -> str | None:
 ROLES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
     name="rbac-role-avoid-wildcards",
     description=(
-        "Roles name what they grant: a wildcard in verbs, resources, API groups or paths also grants what is added to "
-        "the cluster later, and a cloud controller manager that has one can read every Secret."
+        "Roles must name what they grant. A wildcard in verbs, resources, API groups or paths also grants what is "
+        "added to the cluster later, and a cloud controller manager with one can read every Secret."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -98,8 +98,8 @@ ROLES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
     ),
     tags=["rbac"],
     remediation_steps=(
-        "List the verbs, resources and API groups that are used (for this project's CCM cloud_controller/rbac.py has "
-        "them). Bind a role of your own instead of cluster-admin."
+        "List the verbs, resources and API groups in use (cloud_controller/rbac.py has those of this project's CCM). "
+        "Bind a role of your own instead of cluster-admin."
     ),
     url="https://kubernetes.io/docs/concepts/security/rbac-good-practices/#least-privilege",
 )

@@ -1,8 +1,8 @@
-"""Rule: the cloud controller manager has its share of its machine, and cannot take all of its memory.
+"""Rule: the cloud controller manager requests CPU and memory, and limits its memory.
 
-There is no word on a CPU limit: it throttles the manager just when there is most to do, until the leader misses the
-renewal of its lease and hands over to another that is throttled as well. A request already shares CPU out; memory
-cannot be shared out like that, so a leak must end in the manager and not in etcd or the API server beside it.
+The rule asks for no CPU limit: it would throttle the manager when there is most to do, until the leader misses the
+renewal of its lease and another, equally throttled one takes over. Requests already share out CPU, but not memory:
+with a limit a leak ends the manager, and not etcd or the API server beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOTHING = re.compile(r"[0.]*[A-Za-z]*")
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report containers of a CCM's pods, init containers among them, without what `_WANTED` says."""
+    """Report containers of a CCM's pods, including init containers, that lack something of `_WANTED`."""
     check_workload(args, report, _problems(args))
 
 
@@ -62,8 +62,9 @@ def _missing(container: Container, pod: Mapping[str, Any], what: str, fields: tu
 CCM_HAS_RESOURCES = ResourceValidationPolicy(
     name="ccm-workload-set-resources",
     description=(
-        "A cloud controller manager requests CPU and memory and limits its memory: without requests it starves, and "
-        "is evicted first, on a full machine; without the limit a leak takes the control plane beside it."
+        "Give a cloud controller manager requests for CPU and memory and a memory limit. Without requests it starves "
+        "on a full machine and is evicted first; without the limit, a memory leak takes down the control plane beside "
+        "it."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -78,8 +79,8 @@ CCM_HAS_RESOURCES = ResourceValidationPolicy(
     ),
     tags=["availability"],
     remediation_steps=(
-        "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), as much as it uses "
-        "in a cluster of that size. A CPU limit is not needed."
+        "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), by its "
+        "use in a cluster of that size. It needs no CPU limit."
     ),
     url="https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",
 )

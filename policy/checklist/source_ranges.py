@@ -1,4 +1,4 @@
-"""Rule: a load balancer with a public address says who may connect."""
+"""Rule: a load balancer with a public address limits who may connect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from policy.objects import dig, each, schema
 
 
 def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a public LoadBalancer Service to which everybody may connect."""
+    """Report a public LoadBalancer Service that anyone may connect to."""
     conditions = [partial(_is_public, args), partial(_is_not_limited, args)]
     check_service(args, report, partial(_problem, args.props), conditions)
 
@@ -53,18 +53,18 @@ def _problem(props: Mapping[str, Any]) -> str | None:
     ranges = [*each(dig(props, "spec", "loadBalancerSourceRanges"))]
     field = "spec.loadBalancerSourceRanges"
     if not ranges:
-        # As upstream: the annotation counts where the field says nothing.
+        # As upstream: the annotation counts where the field is empty.
         text = dig(props, "metadata", "annotations", SOURCE_RANGES) or ""
         ranges = [partial(str, part) for part in str(text).split(",") if part.strip()]
         field = f"annotation {SOURCE_RANGES}"
     if not ranges:
         if marked(props, FURTHER_CLIENTS) is not None:
             return None
-        return "the load balancer is public and has no source ranges: everybody may connect"
-    return f"the load balancer is public and {field} lets everybody in" if _is_everybody(ranges) else None
+        return "the load balancer is public and has no source ranges: anyone may connect"
+    return f"the load balancer is public and {field} allows every address" if _is_everyone(ranges) else None
 
 
-def _is_everybody(ranges: list[Callable[[], Any]]) -> bool:
+def _is_everyone(ranges: list[Callable[[], Any]]) -> bool:
     """Whether the ranges, together, are all of IPv4 or IPv6: 0.0.0.0/1 and 128.0.0.0/1 are no limit either."""
     networks: list[IPv4Network | IPv6Network] = []
     unknown: UnknownValueError | None = None
@@ -75,14 +75,14 @@ def _is_everybody(ranges: list[Callable[[], Any]]) -> bool:
             unknown = unknown or error
     four = collapse_addresses(n for n in networks if isinstance(n, IPv4Network))
     six = collapse_addresses(n for n in networks if isinstance(n, IPv6Network))
-    everybody = any(n.prefixlen == 0 for n in four) or any(n.prefixlen == 0 for n in six)
-    if unknown is not None and not everybody:
+    everyone = any(n.prefixlen == 0 for n in four) or any(n.prefixlen == 0 for n in six)
+    if unknown is not None and not everyone:
         raise unknown
-    return everybody
+    return everyone
 
 
 def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
-    """The range; none where the text is no CIDR: such a Service the controller refuses, so nobody gets in."""
+    """The range; none where the text is no CIDR: the controller refuses such a Service, so it admits nobody."""
     try:
         yield ip_network(text.strip(), strict=False)
     except ValueError:
@@ -92,15 +92,13 @@ def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
 PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
     name="lb-service-limit-sources",
     description=(
-        "A public load balancer says from where it may be reached: nobody notices that a Service meant for partners "
-        "or an office is open to the whole internet. What is meant for everybody is exempted by name."
+        "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open to "
+        "the whole internet unnoticed. Exempt by name what is meant for everyone."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
     config_schema=schema(
-        internalAnnotations=marks_setting(
-            "Further annotations that make a load balancer internal: the value by the name."
-        ),
+        internalAnnotations=marks_setting("Further annotations that make a load balancer internal: values by name."),
         internalClasses={
             "type": "array",
             "items": {"type": "string"},
@@ -111,7 +109,7 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
             "type": "array",
             "items": {"type": "string"},
             "default": [],
-            "description": "Further annotations that, with any value, limit who may connect (an access list, say).",
+            "description": "Further annotations that, with any value, limit who may connect, such as an access list.",
         },
     ),
     display_name="Public load balancers limit their sources",
@@ -124,8 +122,8 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
     ),
     tags=["network"],
     remediation_steps=(
-        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. One that is "
-        'meant for everybody: {"lb-service-limit-sources": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
+        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. For one that is "
+        'meant for everyone: {"lb-service-limit-sources": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer",
 )

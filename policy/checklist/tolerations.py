@@ -1,4 +1,4 @@
-"""Rule: the cloud controller manager's pods tolerate the taint that only it can take away."""
+"""Rule: the cloud controller manager's pods tolerate the taint that only it removes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _problem(args: ResourceValidationArgs) -> str | None:
     if first_known(partial(_tolerates, toleration) for toleration in tolerations):
         return None
     return (
-        f"container {ccm_container(args.props, args.get_config())}: no toleration fits the taint "
+        f"container {ccm_container(args.props, args.get_config())}: no toleration matches the taint "
         f'{TAINT}={_VALUE}:{_EFFECT}; add {{key: {TAINT}, value: "{_VALUE}", effect: {_EFFECT}}}'
     )
 
@@ -45,15 +45,15 @@ def _tolerates(given: Callable[[], Any]) -> bool:
         return False
     if dig(toleration, "operator") == "Exists":
         return key in (None, "", TAINT)
-    # Equal is the default: without a value it fits no taint that has one.
+    # Equal is the default: without a value it matches no taint that has one.
     return bool(key == TAINT and dig(toleration, "value") == _VALUE)
 
 
 CCM_TOLERATES_UNINITIALIZED = ResourceValidationPolicy(
     name="ccm-workload-tolerate-uninitialized",
     description=(
-        "A cloud controller manager must tolerate the taint of uninitialised nodes: every node starts with it, only "
-        "the manager takes it away, and without the toleration it waits for itself."
+        "A cloud controller manager must tolerate the taint of uninitialised nodes. Every node starts with it and only "
+        "the manager removes it, so without the toleration it waits for itself."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.MANDATORY,

@@ -43,6 +43,6 @@ class PolicyCloud:
     limited_elsewhere: tuple[Mark, ...] = ()
     """Something other than the Service's source ranges limits who may connect."""
     further_clients: tuple[Mark, ...] = ()
-    """Clients besides the source ranges; where there are no ranges, instead of everybody."""
+    """Clients besides the source ranges; where there are no ranges, instead of everyone."""
     unchecked: tuple[Mark, ...] = ()
     """Backends get traffic whether they answer or not."""

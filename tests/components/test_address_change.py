@@ -19,7 +19,7 @@ NLB = {f"{PREFIX}type": "nlb"}
         pytest.param(NLB, {**NLB, f"{PREFIX}internal": "true"}, "internal changes from False to True", id="the scheme"),
     ],
 )
-def test_a_change_that_replaces_the_load_balancer_is_told_with_both_values(
+def test_a_change_that_replaces_the_load_balancer_warns_with_both_values(
     before: dict[str, str], after: dict[str, str], said: str
 ) -> None:
     [line] = address_changes(CATALOGUE, before, after)
@@ -37,7 +37,7 @@ def test_a_change_that_replaces_the_load_balancer_is_told_with_both_values(
         pytest.param({f"{PREFIX}type": "nbl"}, id="a value that is refused anyway"),
     ],
 )
-def test_any_other_change_is_not_spoken_of(after: dict[str, str]) -> None:
+def test_a_change_that_keeps_the_address_warns_of_nothing(after: dict[str, str]) -> None:
     assert not address_changes(CATALOGUE, NLB, after)
 
 
@@ -54,7 +54,7 @@ def test_any_other_change_is_not_spoken_of(after: dict[str, str]) -> None:
         pytest.param(None, {"type": "classic"}, False, id="the kind that a Service without a class gets"),
     ],
 )
-def test_what_a_service_gets_without_an_annotation_depends_on_its_class(
+def test_the_default_of_an_annotation_depends_on_the_services_class(
     of_class: str | None, after: dict[str, str], said: bool
 ) -> None:
     annotations = {f"{PREFIX}{name}": text for name, text in after.items()}

@@ -53,19 +53,19 @@ def unreachable() -> str:
     raise Unavailable("the cluster is broken")
 
 
-def test_a_cluster_without_volumes_is_not_even_asked() -> None:
+def test_a_cluster_without_volumes_is_not_contacted() -> None:
     await_volumes(cloud([], access=unreachable), BY_DAEMON, 0)
 
 
-def test_nothing_is_waited_for_where_nobody_runs_the_controller() -> None:
+def test_a_destroy_waits_for_no_volumes_without_a_volume_controller() -> None:
     await_volumes(cloud([VOLUME], access=unreachable), Target("10.20.0.0/16", (), {}), 0)
 
 
-def test_the_volumes_of_other_clusters_are_nobodys_business() -> None:
+def test_volumes_of_other_clusters_do_not_block_a_destroy() -> None:
     await_volumes(cloud([Volume("vol-2", "n", "z", "r", 1, VolumeState.AVAILABLE)], access=unreachable), BY_DAEMON, 0)
 
 
-def test_it_waits_until_the_daemon_has_deleted_the_volume_of_a_claim_that_is_gone(
+def test_a_destroy_waits_until_the_daemon_has_deleted_the_volume_of_a_deleted_claim(
     cluster: Callable[..., None],
 ) -> None:
     cluster([pv()], [])
@@ -73,21 +73,21 @@ def test_it_waits_until_the_daemon_has_deleted_the_volume_of_a_claim_that_is_gon
     await_volumes(cloud([VOLUME], []), BY_DAEMON, 60)
 
 
-def test_it_does_not_wait_for_ever(cluster: Callable[..., None]) -> None:
+def test_the_wait_for_volumes_ends_at_the_deadline(cluster: Callable[..., None]) -> None:
     cluster([pv()], [])
 
     with pytest.raises(NotConverged, match="volume vol-1 of default/data"):
         await_volumes(cloud([VOLUME]), BY_DAEMON, -1)
 
 
-def test_a_claim_that_holds_a_volume_stops_it(cluster: Callable[..., None]) -> None:
+def test_a_claim_that_holds_a_volume_stops_a_destroy(cluster: Callable[..., None]) -> None:
     cluster([pv()], [CLAIM])
 
-    with pytest.raises(NotConverged, match=r"default/data; delete them and the pods that use them, or .* Retain"):
+    with pytest.raises(NotConverged, match=r"default/data; delete the claims and the pods that use them, or .* Retain"):
         await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
 
 
-def test_a_volume_that_a_lost_machine_still_has_is_told_as_that(cluster: Callable[..., None]) -> None:
+def test_a_volume_attached_to_a_lost_machine_is_named_as_attached(cluster: Callable[..., None]) -> None:
     cluster([pv()], [])
     attached = replace(VOLUME, attachments=(Attachment("cloud://i-1", AttachmentState.ATTACHED),))
 
@@ -95,7 +95,7 @@ def test_a_volume_that_a_lost_machine_still_has_is_told_as_that(cluster: Callabl
         await_volumes(cloud([attached]), BY_DAEMON, -1)
 
 
-def test_a_claim_that_is_deleted_and_in_use_is_told_as_that(cluster: Callable[..., None]) -> None:
+def test_a_volume_of_a_deleted_claim_in_use_is_named_as_in_use(cluster: Callable[..., None]) -> None:
     deleted = {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     cluster([pv()], [{**CLAIM, "metadata": deleted}])
 
@@ -104,12 +104,12 @@ def test_a_claim_that_is_deleted_and_in_use_is_told_as_that(cluster: Callable[..
 
 
 @pytest.mark.parametrize("left", [[pv("Retain")], []], ids=["retained", "its PersistentVolume is gone"])
-def test_what_is_to_be_kept_does_not(cluster: Callable[..., None], left: list[Any]) -> None:
+def test_a_volume_to_be_kept_does_not_stop_a_destroy(cluster: Callable[..., None], left: list[Any]) -> None:
     cluster(left, [CLAIM])
 
     await_volumes(cloud([VOLUME]), BY_DAEMON, 60)
 
 
-def test_a_cluster_that_cannot_be_asked_stops_it_and_says_what_to_do() -> None:
-    with pytest.raises(NotConverged, match=r"vol-1.*broken.*take the tag kubernetes.io/cluster off"):
+def test_an_unreachable_cluster_stops_a_destroy_with_advice() -> None:
+    with pytest.raises(NotConverged, match=r"broken.*vol-1.*remove the tag kubernetes.io/cluster from"):
         await_volumes(cloud([VOLUME], access=unreachable), BY_DAEMON, 60)

@@ -111,7 +111,7 @@ def test_the_identity_of_the_kubernetes_cluster_is_an_output(cluster: Cluster) -
     assert outputs["cluster_uid"] == "uid-of-this-one"
 
 
-def test_a_destroy_that_reaches_another_kubernetes_cluster_removes_nothing(cluster: Cluster) -> None:
+def test_a_destroy_that_reaches_another_kubernetes_cluster_deletes_nothing(cluster: Cluster) -> None:
     cluster.uid = "uid-there"
 
     with pytest.raises(ForeignCluster, match=r"uid-here.*uid-there"):
@@ -121,7 +121,7 @@ def test_a_destroy_that_reaches_another_kubernetes_cluster_removes_nothing(clust
 
 
 @pytest.mark.parametrize("uid", ["uid-here", UnreachableError("no answer")], ids=["same", "no answer"])
-def test_a_destroy_goes_on_where_the_cluster_is_the_same_or_does_not_answer(
+def test_a_destroy_continues_if_the_cluster_is_the_same_or_does_not_answer(
     cluster: Cluster, uid: str | Exception
 ) -> None:
     cluster.uid = uid
@@ -135,7 +135,7 @@ def failures(result: CheckResult) -> list[tuple[str, str]]:
     return [(failure.property, failure.reason) for failure in result.failures]
 
 
-def test_the_plan_is_an_input_of_its_own_so_that_previews_and_policies_see_it(cluster: Cluster) -> None:
+def test_the_plan_is_an_input_that_previews_and_policies_see(cluster: Cluster) -> None:
     cluster.steps = [MISSING]
 
     result = provider().check({}, inputs())
@@ -144,7 +144,7 @@ def test_the_plan_is_an_input_of_its_own_so_that_previews_and_policies_see_it(cl
     assert result.inputs["plan"] == [MISSING.to_json()]
 
 
-def test_a_cluster_that_is_not_made_yet_is_planned_without_asking_anybody(cluster: Cluster) -> None:
+def test_a_cluster_that_does_not_exist_yet_is_planned_without_calling_its_cloud(cluster: Cluster) -> None:
     unknown = {"cluster_id": UNKNOWN, "network_id": UNKNOWN, "cluster_cidr": UNKNOWN}
     machines = [{"name": "a", "provider_id": UNKNOWN}]
 
@@ -164,7 +164,7 @@ def test_a_cluster_that_is_not_made_yet_is_planned_without_asking_anybody(cluste
         {"executors": {"node": UNKNOWN}},
     ],
 )
-def test_nothing_is_planned_from_what_is_not_known_yet(cluster: Cluster, unknown: dict[str, Any]) -> None:
+def test_unknown_inputs_make_no_plan(cluster: Cluster, unknown: dict[str, Any]) -> None:
     result = provider().check({}, inputs(**unknown))
 
     assert failures(result) == []
@@ -172,7 +172,7 @@ def test_nothing_is_planned_from_what_is_not_known_yet(cluster: Cluster, unknown
     assert cluster.configs == []
 
 
-def test_a_run_with_placeholder_secrets_says_that_it_cannot_look(cluster: Cluster) -> None:
+def test_a_run_with_placeholder_secrets_does_not_evaluate_the_plan(cluster: Cluster) -> None:
     [entry] = provider(PLACEHOLDER).check({}, inputs()).inputs["plan"]
 
     assert (entry["kind"], entry["summary"]) == ("ignore", "not evaluated")
@@ -186,11 +186,11 @@ def test_real_credentials_without_an_answer_fail_the_check_in_one_line(cluster: 
 
     [(_, reason)] = failures(provider().check({}, inputs()))
 
-    assert reason == f"the plan cannot be made: {error}"
+    assert reason == f"could not make the plan: {error}"
     assert TOKEN not in reason
 
 
-def test_a_cluster_that_was_deleted_by_hand_fails_the_check_and_says_what_to_do(cluster: Cluster) -> None:
+def test_a_cluster_that_was_deleted_by_hand_fails_the_check_with_advice(cluster: Cluster) -> None:
     cluster.error = NotFound("cluster c-1 does not exist")
 
     [(_, reason)] = failures(provider().check({}, inputs()))
@@ -198,13 +198,13 @@ def test_a_cluster_that_was_deleted_by_hand_fails_the_check_and_says_what_to_do(
     assert "cluster c-1 does not exist" in reason and "run `refresh`" in reason
 
 
-def test_a_declared_machine_that_is_gone_fails_the_check_and_tells_what_to_run(cluster: Cluster) -> None:
+def test_a_declared_machine_that_is_gone_fails_the_check_with_the_command_to_run(cluster: Cluster) -> None:
     cluster.gone = ["b"]
 
     [(name, reason)] = failures(provider().check({}, inputs("a", "b")))
 
     assert name == "", "Pulumi's CLI would print the value of the property: every machine, before the message"
-    assert "machine b (mycloud://local/zone-a/i-b) is gone" in reason
+    assert "machine b (mycloud://local/zone-a/i-b) no longer exists" in reason
     assert "run `refresh`, then `up`" in reason
 
 
@@ -229,7 +229,7 @@ def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Clus
         ({"network_id": None}, "network_id", "missing"),
     ],
 )
-def test_a_wrong_input_is_refused_by_name_before_anybody_is_asked(
+def test_a_wrong_input_is_refused_by_name_before_any_call(
     cluster: Cluster, wrong: dict[str, Any], name: str, hint: str
 ) -> None:
     [(refused, reason)] = failures(provider().check({}, inputs(**wrong)))
@@ -239,20 +239,20 @@ def test_a_wrong_input_is_refused_by_name_before_anybody_is_asked(
     assert cluster.configs == []
 
 
-def test_an_applied_plan_is_no_change_and_a_pending_one_is() -> None:
+def test_only_a_pending_plan_counts_as_a_change() -> None:
     applied = {**inputs(), "plan": [MISSING.to_json()], "applied": ["x"], "nodes": ["a"], "drift": []}
 
     assert provider().diff("c-1", applied, {**inputs(), "plan": []}).changes is False
     assert provider().diff("c-1", applied, {**inputs(), "plan": [MISSING.to_json()]}).changes is True
 
 
-def test_what_the_daemon_will_do_by_itself_is_no_change() -> None:
+def test_actions_of_the_daemon_do_not_count_as_a_change() -> None:
     theirs = Step(Action(ActionKind.DELETE, "node/b", "delete the node"), "node-lifecycle", "daemon")
 
     assert provider().diff("c-1", inputs(), {**inputs(), "plan": [theirs.to_json()]}).changes is False
 
 
-def test_another_cluster_replaces_it_and_another_machine_updates_it() -> None:
+def test_another_cluster_replaces_the_resource_and_another_machine_updates_it() -> None:
     assert provider().diff("c-1", inputs(), inputs(cluster_id="c-2")).replaces == ["cluster_id"]
     assert provider().diff("c-1", inputs(), inputs(cluster_id=UNKNOWN)).replaces == ["cluster_id"]
 
@@ -271,7 +271,7 @@ def test_an_update_observes_again_and_returns_every_output(cluster: Cluster) -> 
     assert cluster.targets[0].removed == {"b"}
 
 
-def test_a_refresh_tells_drift_and_that_a_cluster_is_gone(cluster: Cluster) -> None:
+def test_a_refresh_reports_drift_and_a_cluster_that_is_gone(cluster: Cluster) -> None:
     cluster.steps = [MISSING]
     drifted = provider().read("c-1", inputs())
 
@@ -298,7 +298,7 @@ def test_the_provider_is_pickled_by_reference() -> None:
     assert len(text) < 120
 
 
-def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> None:
+def test_the_cloud_controller_has_its_own_resource_type(run_program: Any) -> None:
     def program() -> None:
         CloudController(
             "x", cloud="mycloud", cluster_id="c", network_id="n", cluster_cidr="10.0.0.0/8", machines=[], executors={}
@@ -309,7 +309,7 @@ def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> 
     assert registration.request.type == "pulumi-python:dynamic/cloudcontroller:CloudController"
 
 
-def test_its_plan_is_shown_before_it_is_created_or_updated_beside_the_hooks_of_the_program(run_program: Any) -> None:
+def test_the_plan_is_logged_before_a_create_or_update_beside_the_programs_hooks(run_program: Any) -> None:
     def program() -> None:
         own = pulumi.ResourceHook("own", lambda _: None)
         arguments: Any = {"cloud": "mycloud", "cluster_id": "c", "network_id": "n", "cluster_cidr": "10.0.0.0/8"}
@@ -342,7 +342,7 @@ def test_through_the_real_dynamic_server_a_first_preview_shows_the_assumed_plan(
     assert result.inputs["cluster_id"] is WIRE_UNKNOWN
 
 
-def test_what_a_refresh_found_counts_as_a_change_until_it_is_mended(cluster: Cluster) -> None:
+def test_drift_counts_as_a_change_until_an_update(cluster: Cluster) -> None:
     cluster.steps = [MISSING]
     read = provider().read("c-1", {**inputs(), "plan": [], "drift": []})
 

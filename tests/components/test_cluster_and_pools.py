@@ -49,8 +49,8 @@ def manager(**more: Any) -> Any:
         (lambda: NodePool("p", pool(count=-1)), "count", "at least 0"),
         (lambda: NodePool("p", pool(role="master")), "role", "control-plane, worker"),
         (lambda: NodePool("p", pool(zones=["zone-a", "zone-b"])), "zones[1]", "the network's zones: zone-a"),
-        (lambda: NodePool("p", pool(labels={"a b": "c"})), "labels[a b]", "a name that is no label's"),
-        (lambda: NodePool("p", pool(labels={"a": "-"})), "labels[a]", "a value that is no label's"),
+        (lambda: NodePool("p", pool(labels={"a b": "c"})), "labels[a b]", "is not a valid label name"),
+        (lambda: NodePool("p", pool(labels={"a": "-"})), "labels[a]", "has an invalid value"),
         (lambda: NodePool("p", pool(labels={"cloud-controller/pool": "x"})), "labels[cloud-controller/pool]", "itself"),
         (lambda: NodePool("n" * 60, pool(cluster_name="cluster")), "name", "at most 63"),
         (lambda: CloudControllerManager("m", manager(cluster_cidr="10.20.0.1/16")), "cluster_cidr", "host bits"),
@@ -69,7 +69,7 @@ def test_a_wrong_input_is_refused_by_its_name(make: Any, path: str, hint: str, r
     assert hint in caught.value.reason
 
 
-def test_what_protects_a_cluster_is_said_once_and_inherited_by_its_parts(run_program: Any) -> None:
+def test_the_parts_of_a_cluster_inherit_its_protection(run_program: Any) -> None:
     def program() -> None:
         Cluster("c", {"cloud": "mycloud", "zones": ["zone-a"]}, opts=pulumi.ResourceOptions(protect=True))
 

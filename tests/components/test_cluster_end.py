@@ -146,11 +146,11 @@ def clear(
     return told
 
 
-def test_a_cluster_in_which_nothing_else_is_may_go() -> None:
+def test_a_cluster_without_undeclared_objects_can_be_destroyed() -> None:
     clear(Cluster().open)
 
 
-def test_a_service_and_a_claim_that_are_not_declared_are_named_and_nothing_is_deleted() -> None:
+def test_undeclared_services_and_claims_are_named_and_nothing_is_deleted() -> None:
     cluster = with_claim()
 
     with pytest.raises(NotConverged) as stopped:
@@ -161,13 +161,13 @@ def test_a_service_and_a_claim_that_are_not_declared_are_named_and_nothing_is_de
     assert cluster.deleted == []
 
 
-def test_what_is_declared_does_not_stop_it() -> None:
+def test_declared_objects_do_not_stop_a_destroy() -> None:
     declared = Declared(frozenset({"default/shop"}), frozenset({"default/data"}))
 
     clear(with_claim().open, declared=declared)
 
 
-def test_where_it_is_asked_for_they_are_deleted_and_waited_for() -> None:
+def test_on_request_undeclared_objects_are_deleted_and_awaited() -> None:
     cluster = with_claim()
 
     clear(cluster.open, delete=True)
@@ -176,7 +176,7 @@ def test_where_it_is_asked_for_they_are_deleted_and_waited_for() -> None:
     assert cluster.objects == {}
 
 
-def test_a_claim_that_a_pod_uses_stops_even_that_before_anything_is_deleted() -> None:
+def test_a_claim_in_use_stops_a_destroy_before_anything_is_deleted() -> None:
     cluster = with_claim(USER)
 
     with pytest.raises(NotConverged, match=r"default/data by pod user\. Nothing of the stack was deleted"):
@@ -194,7 +194,7 @@ def test_in_another_kubernetes_cluster_nothing_is_deleted() -> None:
     assert cluster.deleted == []
 
 
-def test_in_the_stacks_own_kubernetes_cluster_they_are_deleted() -> None:
+def test_in_the_stacks_own_kubernetes_cluster_undeclared_objects_are_deleted() -> None:
     cluster = with_objects()
 
     clear(cluster.open, delete=True, binding=Binding("uid-of-this-cluster"))
@@ -202,15 +202,15 @@ def test_in_the_stacks_own_kubernetes_cluster_they_are_deleted() -> None:
     assert cluster.objects == {}
 
 
-def test_a_controller_that_does_not_delete_them_is_not_waited_for_for_ever() -> None:
+def test_the_wait_for_the_controller_ends_at_the_deadline() -> None:
     cluster = with_objects()
     cluster.slow = -1
 
-    with pytest.raises(NotConverged, match="the controller still has to delete Service default/shop"):
+    with pytest.raises(NotConverged, match="the controller did not delete Service default/shop"):
         clear(cluster.open, delete=True, deadline=0.05)
 
 
-def test_a_service_that_somebody_else_has_deleted_is_waited_for() -> None:
+def test_a_service_that_is_being_deleted_already_is_awaited() -> None:
     cluster = with_objects()
     cluster.delete(SERVICES, "shop", "default", uid="uid-shop")
 
@@ -219,7 +219,7 @@ def test_a_service_that_somebody_else_has_deleted_is_waited_for() -> None:
     assert cluster.objects == {}
 
 
-def test_an_api_server_that_is_away_for_a_moment_is_asked_again() -> None:
+def test_an_api_server_that_is_briefly_unreachable_is_called_again() -> None:
     cluster = with_objects()
     cluster.broken = 3
 
@@ -229,32 +229,32 @@ def test_an_api_server_that_is_away_for_a_moment_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("error", [UnreachableError("refused"), NotFound("no such cluster"), Unavailable("it heals")])
-def test_a_cluster_that_cannot_be_asked_may_go_where_the_cloud_has_nothing_of_it(error: Exception) -> None:
+def test_an_unreachable_cluster_can_be_destroyed_if_the_cloud_has_no_load_balancers_of_it(error: Exception) -> None:
     told = clear(failing(error))
 
     assert told == [f"could not read the cluster's Services ({error}); the cloud has no load balancer of the cluster"]
 
 
 @pytest.mark.parametrize("declared", [Declared(), Declared(frozenset({"default/shop"}))])
-def test_a_cluster_that_cannot_be_asked_stops_it_where_the_cloud_has_load_balancers(declared: Declared) -> None:
+def test_an_unreachable_cluster_with_load_balancers_in_the_cloud_stops_a_destroy(declared: Declared) -> None:
     with pytest.raises(NotConverged, match=r"refused.* default/shop\..*cloud-controller cleanup --cluster-id c-1"):
         clear(failing(UnreachableError("refused")), OF_SHOP, declared=declared, delete=True)
 
 
 @pytest.mark.parametrize("open_kube", [Cluster().open, failing(NotFound("gone"))], ids=["alive", "gone"])
-def test_a_load_balancer_that_was_preserved_is_nobodys(open_kube: Callable[[], Kube]) -> None:
+def test_a_preserved_load_balancer_does_not_stop_a_destroy(open_kube: Callable[[], Kube]) -> None:
     owner = Owner("c-1", "uid-shop", "default", "shop")
     free = LoadBalancerModel("n", tags=owner.released(owner.tags))
 
     clear(open_kube, ObservedLoadBalancer("lb-1", LoadBalancerState.READY, free))
 
 
-def test_a_load_balancer_whose_service_is_gone_stops_it() -> None:
+def test_a_load_balancer_whose_service_is_gone_stops_a_destroy() -> None:
     with pytest.raises(NotConverged, match=r"lb-1 of Service default/shop of cluster c-1\. .*cloud-controller confirm"):
         clear(Cluster().open, OF_SHOP, delete=True)
 
 
-def test_a_load_balancer_whose_service_is_declared_goes_in_its_turn() -> None:
+def test_a_load_balancer_of_a_declared_service_does_not_stop_a_destroy() -> None:
     clear(with_objects().open, OF_SHOP, declared=Declared(frozenset({"default/shop"})))
 
 
@@ -265,14 +265,14 @@ def left_to(*users: Owner) -> ObservedLoadBalancer:
     return replace(OF_SHOP, model=replace(OF_SHOP.model, tags=tags, listeners=parts))
 
 
-def test_a_load_balancer_that_goes_with_the_last_service_on_it_stops_nothing() -> None:
+def test_a_load_balancer_that_goes_with_its_last_service_does_not_stop_a_destroy() -> None:
     user = Owner("c-1", "uid-shop", "default", "shop")
 
     clear(with_objects().open, left_to(user), declared=Declared(frozenset({"default/shop"})))
 
 
-def test_a_load_balancer_that_the_last_service_has_left_is_waited_for() -> None:
-    with pytest.raises(NotConverged, match="still has to delete load balancer lb-1 of Service default/gone"):
+def test_a_load_balancer_that_its_last_service_has_left_is_awaited() -> None:
+    with pytest.raises(NotConverged, match="did not delete load balancer lb-1 of Service default/gone"):
         clear(Cluster().open, left_to(), deadline=0.01)
 
 

@@ -186,7 +186,7 @@ def test_a_cluster_that_does_not_exist_yet_is_planned_from_the_declared_machines
     assert all(step.action.assumed and step.pending for step in steps)
 
 
-def test_a_node_is_initialised_and_its_route_written_and_then_nothing_is_left_to_do() -> None:
+def test_converging_initialises_nodes_writes_routes_and_leaves_nothing_to_do() -> None:
     world = cluster("a", nodes={"a": registered("a")})
 
     applied = converge(world, target("a"), deadline=60)
@@ -199,7 +199,7 @@ def test_a_node_is_initialised_and_its_route_written_and_then_nothing_is_left_to
     assert not [step for step in observe_and_plan(world, target("a")) if step.pending]
 
 
-def test_machines_that_are_still_booting_are_waited_for() -> None:
+def test_converging_waits_for_machines_that_still_boot() -> None:
     world = cluster("a", "b", nodes={"a": registered("a")}, arrivals=[registered("b", "10.20.2.0/24")])
 
     converge(world, target("a", "b"), deadline=60)
@@ -207,20 +207,20 @@ def test_machines_that_are_still_booting_are_waited_for() -> None:
     assert routes_of(world) == {"10.20.1.0/24": "i-a", "10.20.2.0/24": "i-b"}
 
 
-def test_what_is_waited_for_is_told_when_it_takes_long_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.cluster_plan._TELL_SECONDS", 0.0)
-    told: list[str] = []
+def test_a_long_wait_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.cluster_plan._SILENT_SECONDS", 0.0)
+    reported: list[str] = []
     # One more each time that it looks; the one that it waits for is the last.
     names = ("nobodys", "another", "a")
     arrivals = [registered(name, f"10.20.{number}.0/24") for number, name in enumerate(names)]
 
-    converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, tell=told.append)
+    converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, report=reported.append)
 
-    (line,) = told
+    (line,) = reported
     assert line.startswith("waiting for node/a: initialise once it has registered; route/")
 
 
-def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
+def test_a_node_without_a_pod_range_is_not_done() -> None:
     world = cluster("a", nodes={"a": registered("a", None)})
 
     assert "create route/pods-of-a" in lines(world, target("a"))
@@ -228,14 +228,16 @@ def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
         converge(world, target("a"), deadline=0)
 
 
-def test_when_the_time_is_over_the_error_says_what_is_missing_and_who_would_do_it() -> None:
+def test_at_the_deadline_the_error_names_what_is_missing_and_its_executor() -> None:
     world = cluster("a")
 
-    with pytest.raises(NotConverged, match=r"after 0 s .*node/a: initialise once it has registered \(by the daemon\)"):
+    with pytest.raises(
+        NotConverged, match=r"within 0 s; .*node/a: initialise once it has registered \(by the daemon\)"
+    ):
         converge(world, target("a", executors=BY_DAEMON), deadline=0)
 
 
-def test_a_passing_error_of_the_cloud_is_tried_again() -> None:
+def test_a_transient_error_of_the_cloud_is_retried() -> None:
     world = cluster("a", nodes={"a": registered("a")}, routes=FakeRoutes(failures=2))
 
     converge(world, target("a"), deadline=60)
@@ -243,7 +245,7 @@ def test_a_passing_error_of_the_cloud_is_tried_again() -> None:
     assert routes_of(world) == {"10.20.1.0/24": "i-a"}
 
 
-def test_what_the_daemon_runs_is_planned_and_waited_for_but_never_written() -> None:
+def test_actions_of_the_daemon_are_planned_and_awaited_but_never_applied() -> None:
     world = cluster("a", nodes={"a": registered("a")})
 
     steps = observe_and_plan(world, target("a", executors=BY_DAEMON))
@@ -279,7 +281,7 @@ def test_machines_that_were_never_declared_are_left_alone() -> None:
     assert lines(world, target("a")) == []
 
 
-def test_a_node_whose_machine_is_gone_is_no_reason_for_another_update() -> None:
+def test_a_node_whose_machine_is_gone_causes_no_further_update() -> None:
     world = cluster("a", "b", nodes={"a": registered("a"), "b": registered("b", "10.20.2.0/24")})
     converge(world, target("a", "b"), deadline=60)
     converge(world, target("a", removed=["b"]), deadline=60)
@@ -289,7 +291,7 @@ def test_a_node_whose_machine_is_gone_is_no_reason_for_another_update() -> None:
     assert not is_pending(step.to_json() for step in observe_and_plan(world, target("a")))
 
 
-def test_a_node_that_belongs_to_another_machine_of_the_same_name_is_told() -> None:
+def test_a_node_of_another_machine_of_the_same_name_must_be_deleted() -> None:
     world = cluster("a", nodes={"a": registered("a")})
     nodes_of(world)["a"]["spec"]["providerID"] = provider_id("former")
 
@@ -350,7 +352,7 @@ def test_a_pool_of_a_cluster_that_does_not_exist_yet_is_planned_by_its_number() 
     assert step.action.assumed and step.awaited
 
 
-def test_machines_of_a_pool_are_waited_for_until_they_are_as_many_as_declared() -> None:
+def test_converging_waits_until_a_pool_has_its_declared_number_of_machines() -> None:
     world = cluster("x", "y", nodes={"x": member("x")}, arrivals=[member("y", "10.20.2.0/24")])
 
     converge(world, of_pool(2), deadline=60)
@@ -359,14 +361,14 @@ def test_machines_of_a_pool_are_waited_for_until_they_are_as_many_as_declared() 
     assert not [step for step in observe_and_plan(world, of_pool(2)) if step.pending]
 
 
-def test_nodes_of_other_pools_and_of_nobody_do_not_count() -> None:
+def test_nodes_of_other_pools_or_without_one_do_not_count() -> None:
     world = cluster("x", "y", nodes={"x": member("x", pool="system"), "y": registered("y", "10.20.2.0/24")})
 
     with pytest.raises(NotConverged, match="pool/workers: initialise 1 once registered"):
         converge(world, of_pool(1), deadline=0.2)
 
 
-def test_more_machines_than_declared_are_as_good() -> None:
+def test_a_pool_with_more_machines_than_declared_is_complete() -> None:
     world = cluster("x", "y", nodes={"x": member("x"), "y": member("y", "10.20.2.0/24")})
 
     converge(world, of_pool(1), deadline=60)
@@ -374,7 +376,7 @@ def test_more_machines_than_declared_are_as_good() -> None:
     assert len(routes_of(world)) == 2
 
 
-def test_that_the_daemon_initialises_a_pools_nodes_is_waited_for() -> None:
+def test_converging_waits_for_the_daemon_to_initialise_a_pools_nodes() -> None:
     world = cluster("x", nodes={"x": member("x")})
 
     steps = observe_and_plan(world, of_pool(1, BY_DAEMON))
@@ -383,7 +385,7 @@ def test_that_the_daemon_initialises_a_pools_nodes_is_waited_for() -> None:
     assert writes_of(world) == []
 
 
-def test_what_the_vendor_runs_is_neither_planned_nor_waited_for() -> None:
+def test_actions_of_the_vendor_are_neither_planned_nor_awaited() -> None:
     vendor = {"node": "vendor", "route": "vendor", "node-lifecycle": "vendor"}
     world = cluster("x", nodes={"x": member("x")})
 

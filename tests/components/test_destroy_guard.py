@@ -64,7 +64,7 @@ def cleared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_its_deletion_clears_what_the_program_does_not_declare(cleared: list[tuple[Any, ...]]) -> None:
+def test_deleting_the_guard_clears_undeclared_objects(cleared: list[tuple[Any, ...]]) -> None:
     provider().delete("c-1", inputs())
 
     declared = Declared(frozenset({"default/web"}), frozenset({"default/data"}))
@@ -72,7 +72,7 @@ def test_its_deletion_clears_what_the_program_does_not_declare(cleared: list[tup
 
 
 @pytest.mark.parametrize(("value", "deletes"), [("true", True), ("false", False), ("", False)])
-def test_only_true_in_the_environment_lets_it_delete(
+def test_the_guard_deletes_only_if_the_environment_variable_is_true(
     cleared: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, value: str, deletes: bool
 ) -> None:
     monkeypatch.setenv(cluster_end.DELETE_UNMANAGED, value)
@@ -82,7 +82,7 @@ def test_only_true_in_the_environment_lets_it_delete(
     assert [call[-1] for call in cleared] == [deletes]
 
 
-def test_it_follows_the_program_and_is_replaced_with_the_cluster() -> None:
+def test_the_guard_is_updated_with_the_program_and_replaced_with_the_cluster() -> None:
     same = provider().diff("c-1", inputs(), inputs())
     more = provider().diff("c-1", inputs(), inputs(services=["default/web", "default/echo"]))
     other = provider().diff("c-1", inputs(), inputs(cluster_id=UNKNOWN))
@@ -90,7 +90,7 @@ def test_it_follows_the_program_and_is_replaced_with_the_cluster() -> None:
     assert (same.changes, more.changes, more.replaces, other.replaces) == (False, True, [], ["cluster_id"])
 
 
-def test_in_a_preview_in_which_the_clusters_uid_is_not_known_it_does_not_change() -> None:
+def test_a_preview_with_an_unknown_cluster_uid_shows_no_change_of_the_guard() -> None:
     preview = provider().diff("c-1", inputs(), inputs(cluster_uid=UNKNOWN))
 
     assert not preview.changes
@@ -108,7 +108,7 @@ def access(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
     return errors
 
 
-def test_a_refresh_forgets_it_with_a_cluster_that_is_gone(access: list[Exception]) -> None:
+def test_a_refresh_drops_the_guard_of_a_cluster_that_is_gone(access: list[Exception]) -> None:
     access.append(NotFound("no such cluster"))
 
     gone = provider().read("c-1", inputs())
@@ -116,7 +116,7 @@ def test_a_refresh_forgets_it_with_a_cluster_that_is_gone(access: list[Exception
     assert (gone.id, gone.outs) == (None, {})
 
 
-def test_a_refresh_keeps_it_while_nobody_knows(access: list[Exception]) -> None:
+def test_a_refresh_keeps_the_guard_while_the_cloud_does_not_answer(access: list[Exception]) -> None:
     access.append(Unavailable("no answer"))
 
     assert provider().read("c-1", inputs()).outs == inputs()
@@ -135,7 +135,7 @@ def test_the_provider_is_pickled_by_reference() -> None:
     assert len(serialize_provider(DestroyGuardProvider())) < 120
 
 
-def test_its_type_can_be_told_apart_by_policies_and_people(run_program: Any) -> None:
+def test_the_destroy_guard_has_its_own_resource_type(run_program: Any) -> None:
     program = lambda: DestroyGuard("x", cloud="mycloud", cluster_id="c", network_id="n", cluster_uid="u")  # noqa: E731
 
     [*_, registration] = run_program(program).registrations

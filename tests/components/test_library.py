@@ -18,7 +18,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack_wheels(tmp_path_factory.mktemp("wheels"))
 
 
-def test_the_wheels_hold_the_controllers_and_the_components_alone(library: Path) -> None:
+def test_the_wheels_hold_only_the_controllers_and_the_components(library: Path) -> None:
     packages = {path.name for path in library.iterdir() if not path.name.endswith(".dist-info")}
 
     assert packages == {"cloud_controller", "pulumi_cloud_controller"}
@@ -31,7 +31,7 @@ def test_every_module_of_the_components_is_in_the_wheel(library: Path) -> None:
     assert modules(library / "pulumi_cloud_controller") == modules(ROOT / "components")
 
 
-def test_the_two_wheels_ask_for_each_other_in_the_version_that_they_were_built_in(library: Path) -> None:
+def test_the_components_wheel_requires_the_controllers_wheel_of_its_own_version(library: Path) -> None:
     def metadata(package: str) -> str:
         [folder] = library.glob(f"{package}-*.dist-info")
         return (folder / "METADATA").read_text()

@@ -46,7 +46,7 @@ def test_a_setting_that_is_an_output_is_rendered_when_it_is_known(run_program: A
     assert annotations == {f"{PREFIX}listener-maxqps": "7"}
 
 
-def test_raw_annotations_win_over_settings_and_those_of_others_pass(run_program: Any) -> None:
+def test_raw_annotations_win_over_settings_and_foreign_ones_pass(run_program: Any) -> None:
     raw = {f"{PREFIX}listener-maxqps": "5", "example.com/team": "edge"}
 
     recording = run_program(
@@ -104,7 +104,7 @@ def test_a_setting_that_becomes_known_later_is_refused_by_its_component_too(run_
     assert str(caught.value).startswith("LoadBalancerService 'web': settings.listener_max_qps: 'many'")
 
 
-def test_source_ranges_stand_in_the_services_spec_and_none_means_everybody(run_program: Any) -> None:
+def test_source_ranges_are_in_the_services_spec_and_none_means_everyone(run_program: Any) -> None:
     def program() -> None:
         LoadBalancerService("some", args(source_ranges=["10.0.0.0/8"]))
         LoadBalancerService("later", args(source_ranges=pulumi.Output.from_input(["10.0.0.0/8"])))
@@ -119,7 +119,7 @@ def test_source_ranges_stand_in_the_services_spec_and_none_means_everybody(run_p
         assert "loadBalancerSourceRanges" not in recording.one(SERVICE, name).inputs["spec"]
 
 
-def test_a_load_balancer_is_waited_for_five_minutes_or_as_long_as_is_said(run_program: Any) -> None:
+def test_a_load_balancer_is_awaited_for_five_minutes_or_the_given_timeout(run_program: Any) -> None:
     def program() -> None:
         LoadBalancerService("web", args())
         patient = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="20m"))
@@ -132,7 +132,7 @@ def test_a_load_balancer_is_waited_for_five_minutes_or_as_long_as_is_said(run_pr
     assert (slow.create, slow.update, slow.delete) == ("20m", "", "")
 
 
-def test_it_refuses_to_vanish_with_something_because_its_load_balancer_would_stay(run_program: Any) -> None:
+def test_a_load_balancer_service_refuses_deleted_with(run_program: Any) -> None:
     def program() -> None:
         cluster = kubernetes.core.v1.Namespace("n")
         LoadBalancerService("web", args(), opts=pulumi.ResourceOptions(deleted_with=cluster))
@@ -154,7 +154,7 @@ def test_the_service_itself_depends_on_what_the_component_depends_on(run_program
     assert manager.urn in recording.one(SERVICE, "web").request.dependencies
 
 
-def test_a_change_of_class_replaces_the_service_and_the_old_one_goes_first(run_program: Any) -> None:
+def test_a_change_of_class_deletes_the_service_before_it_is_replaced(run_program: Any) -> None:
     recording = run_program(lambda: LoadBalancerService("web", args(load_balancer_class="example.com/a")))
 
     request = recording.one(SERVICE, "web").request
@@ -172,7 +172,7 @@ def test_a_setting_that_is_given_by_port_is_an_annotation_for_each_port(run_prog
     assert annotations[f"{AWS_PREFIX}listener-attributes.TCP-80"] == "tcp.idle_timeout.seconds=60"
 
 
-def test_a_port_that_is_none_names_the_setting(run_program: Any) -> None:
+def test_an_invalid_port_in_a_setting_is_refused_with_the_settings_name(run_program: Any) -> None:
     given: AwsLoadBalancerArgs = {"listener_attributes": {"80": ["tcp.idle_timeout.seconds=60"]}}
 
     with pytest.raises(
@@ -181,7 +181,7 @@ def test_a_port_that_is_none_names_the_setting(run_program: Any) -> None:
         run_program(lambda: LoadBalancerService("web", args(cloud="aws", settings=given)))
 
 
-def test_a_change_that_costs_the_address_is_warned_of_before_the_update(run_program: Any) -> None:
+def test_a_change_that_costs_the_address_warns_before_the_update(run_program: Any) -> None:
     recording = run_program(lambda: LoadBalancerService("web", args()))
 
     assert [*recording.one(SERVICE, "web").request.hooks.before_update] == ["address-of-web"]

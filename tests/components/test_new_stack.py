@@ -44,7 +44,7 @@ def texts(config: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield key.removeprefix("cloud-controller:"), value if isinstance(value, str) else json.dumps(value)
 
 
-def test_a_new_stack_is_right_as_it_is(checkout: Path) -> None:
+def test_a_new_stack_file_is_valid_unedited(checkout: Path) -> None:
     made = new_stack(checkout, "staging")
 
     text = (checkout / "stacks" / "Pulumi.staging.yaml").read_text()
@@ -53,7 +53,7 @@ def test_a_new_stack_is_right_as_it_is(checkout: Path) -> None:
     jsonschema.validate(yaml.safe_load(text), json.loads((ROOT / "stacks" / "schema.json").read_text()))
 
 
-def test_what_the_template_shows_as_defaults_are_the_defaults() -> None:
+def test_the_defaults_that_the_template_shows_are_the_defaults() -> None:
     text = (ROOT / "stacks" / "template.yaml").read_text().replace("NAME", "x")
     shown = re.sub(r"^(\s*)# (?=\s*(?:cloud-controller:|[a-z-]+: (?:daemon|\{\})))", r"\1", text, flags=re.MULTILINE)
 
@@ -71,7 +71,7 @@ def test_the_template_names_every_key() -> None:
     assert [key for key in keys if key not in text] == []
 
 
-def test_a_stack_that_is_there_is_not_touched(checkout: Path) -> None:
+def test_an_existing_stack_file_is_not_touched(checkout: Path) -> None:
     before = (checkout / "stacks" / "Pulumi.local.yaml").read_text()
 
     refused = new_stack(checkout, "local")
@@ -81,7 +81,7 @@ def test_a_stack_that_is_there_is_not_touched(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Staging", "a_b", "-a", "a/../b", "x" * 41])
-def test_a_name_that_is_no_name_is_refused(checkout: Path, name: str) -> None:
+def test_an_invalid_stack_name_is_refused(checkout: Path, name: str) -> None:
     refused = new_stack(checkout, name)
 
     assert (refused.returncode, refused.stdout) == (2, "")

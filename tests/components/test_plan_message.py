@@ -30,7 +30,7 @@ def test_a_plan_is_counted_and_then_listed_with_every_changed_field() -> None:
     ]
 
 
-def test_a_plan_that_leaves_everything_says_that_there_is_nothing_to_do() -> None:
+def test_a_plan_without_pending_actions_says_nothing_to_do() -> None:
     assert lines(LEFT)[0] == "plan: nothing to do"
 
 
@@ -39,7 +39,7 @@ def test_without_a_plan_there_is_no_message(plan: Any) -> None:
     assert plan_lines(plan, planning=True) == []
 
 
-def test_an_assumption_is_marked_in_a_preview_and_not_in_the_update_that_looks_again() -> None:
+def test_assumed_actions_are_marked_in_a_preview_and_not_in_the_update() -> None:
     assumed = Action(ActionKind.UPDATE, "node/a", "initialise", assumed=True)
 
     assert lines(assumed)[1] == "  ~  node/a: initialise [assumed]"
@@ -50,14 +50,14 @@ def test_an_update_lists_its_actions_without_the_fields_that_its_preview_has_sho
     assert lines(NODE, planning=False) == ["plan: 1 to update", "  ~  node/a: set its zone"]
 
 
-def test_of_a_long_plan_the_fields_are_left_out_first_and_the_lines_counted() -> None:
+def test_a_long_plan_loses_its_fields_first_and_counts_the_lines_left_out() -> None:
     shown = lines(*[NODE] * (LIMIT // 2 + 1))
 
     assert shown[1:-1] == ["  ~  node/a: set its zone"] * (LIMIT // 2 + 1)
     assert shown[-1] == f"  … {LIMIT // 2 + 1} more lines; `--json` has the whole plan"
 
 
-def test_of_a_very_long_plan_the_first_actions_are_listed() -> None:
+def test_a_very_long_plan_lists_its_first_actions() -> None:
     shown = lines(*[ROUTE] * (LIMIT + 7))
 
     assert shown[0] == f"plan: {LIMIT + 7} to create"
@@ -65,11 +65,11 @@ def test_of_a_very_long_plan_the_first_actions_are_listed() -> None:
     assert shown[-1] == "  … 7 more lines; `--json` has the whole plan"
 
 
-def test_a_plan_that_is_not_known_yet_says_so() -> None:
+def test_an_unknown_plan_is_shown_as_unknown() -> None:
     assert plan_lines(UNKNOWN, planning=True) == ["plan: [unknown]"]
 
 
-def test_words_stand_for_unknown_and_secret_values_within_a_plan() -> None:
+def test_unknown_and_secret_values_in_a_plan_have_placeholders() -> None:
     secret = object.__new__(pulumi.Output)  # as the SDK hands secrets to hooks; a whole one needs an event loop
     entry = {
         "kind": "update",

@@ -55,7 +55,7 @@ def run_stack(run_program: Any) -> Callable[..., Any]:
     return run
 
 
-def test_what_states_out_there_hold_is_found_again(run_stack: Any) -> None:
+def test_the_program_finds_every_resource_of_older_states(run_stack: Any) -> None:
     """The file has every URN that a resource of stack local ever had: lines are added, none is taken away."""
     held = set(URNS.read_text().split())
 
@@ -70,7 +70,7 @@ def test_what_states_out_there_hold_is_found_again(run_stack: Any) -> None:
     assert not new, f"the program makes {new}: add a line for each to {URNS.name}, so that it is found for ever"
 
 
-def test_a_component_that_is_renamed_takes_its_parts_along(run_program: Any) -> None:
+def test_an_alias_of_a_component_covers_its_parts(run_program: Any) -> None:
     """The way that docs/pulumi-program.md tells: an alias at the component; its parts inherit it."""
     arguments: Any = {"cloud": "mycloud", "selector": {"app": "shop"}, "ports": [{"port": 80}]}
     before = run_program(lambda: LoadBalancerService("shop", arguments))
@@ -86,12 +86,12 @@ def test_a_component_that_is_renamed_takes_its_parts_along(run_program: Any) -> 
 
 
 @pytest.mark.parametrize("stack", ["local", "mycloud-ha"])
-def test_kubernetes_objects_are_declared_as_the_state_will_hold_them(stack: str, run_stack: Any) -> None:
+def test_kubernetes_objects_are_declared_in_the_form_that_the_state_holds(stack: str, run_stack: Any) -> None:
     """Without what the Kubernetes provider's check drops, and with quantities as it spells them."""
     assert run_stack(stack=stack, workloads=True).respelt() == {}
 
 
-def test_nothing_but_secrets_holds_the_token(run_stack: Any, is_secret: Any) -> None:
+def test_only_secrets_hold_the_token(run_stack: Any, is_secret: Any) -> None:
     recording = run_stack(made=True)
 
     def visible(value: Any) -> str:
@@ -128,7 +128,7 @@ def test_the_controllers_wait_for_machines_and_ccm(run_stack: Any) -> None:
     assert recording.one(DAEMON_SET, "cloud-controller-manager").urn in waits_for
 
 
-def test_the_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
+def test_the_destroy_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
     recording = run_stack()
     guard = recording.one(GUARD, "destroy-guard")
 
@@ -138,7 +138,7 @@ def test_the_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
     assert guard.inputs["services"] == ["default/web", "default/echo"]
 
 
-def test_what_is_in_the_cluster_vanishes_with_it_but_load_balancers_are_removed(run_stack: Any) -> None:
+def test_objects_in_the_cluster_go_with_it_but_load_balancers_are_deleted(run_stack: Any) -> None:
     recording = run_stack()
 
     cluster = recording.one(CLUSTER, "local").urn
@@ -183,7 +183,7 @@ def test_ingress_machines_carry_the_tag_by_which_load_balancers_find_them(run_st
     assert tags["mycloud.io/ingress-node"] == "false"
 
 
-def test_the_daemon_is_probed_where_it_serves_and_may_ask_who_reads_its_metrics(run_stack: Any) -> None:
+def test_the_daemon_is_probed_on_its_port_and_may_authenticate_readers_of_its_metrics(run_stack: Any) -> None:
     recording = run_stack()
     (container,) = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"][
         "containers"
@@ -199,7 +199,7 @@ def test_the_daemon_is_probed_where_it_serves_and_may_ask_who_reads_its_metrics(
     assert reviews <= {resource for rule in rules for resource in rule["resources"]}
 
 
-def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> None:
+def test_the_daemons_controllers_and_rights_follow_the_executors(run_stack: Any) -> None:
     def flag(recording: Any) -> str:
         args = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]["containers"][
             0
@@ -220,7 +220,7 @@ def test_the_daemon_runs_and_may_do_what_its_executors_say(run_stack: Any) -> No
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
-def test_the_daemon_is_told_what_annotations_may_name(run_stack: Any) -> None:
+def test_the_daemon_gets_the_flags_for_what_annotations_may_name(run_stack: Any) -> None:
     recording = run_stack(sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"])
 
     pod = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
@@ -275,7 +275,7 @@ def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
     assert provider.inputs["enableSecretMutable"] in (True, "true")
 
 
-def test_production_protects_and_retains_the_cluster_and_what_has_an_address(run_stack: Any) -> None:
+def test_production_protects_and_retains_the_cluster_and_its_load_balancers(run_stack: Any) -> None:
     registrations = run_stack(stack="mycloud-prod").registrations
 
     by_urn = {r.urn: r.request for r in registrations}
@@ -292,13 +292,13 @@ def test_production_protects_and_retains_the_cluster_and_what_has_an_address(run
     assert types("retainOnDelete") == types("protect") | {GUARD}
 
 
-def test_what_is_not_protected_can_go(run_stack: Any) -> None:
+def test_a_stack_without_protect_and_retain_sets_neither(run_stack: Any) -> None:
     for registration in run_stack().registrations:
         assert not registration.request.protect
         assert not registration.request.retainOnDelete
 
 
-def test_three_control_plane_machines_lose_one_ccm_at_a_time(run_stack: Any) -> None:
+def test_three_ccms_are_disrupted_one_at_a_time(run_stack: Any) -> None:
     recording = run_stack(stack="mycloud-prod")
     daemon_set = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]
 
@@ -311,7 +311,7 @@ def test_three_control_plane_machines_lose_one_ccm_at_a_time(run_stack: Any) -> 
     assert "--leader-elect=true" in daemon_set["template"]["spec"]["containers"][0]["args"]
 
 
-def test_a_budget_of_a_single_ccm_would_only_hold_up_whoever_empties_its_machine(run_stack: Any) -> None:
+def test_a_single_ccm_has_no_disruption_budget(run_stack: Any) -> None:
     assert BUDGET not in {r.request.type for r in run_stack().registrations}
 
 
@@ -322,7 +322,7 @@ def test_only_the_source_ranges_of_the_stack_reach_its_load_balancers(run_stack:
         assert recording.one(SERVICE, name).inputs["spec"]["loadBalancerSourceRanges"] == ["10.1.0.0/16"]
 
 
-def test_every_container_says_what_it_needs_and_what_it_may_take(run_stack: Any) -> None:
+def test_every_container_has_requests_and_limits(run_stack: Any) -> None:
     for registration in run_stack().registrations:
         if registration.request.type.startswith("kubernetes:apps/"):
             for container in registration.inputs["spec"]["template"]["spec"]["containers"]:

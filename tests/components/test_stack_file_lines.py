@@ -36,7 +36,7 @@ VALUES = {
         ("nodePools[0].labels[x/y].z is not a known key", 5),
     ],
 )
-def test_a_problem_is_told_with_its_line(tmp_path: Path, about: str, line: int) -> None:
+def test_an_error_names_its_line_of_the_stack_file(tmp_path: Path, about: str, line: int) -> None:
     (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
 
     told = with_lines(f"cloud-controller:{about}", VALUES, file)
@@ -45,7 +45,7 @@ def test_a_problem_is_told_with_its_line(tmp_path: Path, about: str, line: int) 
 
 
 @pytest.mark.parametrize("about", ["zone is missing", "mycloudToken is [secret]: allowed: text", "something else"])
-def test_what_does_not_stand_in_the_file_has_no_line(tmp_path: Path, about: str) -> None:
+def test_a_key_that_is_not_in_the_file_has_no_line(tmp_path: Path, about: str) -> None:
     (file := tmp_path / "Pulumi.dev.yaml").write_text(FILE)
 
     assert with_lines(f"cloud-controller:{about}", VALUES, file) == f"cloud-controller:{about}"
@@ -80,7 +80,7 @@ def test_a_value_of_another_file_has_no_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "a: [", "- a list", "config: []"])
-def test_a_file_that_cannot_be_read_takes_nothing_from_the_message(tmp_path: Path, text: str | None) -> None:
+def test_an_unreadable_file_leaves_the_message_as_it_is(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "Pulumi.dev.yaml"
     if text is not None:
         file.write_text(text)

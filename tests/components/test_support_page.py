@@ -34,7 +34,7 @@ def test_the_kubernetes_that_tests_run_is_the_one_that_is_built() -> None:
     assert rows("Versions")["Kubernetes"][0] == found("tools/go.mod", r"k8s\.io/kubernetes v(\S+)")
 
 
-def test_python_is_what_the_project_asks_for_and_the_image_has() -> None:
+def test_python_is_the_version_that_the_project_requires_and_the_image_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     table = rows("Versions")
 
@@ -46,7 +46,7 @@ def test_python_is_what_the_project_asks_for_and_the_image_has() -> None:
 
 
 @pytest.mark.parametrize("package", ["pulumi", "pulumi-kubernetes", "pulumi-aws", "pulumi-policy", "boto3"])
-def test_a_package_is_what_is_locked_and_what_is_allowed(package: str) -> None:
+def test_a_packages_version_is_the_locked_one_within_the_allowed_ones(package: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = {re.split(r"[<>=\[]", each)[0]: each for extra in extras.values() for each in extra}
     (row,) = [cells for first, cells in rows("Versions").items() if first == package or f"`{package}`" in first]
@@ -55,7 +55,7 @@ def test_a_package_is_what_is_locked_and_what_is_allowed(package: str) -> None:
     assert f"{package}{row[1]}" == wanted[package]
 
 
-def test_a_cloud_has_the_controllers_that_it_offers_work_to() -> None:
+def test_a_clouds_row_lists_the_controllers_that_it_offers() -> None:
     table = rows("Clouds")
 
     assert {first.strip("`") for first in table} == {*clouds.names()}

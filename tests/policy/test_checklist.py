@@ -29,14 +29,12 @@ ROOT = Path(__file__).parents[2]
         resource("kubernetes:batch/v1:Job", ccm(containers=[{"image": "cloud-controller"}]).properties),
     ],
 )
-def test_what_is_in_order_empty_or_none_of_their_business_passes_all_rules(
-    pack: PolicyHost, anything: AnalyzedResource
-) -> None:
+def test_correct_empty_and_unrelated_resources_pass_all_rules(pack: PolicyHost, anything: AnalyzedResource) -> None:
     assert pack.analyze(anything) == []
 
 
 @pytest.mark.parametrize("settings", sorted((ROOT / "stacks").glob("policies.*.json")), ids=lambda path: path.name)
-def test_the_settings_of_a_stack_fit_the_pack_and_the_stack_is_there(settings: Path) -> None:
+def test_the_policy_settings_of_a_stack_are_valid_and_the_stack_exists(settings: Path) -> None:
     start(json.loads(settings.read_text())).close()
 
     assert (settings.parent / f"Pulumi.{settings.name.split('.')[1]}.yaml").exists()
@@ -53,7 +51,7 @@ def test_the_page_on_policies_has_every_rule_with_its_level_and_severity() -> No
         assert f"| {level.value} | {severity.value} |" in row
 
 
-def test_every_rule_says_why_what_to_do_and_where_it_comes_from() -> None:
+def test_every_rule_has_a_reason_a_remedy_and_a_source() -> None:
     for policy in POLICIES:
         assert len(policy.description) > 80
         assert policy.remediation_steps

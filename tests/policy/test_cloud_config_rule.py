@@ -46,11 +46,11 @@ def test_a_cloud_config_with_credentials_in_a_config_map_is_refused(pack: Policy
         "",
     ],
 )
-def test_other_texts_may_stand_in_a_config_map(pack: PolicyHost, text: str) -> None:
+def test_other_texts_in_a_config_map_pass(pack: PolicyHost, text: str) -> None:
     assert pack.analyze(config_map({"settings.txt": text})) == []
 
 
-def test_a_text_that_holds_itself_is_read_once(pack: PolicyHost) -> None:
+def test_a_yaml_text_that_contains_itself_is_read_once(pack: PolicyHost) -> None:
     """YAML's anchors: endless where followed, and a few lines stand for millions."""
     endless = "region: eu\nall: &all\n  token: hush\n  again: *all\n"
     many = "region: eu\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)).replace(
@@ -61,11 +61,11 @@ def test_a_text_that_holds_itself_is_read_once(pack: PolicyHost) -> None:
     assert pack.analyze(config_map({"file": many})) == []
 
 
-def test_credentials_under_a_cloud_configs_name_are_refused_whatever_else_they_say(pack: PolicyHost) -> None:
+def test_credentials_under_a_cloud_configs_file_name_are_refused(pack: PolicyHost) -> None:
     assert of(pack.analyze(config_map({"cloud.conf": "[a]\npassword = hush\n"})), RULE) == ["mandatory"]
 
 
-def test_credentials_that_the_program_calls_secret_are_no_better_in_a_config_map(pack: PolicyHost) -> None:
+def test_credentials_marked_as_secret_in_a_config_map_are_refused(pack: PolicyHost) -> None:
     assert of(pack.analyze(config_map(Secret({"cloud.conf": INI}))), RULE) == ["mandatory"]
 
 

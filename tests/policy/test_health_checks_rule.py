@@ -43,11 +43,11 @@ def test_an_annotation_that_switches_the_check_off_is_reported(pack: PolicyHost,
         ("example.com/health-check", "always"),
     ],
 )
-def test_an_annotation_that_leaves_it_on_passes(pack: PolicyHost, name: str, value: str) -> None:
+def test_an_annotation_that_leaves_the_health_check_on_passes(pack: PolicyHost, name: str, value: str) -> None:
     assert pack.analyze(service(annotations={name: value})) == []
 
 
-def test_the_clouds_defaults_will_do(pack: PolicyHost) -> None:
+def test_a_service_without_health_check_annotations_passes(pack: PolicyHost) -> None:
     assert pack.analyze(service()) == []
     assert pack.analyze(service(annotations={})) == []
 
@@ -57,13 +57,13 @@ def test_services_without_a_load_balancer_and_exempt_ones_are_left_alone(pack: P
     assert pack.analyze(service(EXEMPT, annotations=OFF)) == []
 
 
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze(service(annotations={PROTOCOL: UNKNOWN})), RULE) == ["not-evaluated"]
     assert of(pack.analyze(service(annotations=UNKNOWN)), RULE) == ["not-evaluated"]
     assert of(pack.analyze(service(type=UNKNOWN, annotations=OFF)), RULE) == ["not-evaluated"]
 
 
-def test_an_unknown_value_that_decides_nothing_is_passed_over(pack: PolicyHost) -> None:
+def test_an_unknown_value_that_decides_nothing_is_ignored(pack: PolicyHost) -> None:
     assert of(pack.analyze(service(annotations={"other": UNKNOWN})), RULE) == []
     assert of(pack.analyze(service(type=UNKNOWN)), RULE) == []
     assert of(pack.analyze(service(type="ClusterIP", annotations=UNKNOWN)), RULE) == []

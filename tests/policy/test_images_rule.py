@@ -36,7 +36,7 @@ def test_a_tag_that_moves_is_reported(pack: PolicyHost, tag: str) -> None:
     [finding] = pack.analyze(ccm(container={"image": f"{IMAGE}:{tag}"}))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
-    assert finding.message == "container manager: the image's tag is no full version"
+    assert finding.message == "container manager: the image's tag is not a full version"
 
 
 @pytest.mark.parametrize("image", [IMAGE, "cloud-controller", f"{IMAGE}@sha256:"])
@@ -46,7 +46,7 @@ def test_an_image_without_tag_or_digest_is_reported(pack: PolicyHost, image: str
     assert finding.message == "container manager: the image has neither a tag nor a digest"
 
 
-def test_all_containers_of_its_pods_count_init_containers_too(pack: PolicyHost) -> None:
+def test_all_containers_of_a_ccm_are_judged_init_containers_too(pack: PolicyHost) -> None:
     proxy, wait, pinned = (
         {**CONTAINER, "name": name, "image": image}
         for name, image in (("proxy", "proxy:v1"), ("wait", "tools"), ("pinned", "tools:1.0.0"))
@@ -55,11 +55,12 @@ def test_all_containers_of_its_pods_count_init_containers_too(pack: PolicyHost) 
     [finding] = pack.analyze(ccm(containers=[CONTAINER, proxy], initContainers=[wait, pinned]))
 
     assert finding.message == (
-        "container proxy: the image's tag is no full version; container wait: the image has neither a tag nor a digest"
+        "container proxy: the image's tag is not a full version; "
+        "container wait: the image has neither a tag nor a digest"
     )
 
 
-def test_tags_that_the_settings_call_fixed_will_do(pack: PolicyHost) -> None:
+def test_tags_that_the_settings_call_fixed_pass(pack: PolicyHost) -> None:
     assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17"})), RULE) == []
     assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17-latest"})), RULE) == ["advisory"]
 
@@ -74,20 +75,20 @@ def test_an_unknown_image_is_not_evaluated_but_the_others_are(pack: PolicyHost) 
     assert sorted(of(pack.analyze(ccm(containers=[CONTAINER, *sidecars])), RULE)) == ["advisory", "not-evaluated"]
 
 
-def test_unknown_init_containers_are_not_evaluated_where_it_is_a_ccm(pack: PolicyHost) -> None:
+def test_unknown_init_containers_of_a_ccm_are_not_evaluated(pack: PolicyHost) -> None:
     other = {"name": "web", "image": "registry.example/web"}
 
     assert of(pack.analyze(ccm(initContainers=UNKNOWN)), RULE) == ["not-evaluated"]
     assert of(pack.analyze(ccm(containers=[other], initContainers=UNKNOWN)), RULE) == []
 
 
-def test_a_pinned_image_passes_whatever_it_is_that_runs(pack: PolicyHost) -> None:
+def test_a_pinned_image_of_an_unknown_workload_passes(pack: PolicyHost) -> None:
     unsure = {"name": "a", "image": f"registry.example/web@{DIGEST}", "command": UNKNOWN}
 
     assert of(pack.analyze(ccm(containers=[unsure])), RULE) == []
 
 
-def test_an_image_that_the_program_calls_secret_is_not_told(pack: PolicyHost) -> None:
+def test_a_violation_never_shows_a_secret_image(pack: PolicyHost) -> None:
     [finding] = pack.analyze(ccm(container={"image": Secret(f"{IMAGE}:hush")}))
 
     assert "hush" not in finding.message
@@ -101,7 +102,7 @@ def pack_for_all() -> Iterator[PolicyHost]:
     host.close()
 
 
-def test_every_workload_is_held_to_it_where_the_settings_say_so(pack: PolicyHost, pack_for_all: PolicyHost) -> None:
+def test_all_workloads_applies_the_image_rule_to_every_workload(pack: PolicyHost, pack_for_all: PolicyHost) -> None:
     other = ccm(containers=[{"name": "web", "image": "registry.example/web"}], name="other", kind="Deployment")
     exempt = ccm(containers=[{"name": "web", "image": "registry.example/web"}], name="web", kind="Deployment")
 

@@ -62,9 +62,7 @@ def test_a_ccm_on_several_nodes_that_elects_no_leader_is_refused(pack: PolicyHos
         {"args": ["exec cloud-controller run '--leader-elect=false'"], "command": ["/bin/sh", "-c"]},
     ],
 )
-def test_the_command_counts_as_the_arguments_do_which_come_after_it(
-    pack: PolicyHost, container: dict[str, Any]
-) -> None:
+def test_flags_count_in_command_and_arguments_and_the_last_wins(pack: PolicyHost, container: dict[str, Any]) -> None:
     assert of(pack.analyze(ccm(container=container)), RULE) == ["mandatory"]
 
 
@@ -117,7 +115,9 @@ def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
         ccm(container=OFF, name=UNKNOWN),
     ],
 )
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
+    pack: PolicyHost, unknown: AnalyzedResource
+) -> None:
     assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
 
 
@@ -130,9 +130,9 @@ def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unkno
         ccm(container={**OFF, "image": UNKNOWN}, name=EXEMPT),
     ],
 )
-def test_an_unknown_value_that_decides_nothing_is_passed_over(pack: PolicyHost, known: AnalyzedResource) -> None:
+def test_an_unknown_value_that_decides_nothing_is_ignored(pack: PolicyHost, known: AnalyzedResource) -> None:
     assert of(pack.analyze(known), RULE) == []
 
 
-def test_a_last_word_that_is_known_decides_after_an_unknown_one(pack: PolicyHost) -> None:
+def test_a_known_last_flag_decides_after_an_unknown_one(pack: PolicyHost) -> None:
     assert of(pack.analyze(with_args(UNKNOWN, "--leader-elect=false")), RULE) == ["mandatory"]

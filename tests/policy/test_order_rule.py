@@ -65,7 +65,7 @@ def test_a_ccm_of_another_cluster_does_not_count(pack: PolicyHost) -> None:
     assert of(findings, RULE) == ["mandatory"]
 
 
-def test_a_stack_without_a_ccm_is_none_of_the_rules_business(pack: PolicyHost) -> None:
+def test_a_stack_without_a_ccm_passes_the_order_rule(pack: PolicyHost) -> None:
     assert pack.analyze_stack([service()]) == []
 
 
@@ -84,7 +84,7 @@ def test_services_that_no_ccm_serves_and_exempt_ones_are_left_alone(pack: Policy
 @pytest.mark.parametrize(
     "own", ["cloud-controller/nlb", "cloud-controller/classic", "mycloud.io/load-balancer", "mycloud.io/ours"]
 )
-def test_a_service_of_a_class_that_the_ccm_serves_is_held_to_the_rule(pack: PolicyHost, own: str) -> None:
+def test_a_service_of_a_class_that_the_ccm_serves_must_depend_on_it(pack: PolicyHost, own: str) -> None:
     ours = service(spec={"loadBalancerClass": own})
 
     assert of(pack.analyze_stack([ccm(), ours]), RULE) == ["mandatory"]
@@ -96,5 +96,5 @@ def test_a_service_of_unknown_type_is_not_evaluated_but_the_others_are(pack: Pol
     assert sorted(of(findings, RULE)) == ["mandatory", "not-evaluated"]
 
 
-def test_a_workload_of_unknown_image_may_be_the_ccm_and_so_nothing_is_said(pack: PolicyHost) -> None:
+def test_a_workload_of_unknown_image_leaves_the_order_rule_unevaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([ccm(container={"image": UNKNOWN}), service()]), RULE) == ["not-evaluated"]

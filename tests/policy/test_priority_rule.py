@@ -12,13 +12,13 @@ RULE = "ccm-workload-set-priority"
 
 
 @pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical", "platform-critical"])
-def test_a_critical_class_or_one_of_the_settings_will_do(pack: PolicyHost, name: str) -> None:
+def test_a_critical_priority_class_or_one_of_the_settings_passes(pack: PolicyHost, name: str) -> None:
     assert of(pack.analyze(ccm(priorityClassName=name)), RULE) == []
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [(None, "no priority class"), ("", "no priority class"), ("low", "the priority class is another one")],
+    [(None, "no priority class"), ("", "no priority class"), ("low", "the priority class is not critical")],
 )
 def test_a_ccm_without_a_critical_class_is_reported(pack: PolicyHost, name: str | None, message: str) -> None:
     [finding] = pack.analyze(ccm(priorityClassName=name))
@@ -27,7 +27,7 @@ def test_a_ccm_without_a_critical_class_is_reported(pack: PolicyHost, name: str 
     assert finding.message == (f"{message}; allowed: system-cluster-critical, system-node-critical, platform-critical")
 
 
-def test_other_workloads_need_none(pack: PolicyHost) -> None:
+def test_other_workloads_need_no_priority_class(pack: PolicyHost) -> None:
     other = ccm(containers=[{"name": "web", "image": "registry.example/web:1.0.0"}], priorityClassName=None)
 
     assert of(pack.analyze(other), RULE) == []
@@ -37,10 +37,10 @@ def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
     assert of(pack.analyze(ccm(priorityClassName=None, name=EXEMPT)), RULE) == []
 
 
-def test_an_unknown_class_is_not_evaluated(pack: PolicyHost) -> None:
+def test_an_unknown_priority_class_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze(ccm(priorityClassName=UNKNOWN)), RULE) == ["not-evaluated"]
 
 
-def test_whether_it_is_a_ccm_matters_only_where_the_class_is_wrong(pack: PolicyHost) -> None:
+def test_a_critical_priority_class_passes_even_if_the_workload_is_unknown(pack: PolicyHost) -> None:
     assert of(pack.analyze(ccm(container={"image": UNKNOWN})), RULE) == []
     assert of(pack.analyze(ccm(container={"image": UNKNOWN}, priorityClassName=None)), RULE) == ["not-evaluated"]

@@ -23,14 +23,14 @@ def http(port: Any, **more: Any) -> PropertyMap:
     return {"httpGet": {"path": "/healthz", "port": port, **more}}
 
 
-def test_a_ccm_without_probes_is_told_of_each(pack: PolicyHost) -> None:
+def test_each_missing_probe_of_a_ccm_is_reported(pack: PolicyHost) -> None:
     [finding] = pack.analyze(ccm(containers=[BARE]))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
     assert finding.message == "container manager has no liveness probe; container manager has no readiness probe"
 
 
-def test_an_empty_probe_is_none(pack: PolicyHost) -> None:
+def test_an_empty_probe_does_not_count(pack: PolicyHost) -> None:
     assert of(pack.analyze(probed({"periodSeconds": 5})), RULE) == ["advisory"]
 
 
@@ -45,7 +45,7 @@ def test_an_empty_probe_is_none(pack: PolicyHost) -> None:
         http("secure", scheme="HTTPS"),
     ],
 )
-def test_any_probe_that_can_succeed_will_do(pack: PolicyHost, probe: PropertyMap) -> None:
+def test_any_probe_that_can_succeed_passes(pack: PolicyHost, probe: PropertyMap) -> None:
     ports = [{"name": "secure", "containerPort": 10258}, {"name": "metrics", "containerPort": 8080}]
 
     assert of(pack.analyze(probed(probe, ports=ports)), RULE) == []
@@ -60,10 +60,10 @@ def test_a_probe_that_speaks_http_to_the_tls_port_is_reported(
 
     [finding] = pack.analyze(probed(http(port, **scheme), ports=ports))
 
-    assert finding.message.startswith("container manager: the liveness probe speaks HTTP to a port that serves TLS")
+    assert finding.message.startswith("container manager: the liveness probe speaks HTTP to a TLS port")
 
 
-def test_the_tls_port_is_where_the_flag_puts_it(pack: PolicyHost) -> None:
+def test_the_tls_port_is_that_of_the_flag(pack: PolicyHost) -> None:
     args = ["run", "--secure-port=9443"]
 
     assert of(pack.analyze(probed(http(9443), args=args)), RULE) == ["advisory"]
@@ -91,7 +91,9 @@ def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
         probed(None, image=UNKNOWN),
     ],
 )
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
+    pack: PolicyHost, unknown: AnalyzedResource
+) -> None:
     assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
 
 
@@ -104,11 +106,11 @@ def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unkno
         ccm(container={"image": UNKNOWN}),
     ],
 )
-def test_an_unknown_value_that_decides_nothing_is_passed_over(pack: PolicyHost, known: AnalyzedResource) -> None:
+def test_an_unknown_value_that_decides_nothing_is_ignored(pack: PolicyHost, known: AnalyzedResource) -> None:
     assert of(pack.analyze(known), RULE) == []
 
 
-def test_a_missing_probe_is_told_beside_an_unknown_one(pack: PolicyHost) -> None:
+def test_a_missing_probe_is_reported_beside_an_unknown_one(pack: PolicyHost) -> None:
     half = {**BARE, "readinessProbe": UNKNOWN}
 
     assert sorted(of(pack.analyze(ccm(containers=[half])), RULE)) == ["advisory", "not-evaluated"]

@@ -40,14 +40,16 @@ def binding(role_name: Any, kind: str = "ClusterRole", of_kind: str = "ClusterRo
         ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, "apiGroups *, resources *, verbs *"),
     ],
 )
-def test_a_wildcard_is_reported_with_its_place(pack: PolicyHost, kind: str, rule: PropertyMap, granted: str) -> None:
+def test_a_wildcard_in_a_role_is_reported_with_its_rule(
+    pack: PolicyHost, kind: str, rule: PropertyMap, granted: str
+) -> None:
     [finding] = pack.analyze(role(NARROW, rule, kind=kind))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "high")
     assert finding.message == f"rules[1] grants {granted}"
 
 
-def test_each_rule_with_a_wildcard_is_told_in_one_finding(pack: PolicyHost) -> None:
+def test_all_wildcards_of_a_role_are_reported_in_one_violation(pack: PolicyHost) -> None:
     wild = {**NARROW, "verbs": ["*"]}
 
     [finding] = pack.analyze(role(wild, NARROW, wild))
@@ -96,7 +98,7 @@ def test_an_aggregated_role_that_takes_in_cluster_admin_is_reported(pack: Policy
 @pytest.mark.parametrize(
     "selectors", [[], [{"matchLabels": {"example.com/aggregate": "true"}}], [{"matchExpressions": [{"key": "a"}]}]]
 )
-def test_an_aggregated_role_of_roles_of_ones_own_passes(pack: PolicyHost, selectors: list[PropertyMap]) -> None:
+def test_an_aggregated_role_of_own_roles_passes(pack: PolicyHost, selectors: list[PropertyMap]) -> None:
     assert pack.analyze(role(aggregationRule={"clusterRoleSelectors": selectors})) == []
 
 
@@ -127,7 +129,9 @@ def test_an_exempt_role_is_left_alone(pack: PolicyHost) -> None:
         binding(UNKNOWN),
     ],
 )
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
+    pack: PolicyHost, unknown: AnalyzedResource
+) -> None:
     assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
 
 
@@ -142,9 +146,9 @@ def test_a_wildcard_counts_beside_an_unknown_value(pack: PolicyHost, known: Anal
     assert of(pack.analyze(known), RULE) == ["advisory"]
 
 
-def test_a_role_is_judged_whatever_another_rule_of_it_hides(pack: PolicyHost) -> None:
+def test_a_wildcard_is_reported_beside_an_unknown_rule(pack: PolicyHost) -> None:
     assert sorted(of(pack.analyze(role(UNKNOWN, {**NARROW, "verbs": ["*"]})), RULE)) == ["advisory", "not-evaluated"]
 
 
-def test_an_exempt_role_is_left_alone_whatever_is_unknown(pack: PolicyHost) -> None:
+def test_an_exempt_role_with_unknown_values_is_left_alone(pack: PolicyHost) -> None:
     assert pack.analyze(role(UNKNOWN, name=EXEMPT)) == []

@@ -45,14 +45,14 @@ def test_requests_and_a_memory_limit_are_enough_and_a_limit_counts_as_its_reques
         ({"requests": REQUESTS, "limits": {"cpu": "1", "memory": 0}}, "no memory limit"),
     ],
 )
-def test_what_is_missing_is_named(pack: PolicyHost, resources: Any, missing: str) -> None:
+def test_missing_requests_and_limits_are_named(pack: PolicyHost, resources: Any, missing: str) -> None:
     [finding] = pack.analyze(with_resources(resources))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
     assert finding.message == f"container manager has {missing}"
 
 
-def test_every_container_of_its_pods_counts_init_containers_too(pack: PolicyHost) -> None:
+def test_every_container_of_a_ccm_is_judged_init_containers_too(pack: PolicyHost) -> None:
     bare = {"name": "proxy", "image": "registry.example/proxy:1.0.0"}
 
     [finding] = pack.analyze(ccm(containers=[CONTAINER, bare], initContainers=[{**bare, "name": "wait"}]))
@@ -63,7 +63,7 @@ def test_every_container_of_its_pods_counts_init_containers_too(pack: PolicyHost
     )
 
 
-def test_what_the_pod_has_as_a_whole_counts_for_its_containers(pack: PolicyHost) -> None:
+def test_resources_of_the_whole_pod_count_for_its_containers(pack: PolicyHost) -> None:
     bare = {"name": "manager", "image": "registry.example/cloud-controller:0.1.0"}
     whole = {"requests": REQUESTS, "limits": LIMITS}
 
@@ -87,11 +87,13 @@ def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
         with_resources({"requests": {**REQUESTS, "cpu": UNKNOWN}, "limits": LIMITS}),
     ],
 )
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
+    pack: PolicyHost, unknown: AnalyzedResource
+) -> None:
     assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
 
 
-def test_what_is_surely_missing_is_told_beside_an_unknown_value(pack: PolicyHost) -> None:
+def test_missing_resources_are_reported_beside_an_unknown_value(pack: PolicyHost) -> None:
     [finding] = pack.analyze(with_resources({"requests": {"cpu": UNKNOWN}}))
 
     assert finding.message == "container manager has no memory request, no memory limit"

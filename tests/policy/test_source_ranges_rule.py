@@ -25,7 +25,7 @@ def test_a_public_load_balancer_without_source_ranges_is_reported(pack: PolicyHo
     [finding] = pack.analyze(balancer())
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
-    assert finding.message == "the load balancer is public and has no source ranges: everybody may connect"
+    assert finding.message == "the load balancer is public and has no source ranges: anyone may connect"
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_a_public_load_balancer_without_source_ranges_is_reported(pack: PolicyHo
         [UNKNOWN, "0.0.0.0/0"],
     ],
 )
-def test_ranges_that_are_everybody_are_no_limit(pack: PolicyHost, ranges: list[Any]) -> None:
+def test_ranges_that_together_are_every_address_are_no_limit(pack: PolicyHost, ranges: list[Any]) -> None:
     [finding] = pack.analyze(balancer(ranges))
 
-    assert finding.message == "the load balancer is public and spec.loadBalancerSourceRanges lets everybody in"
+    assert finding.message == "the load balancer is public and spec.loadBalancerSourceRanges allows every address"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "192.0.2.0/24, ::/0"])
-def test_the_annotation_is_judged_as_the_field_is(pack: PolicyHost, text: str) -> None:
+def test_source_ranges_of_the_annotation_are_judged_like_the_field(pack: PolicyHost, text: str) -> None:
     [finding] = pack.analyze(balancer(annotations={RANGES: text}))
 
-    assert finding.message == f"the load balancer is public and annotation {RANGES} lets everybody in"
+    assert finding.message == f"the load balancer is public and annotation {RANGES} allows every address"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_limit_in_the_field_or_the_annotation_passes_and_the_field_wins(
     assert pack.analyze(limited) == []
 
 
-def test_prefix_lists_are_a_limit_unless_ranges_let_everybody_in_besides(pack: PolicyHost) -> None:
+def test_prefix_lists_are_a_limit_unless_ranges_allow_every_address(pack: PolicyHost) -> None:
     lists = {f"{AWS}-security-group-prefix-lists": "pl-0123456789abcdef0"}
 
     assert pack.analyze(balancer([], annotations=lists)) == []
@@ -97,7 +97,7 @@ def test_an_empty_annotation_is_no_limit(pack: PolicyHost) -> None:
         ("example.com/scheme", "private"),
     ],
 )
-def test_an_internal_load_balancer_needs_none(pack: PolicyHost, name: str, value: str) -> None:
+def test_an_internal_load_balancer_needs_no_source_ranges(pack: PolicyHost, name: str, value: str) -> None:
     assert pack.analyze(balancer(annotations={name: value})) == []
 
 
@@ -114,11 +114,11 @@ def test_an_internal_load_balancer_needs_none(pack: PolicyHost, name: str, value
         ("example.com/scheme", "public"),
     ],
 )
-def test_a_load_balancer_that_is_expressly_public_is_held_to_the_rule(pack: PolicyHost, name: str, value: str) -> None:
+def test_an_explicitly_public_load_balancer_needs_source_ranges(pack: PolicyHost, name: str, value: str) -> None:
     assert of(pack.analyze(balancer(annotations={name: value})), RULE) == ["advisory"]
 
 
-def test_a_class_that_the_settings_call_internal_needs_none(pack: PolicyHost) -> None:
+def test_a_class_that_the_settings_call_internal_needs_no_source_ranges(pack: PolicyHost) -> None:
     assert pack.analyze(balancer(spec={"loadBalancerClass": "example.com/internal"})) == []
     assert of(pack.analyze(balancer(spec={"loadBalancerClass": "example.com/other"})), RULE) == ["advisory"]
 
@@ -132,7 +132,7 @@ def test_a_class_that_the_settings_call_internal_needs_none(pack: PolicyHost) ->
         ("example.com/access-list", "acl-1"),
     ],
 )
-def test_who_may_connect_can_be_said_in_another_way(pack: PolicyHost, name: str, value: str) -> None:
+def test_other_limits_of_who_may_connect_pass(pack: PolicyHost, name: str, value: str) -> None:
     assert pack.analyze(balancer(annotations={name: value})) == []
 
 
@@ -165,7 +165,9 @@ def test_services_without_a_load_balancer_and_exempt_ones_are_left_alone(pack: P
         balancer(spec={"loadBalancerClass": UNKNOWN}),
     ],
 )
-def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unknown: AnalyzedResource) -> None:
+def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
+    pack: PolicyHost, unknown: AnalyzedResource
+) -> None:
     assert of(pack.analyze(unknown), RULE) == ["not-evaluated"]
 
 
@@ -178,5 +180,5 @@ def test_what_hangs_on_an_unknown_value_is_not_evaluated(pack: PolicyHost, unkno
         balancer(UNKNOWN, type="ClusterIP"),
     ],
 )
-def test_an_unknown_value_that_decides_nothing_is_passed_over(pack: PolicyHost, known: AnalyzedResource) -> None:
+def test_an_unknown_value_that_decides_nothing_is_ignored(pack: PolicyHost, known: AnalyzedResource) -> None:
     assert of(pack.analyze(known), RULE) == []

@@ -35,7 +35,7 @@ def test_a_ccm_that_tolerates_uninitialised_nodes_passes(pack: PolicyHost, toler
         {"key": KEY, "value": "false", "effect": "NoSchedule"},
     ],
 )
-def test_a_ccm_whose_tolerations_do_not_fit_is_mandatorily_refused(pack: PolicyHost, toleration: PropertyMap) -> None:
+def test_a_ccm_without_a_matching_toleration_is_refused(pack: PolicyHost, toleration: PropertyMap) -> None:
     [finding] = pack.analyze(ccm(tolerations=[toleration]))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "mandatory", "critical")
@@ -52,11 +52,11 @@ def test_a_ccm_whose_tolerations_do_not_fit_is_mandatorily_refused(pack: PolicyH
         "registry.local:5000/cloud-controller",
     ],
 )
-def test_a_ccm_is_known_by_its_image(pack: PolicyHost, image: str) -> None:
+def test_a_ccm_is_recognised_by_its_image(pack: PolicyHost, image: str) -> None:
     assert of(pack.analyze(ccm(tolerations=[], container={"image": image})), RULE) == ["mandatory"]
 
 
-def test_a_ccm_is_known_by_its_command_too(pack: PolicyHost) -> None:
+def test_a_ccm_is_recognised_by_its_command(pack: PolicyHost) -> None:
     workload = ccm(
         tolerations=[],
         kind="Deployment",

@@ -32,7 +32,7 @@ from .settings import checked_settings
 from .stack_section import AwsConfig, pod_range
 
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
-"""What a simulator stands in for, by the provider's names."""
+"""The services that a simulator replaces, by the provider's names."""
 NLB_CLASS = "cloud-controller/nlb"
 LEASE_ON_EKS = "cloud-controller"
 """EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would stand by for ever."""
@@ -80,7 +80,10 @@ class AwsAdapter(CloudAdapter):
         self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
     ) -> NetworkParts:
         if not settings:
-            raise inputs.WrongInput("settings", "is missing; allowed: what a cluster on AWS needs to be told")
+            raise inputs.WrongInput(
+                "settings",
+                "is missing; allowed: at least control_plane, nodes, kubernetes_version",
+            )
         return network.make(name, zones, checked_settings(settings), opts)
 
     def cluster(
@@ -93,7 +96,7 @@ class AwsAdapter(CloudAdapter):
 
     def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
         if spec.ingress:
-            why = "is not for AWS; label the pool, and name the label in the setting target_node_labels of its Services"
+            why = "is not supported on AWS; label the pool, and name the label in its Services' target_node_labels"
             raise inputs.WrongInput("ingress", why)
         nodes.make(name, spec, opts)
         return None
@@ -102,7 +105,7 @@ class AwsAdapter(CloudAdapter):
         settings = config.section(AwsConfig)
         found: ManagerSettings = {"environment": {"AWS_REGION": settings.region}}
         if settings.endpoint is not None:
-            # The SDK's own call for credentials, which the cloud config knows nothing of.
+            # For the SDK's own call for credentials, which the cloud config does not cover.
             found["environment"] = {"AWS_REGION": settings.region, "AWS_ENDPOINT_URL": settings.endpoint}
         if settings.control_plane == "eks" and not settings.simulated:
             # EKS itself runs upstream's service controller, which takes every Service without a class.

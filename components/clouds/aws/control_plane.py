@@ -1,7 +1,7 @@
 """A control plane on machines of the cluster's own: the way to it, its keys, and the roles of its machines and nodes.
 
 The machines are pools (`nodes`); here is what they share. The certificate authority is the program's, so that the
-kubeconfig is known without asking a machine; what machines tell each other passes through encrypted SSM parameters.
+kubeconfig is known without asking a machine; machines exchange secrets through encrypted SSM parameters.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
 def _parameters(
     name: str, authority_key: pulumi.Output[str], kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """What machines are told, and what they tell; the latter is theirs to write after it is made."""
-    told: dict[str, pulumi.Output[str]] = {
+    """The parameters that machines read, and those that they write: the program sets only their first values."""
+    read: dict[str, pulumi.Output[str]] = {
         "ca-key": pulumi.Output.secret(authority_key),
         KUBECONFIG: pulumi.Output.secret(kubeconfig),
     }
@@ -175,7 +175,7 @@ def _parameters(
             tags=tags(f"{name}-{key}"),
             opts=opts,
         )
-        for key, secret in told.items()
+        for key, secret in read.items()
     ]
     theirs = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["value"]))
     found += [

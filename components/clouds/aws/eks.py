@@ -46,7 +46,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
             "endpoint_public_access": bool(sources),
             "public_access_cidrs": sources or None,
         },
-        # Who may join is said by access entries, not by the ConfigMap aws-auth.
+        # Access entries decide who may join, not the ConfigMap aws-auth.
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
         kubernetes_network_config={"service_ipv4_cidr": service_cidr, "ip_family": "ipv4"},
         enabled_cluster_log_types=["api", "audit", "authenticator"],
@@ -141,4 +141,4 @@ def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:
     for oidc in identities[0].oidcs or ():
         if oidc.issuer:
             return oidc.issuer
-    raise pulumi.RunError("EKS told no OIDC issuer of the cluster")
+    raise pulumi.RunError("the EKS cluster has no OIDC issuer")

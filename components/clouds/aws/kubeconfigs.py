@@ -10,7 +10,7 @@ from typing import Any
 def with_aws_cli(*, cluster: str, region: str, endpoint: str, certificate_authority: str) -> str:
     """As `aws eks update-kubeconfig` writes it: a token is asked for when it is needed.
 
-    No token stands in it: it would be dead after 15 minutes, and a destroy reads the kubeconfig from the state.
+    It holds no token: that would expire after 15 minutes, and a destroy reads the kubeconfig from the state.
     """
     token = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",

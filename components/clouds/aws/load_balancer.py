@@ -12,7 +12,7 @@ import pulumi
 
 
 class AwsLoadBalancerArgs(TypedDict):
-    """What a load balancer on AWS may be told; each is explained in docs/annotations.md."""
+    """The settings of a load balancer on AWS; docs/annotations.md explains each."""
 
     type: NotRequired[pulumi.Input[Literal["nlb", "classic", "clb", "elb", "external", "nlb-ip"]]]
     """Its kind; `external` and `nlb-ip` leave it to another controller. A change replaces load balancer and address."""
@@ -33,8 +33,8 @@ class AwsLoadBalancerArgs(TypedDict):
     private_ipv4_addresses: NotRequired[pulumi.Input[Sequence[str]]]
     """Addresses of the load balancer inside the subnets, one for each."""
     security_groups: NotRequired[pulumi.Input[Sequence[str]]]
-    """Security groups that somebody else keeps, instead of one of the Service's own: what they let in is theirs to
-    say, source ranges have no effect.
+    """Security groups that others manage, instead of one of the Service's own. They decide who may connect: source
+    ranges have no effect.
     """
     extra_security_groups: NotRequired[pulumi.Input[Sequence[str]]]
     """Security groups besides the Service's own."""
@@ -51,15 +51,15 @@ class AwsLoadBalancerArgs(TypedDict):
     access_log_s3_bucket_name: NotRequired[pulumi.Input[str]]
     """The bucket for the logs, whose policy must let AWS's log delivery write."""
     access_log_s3_bucket_prefix: NotRequired[pulumi.Input[str]]
-    """Where in the bucket the logs are put."""
+    """The path of the logs in the bucket."""
     access_log_emit_interval: NotRequired[pulumi.Input[Literal["5", "60"]]]
-    """Minutes from one log to the next; classic load balancers alone."""
+    """Minutes from one log to the next; only for classic load balancers."""
     connection_idle_timeout: NotRequired[pulumi.Input[int]]
     """Seconds that a connection may be silent before it is closed."""
     connection_draining_enabled: NotRequired[pulumi.Input[bool]]
-    """Whether connections to a node that leaves may end by themselves; classic load balancers alone."""
+    """Whether connections to a node that leaves may end by themselves; only for classic load balancers."""
     connection_draining_timeout: NotRequired[pulumi.Input[int]]
-    """Seconds that they may take to."""
+    """Seconds that they have for it."""
     attributes: NotRequired[pulumi.Input[Sequence[str]]]
     """Attributes of the load balancer under AWS's names, as key=value."""
     additional_resource_tags: NotRequired[pulumi.Input[Sequence[str]]]
@@ -67,17 +67,17 @@ class AwsLoadBalancerArgs(TypedDict):
     ssl_cert: NotRequired[pulumi.Input[Sequence[str]]]
     """The certificate of TLS listeners, by its ARN in ACM or IAM."""
     ssl_ports: NotRequired[pulumi.Input[Sequence[str]]]
-    """Which ports speak TLS where there is a certificate: numbers or names of the Service's ports, `*` for all."""
+    """The ports with TLS where there is a certificate: numbers or names of the Service's ports, `*` for all."""
     ssl_negotiation_policy: NotRequired[pulumi.Input[str]]
     """AWS's security policy, by name: protocols and ciphers that TLS listeners offer."""
     alpn_policy: NotRequired[pulumi.Input[Literal["HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"]]]
     """Which application protocols TLS listeners offer to clients."""
     backend_protocol: NotRequired[pulumi.Input[Literal["http", "https", "ssl", "tcp"]]]
-    """What is spoken behind the listener."""
+    """The protocol between load balancer and targets."""
     listener_attributes: NotRequired[Mapping[str, pulumi.Input[Sequence[str]]]]
     """By listener (`TCP-80`): its attributes under AWS's names, as key=value."""
     proxy_protocol: NotRequired[pulumi.Input[Literal["*"]]]
-    """`*`: targets are told the client's address by the proxy protocol."""
+    """`*`: targets learn the client's address by the proxy protocol."""
     nlb_target_type: NotRequired[pulumi.Input[Literal["instance", "ip"]]]
     """Who gets the traffic: a port on nodes, or the ready pods at their own addresses, which must be the VPC's (as
     AWS's own network plugin has them) and need no node port.

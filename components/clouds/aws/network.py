@@ -91,7 +91,7 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None
             f"zones[{index}]", zone, "a zone of a region, such as eu-central-1a", lambda v: bool(ZONE.fullmatch(v))
         )
     if settings["control_plane"] == "eks" and len(zones) < 2:
-        raise inputs.WrongInput("zones", f"{', '.join(zones)}; allowed: at least two zones, which EKS asks for")
+        raise inputs.WrongInput("zones", f"{', '.join(zones)}; allowed: at least two zones, as EKS requires")
     pods, services = settings.get("pod_cidr"), settings.get("service_cidr", DEFAULT_SERVICE_CIDR)
     for key, cidr in (("vpc_cidr", vpc_cidr), ("pod_cidr", pods), ("service_cidr", services)):
         if cidr is not None:

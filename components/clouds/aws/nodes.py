@@ -1,7 +1,7 @@
 """Node pools: launch templates and what starts machines by them, auto-scaling groups or EKS's managed node groups.
 
-AWS names the machines, so a pool is told by its number and its label. Metadata are answered to sessions alone
-(IMDSv2), and not to pods; volumes are encrypted.
+AWS names the machines, so a pool is known by its number and its label. Metadata need a session (IMDSv2) and are out of
+the reach of pods; volumes are encrypted.
 """
 
 from __future__ import annotations

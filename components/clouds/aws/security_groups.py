@@ -75,7 +75,7 @@ def make(
 def _group(
     name: str, vpc_id: pulumi.Input[str], description: str, marks: dict[str, str], opts: pulumi.ResourceOptions
 ) -> tuple[aws.ec2.SecurityGroup, pulumi.Resource]:
-    """The group, which lets everything out, and the rule that says so."""
+    """The group, and its rule that allows all egress."""
     # Rules are resources of their own: a list here would undo those that the CCM writes.
     group = aws.ec2.SecurityGroup(name, description=description, vpc_id=vpc_id, tags=marks, opts=opts)
     out = aws.vpc.SecurityGroupEgressRule(

@@ -1,4 +1,4 @@
-"""What a cluster on AWS may be told, and the tags and words that all of its resources share."""
+"""The settings of a cluster on AWS, and the tags that all of its resources share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/1
 
 
 class AwsClusterArgs(TypedDict):
-    """What a cluster on AWS is told. Plain values: they decide which resources there are."""
+    """The settings of a cluster on AWS. Plain values: they decide which resources exist."""
 
     control_plane: Literal["eks", "ec2"]
     """`eks`: AWS runs it. `ec2`: pools of role `control-plane` do, behind an internal Network Load Balancer."""
@@ -67,13 +67,13 @@ def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, 
     if not 16 <= of_vpc.prefixlen <= 20:
         return "vpc_cidr", vpc, "allowed: an IPv4 range from /16 to /20"
     if pods is not None and IPv4Network(pods).overlaps(of_vpc):
-        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as pods' routes need"
+        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as routes to pods require"
     if not (12 <= of_services.prefixlen <= 24 and any(of_services.subnet_of(block) for block in _PRIVATE)):
         blocks = ", ".join(map(str, _PRIVATE))
         return "service_cidr", services, f"allowed: a range from /12 to /24 of one of {blocks}"
     for whose, taken in (("VPC", vpc), ("pods", pods)):
         if taken is not None and of_services.overlaps(IPv4Network(taken)):
-            why = f"overlaps the range of the {whose}, {taken}; allowed: one that nothing else has"
+            why = f"overlaps the range of the {whose}, {taken}; allowed: an unused range"
             return "service_cidr", services, why
     return None
 

@@ -43,7 +43,7 @@ LONGEST_CLUSTER_NAME = {"eks": 31, "ec2": 20}
 and seven letters that Pulumi adds; AWS gives a role 64 letters and a load balancer 32."""
 
 LONGEST_NODE_GROUP = 55
-"""So that the seven letters and a hyphen that Pulumi adds leave 63: AWS's limit."""
+"""AWS's limit is 63, and Pulumi adds a hyphen and seven letters."""
 
 
 class AwsConfig(CloudSection):
@@ -109,7 +109,7 @@ class AwsConfig(CloudSection):
 
 def _check(config: StackConfig, aws: AwsConfig) -> None:
     if config.executor(Controller.VOLUME) is not Executor.VENDOR:
-        why = "AWS's volumes are those of its own driver (EBS CSI); allowed: vendor"
+        why = "on AWS the EBS CSI driver manages volumes; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.VOLUME}", config.executor(Controller.VOLUME), why))
     for index, pool in enumerate(config.node_pools):
         for place, zone in enumerate(pool.zones):
@@ -126,7 +126,7 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
         raise ConfigError(line("aws.simulated", aws.simulated, why))
     longest = LONGEST_CLUSTER_NAME[aws.control_plane]
     if len(config.cluster_name) > longest:
-        why = f"too long; allowed with controlPlane {aws.control_plane}: at most {longest} letters"
+        why = f"too long; allowed with controlPlane {aws.control_plane}: at most {longest} characters"
         raise ConfigError(line("clusterName", config.cluster_name, why))
     services = aws.service_cidr or DEFAULT_SERVICE_CIDR
     if problem := range_problem(aws.vpc_cidr or DEFAULT_VPC_CIDR, pod_range(config, aws), services):
@@ -137,15 +137,15 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
     else:
         _check_ec2(config, aws)
     if aws.ccm == "vendor" and aws.control_plane == "eks":
-        why = "EKS runs AWS's own itself, and a second one would only wait for its Lease; allowed: ours"
+        why = "EKS already runs AWS's controller, and a second one would only wait for its Lease; allowed: ours"
         raise ConfigError(line("aws.ccm", aws.ccm, why))
     if (aws.ccm == "vendor") != (aws.ccm_version is not None):
-        raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "goes with ccm: vendor, and with it alone"))
+        raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "must be set with ccm: vendor, and only then"))
     if aws.ccm == "vendor" and aws.serve_nlb_class:
-        why = "AWS's controller does not know the class; allowed with ccm: vendor: false"
+        why = "AWS's controller does not support the class; allowed with ccm: vendor: false"
         raise ConfigError(line("aws.serveNlbClass", aws.serve_nlb_class, why))
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
-        why = "no machine of AWS has our daemon's image; allowed: where you have pushed it (`make image`)"
+        why = "nodes on AWS cannot pull the default image; allowed: the image that you pushed (`make image`)"
         raise ConfigError(line("aws.ccmImage", aws.ccm_image, why))
 
 
@@ -163,28 +163,28 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
             raise ConfigError(line(f"nodePools[{index}].role", pool.role, why))
         group = f"{config.cluster_name}-{pool.name}"
         if aws.nodes == "eks" and len(group) > LONGEST_NODE_GROUP:
-            why = f"node group {group!r} has {len(group)} letters; allowed: at most {LONGEST_NODE_GROUP}"
+            why = f"node group {group!r} has {len(group)} characters; allowed: at most {LONGEST_NODE_GROUP}"
             raise ConfigError(line(f"nodePools[{index}].name", pool.name, why))
     if not aws.simulated and config.executor(Controller.ROUTE) is not Executor.VENDOR:
-        why = "pods on EKS have addresses of the VPC, to which no route is written; allowed: vendor"
+        why = "pods on EKS have addresses of the VPC, which need no routes; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
     if not any(pool.count for pool in config.node_pools):
         why = "the cloud controller manager needs a machine; allowed: at least one pool that has any"
         raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     if len(zones) < 2:
-        why = f"all in {zones[0]}, and EKS asks for subnets in two zones; allowed: pools with two zones or more"
+        why = f"all in {zones[0]}, but EKS requires subnets in two zones; allowed: pools with two zones or more"
         raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
 
 
 def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
     config.check_control_plane()
     if aws.nodes != "asg":
-        why = "managed node groups join EKS alone; allowed: asg"
+        why = "managed node groups join only EKS clusters; allowed: asg"
         raise ConfigError(line("aws.nodes", aws.nodes, why))
     for controller, executor in config.executors.items():
         if executor is Executor.VENDOR and controller is not Controller.VOLUME:
-            why = "AWS runs no controller for a control plane of your own; allowed: daemon (with ccm: vendor AWS's own)"
+            why = "AWS runs none for a self-managed control plane; allowed: daemon (with ccm: vendor, AWS's own)"
             raise ConfigError(line(f"executors.{controller}", executor, why))
     planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
     if len(planes) > 1:

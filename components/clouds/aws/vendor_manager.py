@@ -99,7 +99,7 @@ def make(
     for controller in controllers:
         if controller not in NAMES:
             raise inputs.WrongInput(
-                "controllers", f"{controller!r} is not AWS's controller's; allowed: {', '.join(NAMES)}"
+                "controllers", f"AWS's controller manager has no {controller!r}; allowed: {', '.join(NAMES)}"
             )
     routes = "route" in controllers
     arguments: list[pulumi.Input[str]] = [

@@ -83,7 +83,7 @@ def _machine(name: str, zone: str, spec: PoolSpec, opts: pulumi.ResourceOptions)
         type=spec.type,
         role=spec.role,
         node_labels=spec.labels,
-        # "false" is said too: nodes follow the tag, and none would leave them as they were.
+        # "false" too: nodes follow the tag, and without one they would stay as they were.
         tags={**_stack_tags(), CLUSTER_TAG: spec.cluster_id, INGRESS_NODE: "true" if spec.ingress else "false"},
         opts=opts,
     )

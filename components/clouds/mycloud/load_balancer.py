@@ -12,14 +12,14 @@ import pulumi
 
 
 class MycloudLoadBalancerArgs(TypedDict):
-    """What a load balancer on mycloud may be told; each is explained in docs/annotations.md."""
+    """The settings of a load balancer on mycloud; docs/annotations.md explains each."""
 
     listener_max_qps: NotRequired[pulumi.Input[int]]
     """The most connections (UDP: new flows) a second that each listener takes."""
     listener_idle_timeout: NotRequired[pulumi.Input[int]]
     """Seconds that a connection or UDP flow may be silent before it is closed."""
     scheme: NotRequired[pulumi.Input[Literal["internet-facing", "internal"]]]
-    """Whether the address is for everybody or for the network alone. A change replaces load balancer and address."""
+    """Whether the address is public or for the network alone. A change replaces load balancer and address."""
     scheduler: NotRequired[pulumi.Input[Literal["round_robin", "least_connections"]]]
     """How the next backend is chosen."""
     health_check_protocol: NotRequired[pulumi.Input[Literal["TCP", "HTTP", "NONE"]]]
@@ -37,7 +37,7 @@ class MycloudLoadBalancerArgs(TypedDict):
     health_check_unhealthy_threshold: NotRequired[pulumi.Input[int]]
     """Checks in a row that must fail before a backend gets no more traffic."""
     load_balancer_source_ranges: NotRequired[pulumi.Input[Sequence[str]]]
-    """Who may connect, as CIDRs; everybody if not given."""
+    """Who may connect, as CIDRs; everyone if not given."""
     backend_type: NotRequired[pulumi.Input[Literal["node-port", "pod-ip"]]]
     """Who gets the traffic: a port on nodes, or the ready pods at their own addresses."""
     id: NotRequired[pulumi.Input[str]]

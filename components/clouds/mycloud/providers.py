@@ -63,19 +63,19 @@ class Input:
 
 def _name(value: Any) -> Problem:
     ok = isinstance(value, str) and 1 <= len(value) <= 255
-    return None if ok else f"{value!r} is no name; allowed: 1 to 255 characters"
+    return None if ok else f"{value!r} is not a name; allowed: 1 to 255 characters"
 
 
 def _dns_label(value: Any) -> Problem:
     if isinstance(value, str) and re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
         return None
-    return f"{value!r} is no DNS label; allowed: at most 63 of a-z, 0-9 and - (not at either end)"
+    return f"{value!r} is not a DNS label; allowed: at most 63 of a-z, 0-9 and - (not at either end)"
 
 
 def _id(prefix: str) -> Callable[[Any], Problem]:
     def problem(value: Any) -> Problem:
         ok = isinstance(value, str) and value.startswith(f"{prefix}-")
-        return None if ok else f"{value!r} is no id; allowed: {prefix}-… as mycloud gives it"
+        return None if ok else f"{value!r} is not an id; allowed: {prefix}-…, as mycloud returns it"
 
     return problem
 
@@ -93,7 +93,7 @@ def _one_of(allowed: tuple[str, ...]) -> Callable[[Any], Problem]:
 
 def _texts(value: Any) -> Problem:
     if not isinstance(value, dict):
-        return f"{value!r} is no mapping; allowed: text to text"
+        return f"{value!r} is not a mapping; allowed: text to text"
     bad = [key for key, text in value.items() if not isinstance(text, str | Unknown)]
     return f"{bad[0]!r} is {value[bad[0]]!r}; allowed: text" if bad else None
 
@@ -106,7 +106,7 @@ def _node_labels(value: Any) -> Problem:
         domain = key.partition("/")[0] if "/" in key else ""
         own = domain.endswith(("node.kubernetes.io", "kubelet.kubernetes.io"))
         if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not own:
-            return f"{key!r} is a label that a node may not give itself; allowed: labels outside kubernetes.io"
+            return f"{key!r} is a label that a node must not set on itself; allowed: labels outside kubernetes.io"
     return None
 
 
@@ -201,7 +201,7 @@ class MycloudProvider(ResourceProvider):
             except NotFound:
                 found = {**answer, "state": "deleting"}
             except Unavailable:
-                # To the engine, who raises in a create has made nothing: so it must be true, or nobody would remove it.
+                # For the engine, a create that raises has made nothing: what is left now would LEAK.
                 self._give_up(answer["id"])
                 raise
             if found["state"] == self.ready:
@@ -209,15 +209,15 @@ class MycloudProvider(ResourceProvider):
             if found["state"] == "failed":
                 self._client.delete(self.collection, found["id"])
                 if answer["state"] != "failed":
-                    reason = found.get("state_reason") or "mycloud names no reason"
+                    reason = found.get("state_reason") or "mycloud gave no reason"
                     raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
 
     def _give_up(self, id: str) -> None:
         try:
             self._client.delete(self.collection, id)
         except CloudError:
-            # The cloud does not answer at all, or it is gone already. What is left the next `up` finds by its token;
-            # why the create failed is what the user must hear.
+            # The cloud does not answer, or the object is gone already. The next `up` finds it by its token; the user
+            # must see why the create failed.
             return
 
     def _answer(self, body: Properties) -> Properties:
@@ -225,7 +225,7 @@ class MycloudProvider(ResourceProvider):
             return self._client.create(self.collection, body)
         except Conflict:
             leaving = self._client.list(self.collection, name=body["name"], state="deleting")
-        # What an earlier run made and removed is on its way out with this very token, or was until just now.
+        # An object of an earlier run is still being deleted and holds this token, or did until just now.
         for old in leaving:
             self._wait_until_gone(old["id"])
         return self._client.create(self.collection, body)
@@ -238,14 +238,14 @@ class MycloudProvider(ResourceProvider):
 
 
 class NetworkProvider(MycloudProvider):
-    """Networks. Their ranges come from mycloud: no input says them."""
+    """Networks. mycloud assigns their ranges."""
 
     collection = "networks"
     inputs = (Input("name", _name, in_place=True), _TAGS)
     outputs = ("cidr", "pod_cidr", "service_cidr", "load_balancer_cidr", "route_table_id", "state")
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        # Everything else stands in a network, so here a preview finds out whether the credentials work.
+        # Everything else is in a network, so a preview checks the credentials here.
         result = super().check(_olds, news)
         try:
             self._access.client(deadline=5.0).list("zones")
@@ -281,13 +281,13 @@ class ClusterProvider(MycloudProvider):
         outputs = super()._outputs(found, _olds)
         kubeconfig = _olds.get("kubeconfig")
         if not kubeconfig or _olds.get("certificate_authority") != found.get("certificate_authority"):
-            # Each answer holds a fresh client certificate: asked for again only when the old one is of no use.
+            # Each answer has a new client certificate: call again only when the old one is useless.
             kubeconfig = self._client.get_path(f"clusters/{found['id']}/kubeconfig")["kubeconfig"]
         return {**outputs, "kubeconfig": kubeconfig}
 
 
 class MachineProvider(MycloudProvider):
-    """Machines. A name is unique among the living, so the old one goes before its replacement comes."""
+    """Machines. Living machines have unique names, so the old one is deleted before its replacement is created."""
 
     collection = "machines"
     inputs = (
@@ -311,8 +311,8 @@ class MachineProvider(MycloudProvider):
     def _remove_leftover_node(self, cluster_id: str, name: str) -> None:
         """Delete a node of this name that an earlier, dead machine left behind.
 
-        A kubelet takes over a node of its name that exists, provider ID and addresses included. Nobody else could
-        delete it in time: the node-lifecycle controller waits until it is not ready, and may have run on that machine.
+        A kubelet adopts an existing node of its name, provider ID and addresses included. The node-lifecycle controller
+        could not delete it in time: it waits until the node is not ready, and may have run on that machine.
         """
         from cloud_controller.kube import NODES, Kube, NotFoundError, uid
 

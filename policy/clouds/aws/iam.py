@@ -1,4 +1,4 @@
-"""Rule: no IAM policy of the stack allows everything that a service of AWS can do."""
+"""Rule: no IAM policy of the stack allows every operation of an AWS service."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _problems(props: Mapping[str, Any]) -> Iterator[Problem]:
         try:
             document = json.loads(document)
         except ValueError:
-            return  # AWS will say what is wrong with it.
+            return  # AWS reports what is wrong with it.
     statements = dig(document, "Statement")
     for index, statement in enumerate([statements] if isinstance(statements, Mapping) else statements or ()):
         yield partial(_problem, index, statement)
@@ -60,8 +60,8 @@ def _is_wild(action: str) -> bool:
 POLICIES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
     name="iam-policy-avoid-wildcards",
     description=(
-        "IAM policies name the operations that they allow: elasticloadbalancing:* lets a cloud controller manager that "
-        "is broken into delete every load balancer of the account, and grants what AWS adds later."
+        "IAM policies must name the operations that they allow. With elasticloadbalancing:* a compromised cloud "
+        "controller manager can delete every load balancer of the account, and use whatever AWS adds later."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -76,8 +76,8 @@ POLICIES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
     ),
     tags=["aws", "iam"],
     remediation_steps=(
-        "List the operations that are called (for this project's CCM cloud_controller/clouds/aws/permissions.py has "
-        "them), and narrow down those that change something by the cluster's tag."
+        "List the operations in use (cloud_controller/clouds/aws/permissions.py has those of this project's CCM), and "
+        "restrict those that change something by the cluster's tag."
     ),
     url="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",
 )

@@ -1,4 +1,4 @@
-"""Rule: a cluster's subnets on AWS say which load balancers are put into them."""
+"""Rule: tags of a cluster's subnets on AWS name the load balancers that they take."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def _problem(props: Mapping[str, Any]) -> str | None:
     clusters = [key for key in tags if str(key).startswith(_CLUSTER)]
     if not clusters or any(key in tags and tags[key] in ("", "1") for key in _ROLES):
         return None
-    return f"the subnet carries {clusters[0]} and neither {_ROLES[0]} nor {_ROLES[1]}"
+    return f"the subnet has the tag {clusters[0]} but neither {_ROLES[0]} nor {_ROLES[1]}"
 
 
 SUBNETS_HAVE_ROLES = ResourceValidationPolicy(
     name="subnet-tag-load-balancer-role",
     description=(
-        "Subnets of a cluster on AWS carry kubernetes.io/role/elb (public) or kubernetes.io/role/internal-elb "
-        "(private): by these tags controllers choose where a load balancer goes; without any it may land in a subnet "
-        "that nobody meant, or nowhere."
+        "Tag a cluster's subnets on AWS with kubernetes.io/role/elb (public) or kubernetes.io/role/internal-elb "
+        "(private). By these tags controllers choose the subnets of a load balancer; without them it may end up in the "
+        "wrong one, or in none."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
     config_schema=schema(),
-    display_name="Subnets say which load balancers they take",
+    display_name="Subnets are tagged for load balancers",
     severity=Severity.MEDIUM,
     framework=PolicyComplianceFramework(
         name="Kubernetes production checklist",
@@ -58,8 +58,8 @@ SUBNETS_HAVE_ROLES = ResourceValidationPolicy(
     ),
     tags=["aws", "network"],
     remediation_steps=(
-        'Tag public subnets kubernetes.io/role/elb: "1" and private ones kubernetes.io/role/internal-elb: "1". Take '
-        "the cluster's tag off subnets that no load balancer may use, or exempt them by their resource's name."
+        'Tag public subnets kubernetes.io/role/elb: "1" and private ones kubernetes.io/role/internal-elb: "1". Remove '
+        "the cluster's tag from subnets that no load balancer may use, or exempt them by the resource's name."
     ),
     url="https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html",
 )

@@ -1,4 +1,4 @@
-"""Rule: AWS's own cloud controller manager is of the version that goes with the cluster's Kubernetes."""
+"""Rule: the version of AWS's own cloud controller manager matches the cluster's Kubernetes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CLUSTER = "aws:eks/cluster:Cluster"
 
 
 def check(args: StackValidationArgs, report: ReportViolation) -> None:
-    """Report workloads of AWS's controller whose version is another one than the matrix has for the cluster."""
+    """Report workloads of AWS's controller whose version is not the one that the matrix has for the cluster."""
     config = args.get_config()
     kubernetes = config.get("kubernetesVersion") or _version_of_eks(args.resources)
     if not kubernetes:
-        args.not_applicable("the stack does not say its Kubernetes version: neither by EKS nor by kubernetesVersion")
+        args.not_applicable("unknown Kubernetes version: the stack has no EKS cluster and kubernetesVersion is not set")
     unknown: UnknownValueError | None = None
     for workload in args.resources:
         try:
@@ -62,8 +62,8 @@ def _version_of_eks(resources: Iterable[PolicyResource]) -> str | None:
 CCM_FITS_KUBERNETES = StackValidationPolicy(
     name="ccm-workload-fit-kubernetes",
     description=(
-        "AWS's own cloud controller manager follows Kubernetes' minor versions: one of another minor version is "
-        "tested by nobody, and may speak an API that the cluster has no more."
+        "AWS's own cloud controller manager follows Kubernetes' minor versions. A different minor version is untested "
+        "with the cluster, and may use an API that the cluster no longer has."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -71,12 +71,12 @@ CCM_FITS_KUBERNETES = StackValidationPolicy(
         kubernetesVersion={
             "type": "string",
             "default": "",
-            "description": "The cluster's Kubernetes version; that of the stack's EKS cluster if not given.",
+            "description": "The cluster's Kubernetes version; by default that of the stack's EKS cluster.",
         },
         refuseUnknown={
             "type": "boolean",
             "default": False,
-            "description": "Report what the matrix does not know, too: versions that are newer than it.",
+            "description": "Also report versions that are newer than the matrix.",
         },
     ),
     display_name="The CCM fits the cluster's version",
@@ -89,8 +89,8 @@ CCM_FITS_KUBERNETES = StackValidationPolicy(
     ),
     tags=["aws", "versions"],
     remediation_steps=(
-        "Run the version of the matrix (cloud_controller/clouds/aws/versions.py) that goes with the cluster: "
-        "cloud-controller:aws.ccmVersion in the stack file, changed together with kubernetesVersion."
+        "Run the version that the matrix (cloud_controller/clouds/aws/versions.py) has for the cluster: set "
+        "cloud-controller:aws.ccmVersion in the stack file together with kubernetesVersion."
     ),
     url="https://github.com/kubernetes/cloud-provider-aws#compatibility-with-kubernetes",
 )

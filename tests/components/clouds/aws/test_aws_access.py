@@ -42,12 +42,12 @@ def test_a_simulator_stands_in_for_every_service() -> None:
     assert {each.url for each in found.overrides} == {"http://127.0.0.1:5000"}
 
 
-def test_a_stack_without_a_region_is_told_so() -> None:
+def test_a_stack_without_a_region_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="no region"):
         cloud_config(Config({}, "cloud-controller"), "prod", "vpc-0123")
 
 
-def test_eks_gives_access_itself() -> None:
+def test_a_cluster_on_eks_needs_no_kept_kubeconfig() -> None:
     assert kubeconfig(config(controlPlane="eks"), "prod") is None
 
 
@@ -60,7 +60,7 @@ def test_a_control_plane_on_ec2_is_reached_by_the_kubeconfig_that_the_program_ke
 
 
 @mock_aws
-def test_a_kubeconfig_that_is_not_there_is_not_found() -> None:
+def test_a_missing_kubeconfig_parameter_raises_not_found() -> None:
     with pytest.raises(NotFound, match="/cloud-controller/staging/kubeconfig"):
         kubeconfig(config(controlPlane="ec2"), "staging")
 
@@ -74,7 +74,7 @@ def _earlier_session() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_earlier_session")
-def test_credentials_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_aws_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):

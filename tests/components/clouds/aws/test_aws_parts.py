@@ -62,23 +62,23 @@ def test_a_zone_that_is_added_leaves_the_others_ranges_alone() -> None:
 @pytest.mark.parametrize(
     "machine_type", ["m7g.large", "c7gn.xlarge", "t4g.small", "r8gd.2xlarge", "im4gn.large", "a1.large"]
 )
-def test_aws_own_processors_are_arm(machine_type: str) -> None:
+def test_instance_types_with_graviton_processors_are_arm64(machine_type: str) -> None:
     assert architecture(machine_type) == "arm64"
 
 
 @pytest.mark.parametrize(
     "machine_type", ["m7i.large", "g4dn.xlarge", "g6e.xlarge", "gr6.4xlarge", "c5a.large", "u7i-6tb.112xlarge"]
 )
-def test_all_others_are_not(machine_type: str) -> None:
+def test_instance_types_with_other_processors_are_x86_64(machine_type: str) -> None:
     assert architecture(machine_type) == "x86_64"
 
 
-def test_labels_are_what_the_kubelets_flag_takes() -> None:
+def test_labels_are_written_as_the_kubelets_flag_accepts_them() -> None:
     assert node_labels({"team": "shop", "a.b/c": ""}) == "a.b/c=,team=shop"
 
 
 @pytest.mark.parametrize("render", [kubeadm_worker, lambda *args: kubeadm_control_plane(*args, first=True)])
-def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
+def test_user_data_is_a_valid_bash_script(render: Any) -> None:
     bash = shutil.which("bash")
     assert bash
 
@@ -104,7 +104,7 @@ def test_what_machines_run_is_a_script_that_bash_reads(render: Any) -> None:
         (
             lambda: CloudControllerManager("m", manager(vendor_version="v1.34.0", controllers=["volume"])),
             "controllers",
-            "'volume' is not AWS's controller's",
+            "AWS's controller manager has no 'volume'",
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_wrong_input_is_refused_by_its_name(make: Any, path: str, hint: str, r
 # --------------------------------------------------------------------------------------------- the vendor's manager
 
 
-def test_the_vendors_manager_has_the_rights_of_its_controllers_alone() -> None:
+def test_the_vendors_manager_gets_only_the_rights_of_its_controllers() -> None:
     def actions(*controllers: str) -> set[str]:
         return {action for each in vendor_manager.statements(controllers) for action in each["Action"]}
 

@@ -137,7 +137,7 @@ def test_load_balancers_find_a_public_and_a_private_subnet_in_each_zone(stack: s
     assert not any(a.overlaps(b) for i, a in enumerate(ranges) for b in ranges[:i])
 
 
-def test_without_routes_to_write_a_zone_that_fails_takes_no_other_with_it(run_stack: RunStack) -> None:
+def test_without_pod_routes_each_zone_has_its_own_nat_gateway(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     assert len(every(recording, NAT)) == 3
@@ -167,7 +167,7 @@ def test_the_nodes_security_group_alone_carries_the_clusters_tag(stack: str, run
 
 
 @pytest.mark.parametrize(("stack", "port"), [("aws-prod", 443), ("aws-staging", 6443)])
-def test_nodes_reach_of_the_control_plane_its_api_server_alone(stack: str, port: int, run_stack: RunStack) -> None:
+def test_nodes_reach_only_the_api_server_of_the_control_plane(stack: str, port: int, run_stack: RunStack) -> None:
     rules = every(run_stack(stack), INGRESS_RULE).values()
 
     plane = [rule for rule in rules if rule["securityGroupId"] == f"{stack}-control-plane-id"]
@@ -175,14 +175,14 @@ def test_nodes_reach_of_the_control_plane_its_api_server_alone(stack: str, port:
     assert {(rule["ipProtocol"], rule["fromPort"], rule["toPort"]) for rule in of_others} == {("tcp", port, port)}
 
 
-def test_no_rule_lets_the_internet_in(run_stack: RunStack) -> None:
+def test_no_security_group_rule_admits_the_internet(run_stack: RunStack) -> None:
     for stack in ("aws-prod", "aws-staging"):
         rules = every(run_stack(stack), INGRESS_RULE).values()
 
         assert [rule for rule in rules if rule.get("cidrIpv4") == "0.0.0.0/0"] == []
 
 
-def test_the_api_server_has_no_public_address_unless_somebody_may_come_from_outside(run_stack: RunStack) -> None:
+def test_the_api_server_has_a_public_address_only_with_api_sources(run_stack: RunStack) -> None:
     def vpc_config(**more: Any) -> Any:
         return run_stack("aws-prod", **more).one(EKS, "aws-prod").inputs["vpcConfig"]
 
@@ -194,7 +194,7 @@ def test_the_api_server_has_no_public_address_unless_somebody_may_come_from_outs
 # ---------------------------------------------------------------------------------------------------------- machines
 
 
-def test_every_machine_answers_for_its_metadata_to_sessions_alone_and_has_an_encrypted_volume(
+def test_every_machine_requires_imdsv2_and_has_an_encrypted_volume(
     run_stack: RunStack,
 ) -> None:
     for stack in ("aws-prod", "aws-staging"):
@@ -204,7 +204,7 @@ def test_every_machine_answers_for_its_metadata_to_sessions_alone_and_has_an_enc
             assert [d["ebs"]["encrypted"] for d in template["blockDeviceMappings"]] == ["true"]
 
 
-def test_managed_node_groups_are_of_the_processor_that_their_instance_type_has(run_stack: RunStack) -> None:
+def test_managed_node_groups_match_the_processor_of_their_instance_type(run_stack: RunStack) -> None:
     groups = every(run_stack("aws-prod"), NODE_GROUP)
 
     assert {g["amiType"] for g in groups.values()} == {"AL2023_ARM_64_STANDARD"}
@@ -222,7 +222,7 @@ def test_machines_of_scaling_groups_carry_the_clusters_tag_and_their_nodes_label
     assert (group["minSize"], group["maxSize"], group["desiredCapacity"]) == (3, 3, 3)
 
 
-def test_self_managed_nodes_of_eks_are_told_their_cluster_and_let_in_by_an_access_entry(run_stack: RunStack) -> None:
+def test_self_managed_nodes_of_eks_join_by_an_access_entry(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod", nodes="asg")
 
     text = user_data(recording, "aws-prod-workers")
@@ -238,7 +238,7 @@ def test_self_managed_nodes_of_eks_are_told_their_cluster_and_let_in_by_an_acces
     assert (entry["type"], entry["principalArn"]) == ("EC2_LINUX", MADE[ROLE]["arn"])
 
 
-def test_self_managed_nodes_of_eks_stay_let_in_until_their_machines_are_gone(run_stack: RunStack) -> None:
+def test_self_managed_nodes_of_eks_keep_their_access_until_their_machines_are_gone(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod", nodes="asg")
 
     entry = recording.one("aws:eks/accessEntry:AccessEntry", "aws-prod-nodes").urn
@@ -248,7 +248,7 @@ def test_self_managed_nodes_of_eks_stay_let_in_until_their_machines_are_gone(run
     assert not any(entry in each.urns for each in machines.request.propertyDependencies.values())
 
 
-def test_nodes_of_a_cluster_that_runs_itself_leave_their_initialisation_to_the_ccm(run_stack: RunStack) -> None:
+def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_to_initialise_them(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
     for name in ("aws-staging-workers", "aws-staging-control-plane", "aws-staging-control-plane-first"):
@@ -266,7 +266,7 @@ def test_no_user_data_holds_a_secret(run_stack: RunStack) -> None:
         assert "PRIVATE KEY" not in text, name
 
 
-def test_one_control_plane_machine_alone_may_begin_the_cluster(run_stack: RunStack) -> None:
+def test_only_one_control_plane_machine_may_initialise_the_cluster(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
     groups = every(recording, GROUP)
@@ -281,7 +281,7 @@ def test_one_control_plane_machine_alone_may_begin_the_cluster(run_stack: RunSta
     assert all("instanceRefresh" not in groups[name] for name in planes)  # etcd's members are not replaced at once
 
 
-def test_the_cluster_is_used_once_its_api_server_is_healthy(run_stack: RunStack) -> None:
+def test_the_program_uses_the_cluster_once_its_api_server_is_healthy(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
     first = recording.one(GROUP, "aws-staging-control-plane-0").inputs
@@ -293,7 +293,7 @@ def test_the_cluster_is_used_once_its_api_server_is_healthy(run_stack: RunStack)
 # ---------------------------------------------------------------------------------------------------------- rights
 
 
-def test_the_ccms_role_may_do_what_its_controllers_call_and_no_more(run_stack: RunStack) -> None:
+def test_the_ccms_role_allows_exactly_what_its_controllers_call(run_stack: RunStack) -> None:
     found = statements_of(run_stack("aws-prod"), f"aws-prod-{MANAGER}")
 
     assert found == statements(["service"], "aws-prod")
@@ -301,7 +301,7 @@ def test_the_ccms_role_may_do_what_its_controllers_call_and_no_more(run_stack: R
     assert not [s for s in found for action in s["Action"] if action in ("ec2:CreateRoute", "ec2:DeleteRoute")]
 
 
-def test_the_ccms_service_account_alone_takes_its_role(run_stack: RunStack) -> None:
+def test_only_the_ccms_service_account_may_assume_its_role(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     trust = json.loads(recording.one(ROLE, f"aws-prod-{MANAGER}").inputs["assumeRolePolicy"])
@@ -314,7 +314,7 @@ def test_the_ccms_service_account_alone_takes_its_role(run_stack: RunStack) -> N
     assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": MADE[ROLE]["arn"]}
 
 
-def test_workers_that_run_themselves_may_read_how_to_join_and_nothing_else(run_stack: RunStack) -> None:
+def test_self_managed_workers_may_read_only_the_join_token(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
     policy = json.loads(recording.one("aws:iam/rolePolicy:RolePolicy", "aws-staging-nodes-parameters").inputs["policy"])
@@ -323,7 +323,7 @@ def test_workers_that_run_themselves_may_read_how_to_join_and_nothing_else(run_s
     assert attached == ["aws-staging-nodes-AmazonEC2ContainerRegistryPullOnly"]
 
 
-def test_parameters_have_names_that_aws_does_not_keep_for_itself_and_that_machines_and_roles_know(
+def test_parameters_have_unreserved_names_that_machines_and_roles_share(
     run_stack: RunStack,
 ) -> None:
     recording = run_stack("aws-staging")
@@ -337,7 +337,7 @@ def test_parameters_have_names_that_aws_does_not_keep_for_itself_and_that_machin
     assert '"/cloud-controller/%s/%s"' in user_data(recording, "aws-staging-control-plane")
 
 
-def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack, is_secret: Any) -> None:
+def test_keys_and_kubeconfigs_are_secret_everywhere(run_stack: RunStack, is_secret: Any) -> None:
     recording = run_stack("aws-staging")
 
     def visible(value: Any) -> str:
@@ -358,7 +358,7 @@ def test_keys_and_kubeconfigs_are_secret_wherever_they_stand(run_stack: RunStack
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-local"])
-def test_eks_gets_the_ebs_csi_driver_for_it_brings_none(stack: str, run_stack: RunStack) -> None:
+def test_eks_gets_the_ebs_csi_driver_as_an_add_on(stack: str, run_stack: RunStack) -> None:
     recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
 
     [addon] = every(recording, ADDON).values()
@@ -368,11 +368,11 @@ def test_eks_gets_the_ebs_csi_driver_for_it_brings_none(stack: str, run_stack: R
     assert "addonVersion" not in addon  # EKS's default for the cluster's Kubernetes
 
 
-def test_a_cluster_that_runs_itself_gets_no_add_on_of_eks(run_stack: RunStack) -> None:
+def test_a_self_managed_cluster_gets_no_eks_add_on(run_stack: RunStack) -> None:
     assert every(run_stack("aws-staging"), ADDON) == {}
 
 
-def test_the_drivers_service_account_alone_takes_its_role(run_stack: RunStack) -> None:
+def test_only_the_csi_drivers_service_account_may_assume_its_role(run_stack: RunStack) -> None:
     role = run_stack("aws-prod").one(ROLE, "aws-prod-ebs-csi-driver").inputs
 
     issuer = ISSUER.removeprefix("https://")
@@ -382,7 +382,7 @@ def test_the_drivers_service_account_alone_takes_its_role(run_stack: RunStack) -
     }
 
 
-def test_the_driver_may_change_volumes_of_its_own_cluster_alone(run_stack: RunStack) -> None:
+def test_the_csi_driver_may_change_only_volumes_of_its_own_cluster(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     role = recording.one(ROLE, "aws-prod-ebs-csi-driver").inputs
@@ -392,7 +392,7 @@ def test_the_driver_may_change_volumes_of_its_own_cluster_alone(run_stack: RunSt
     assert [a["policyArn"] for a in attached] == ["arn:aws:iam::aws:policy/AmazonEBSCSIDriverEKSClusterScopedPolicy"]
 
 
-def test_the_driver_keeps_its_rights_until_it_is_gone(run_stack: RunStack) -> None:
+def test_the_csi_driver_keeps_its_rights_until_it_is_deleted(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     [attached] = [n for n in every(recording, ATTACHMENT) if n.startswith("aws-prod-ebs-csi-driver")]
@@ -400,7 +400,7 @@ def test_the_driver_keeps_its_rights_until_it_is_gone(run_stack: RunStack) -> No
     assert recording.one(ATTACHMENT, attached).urn in recording.dependencies(recording.one(ADDON, addon).urn)
 
 
-def test_the_driver_may_attach_to_self_managed_nodes_of_eks_but_not_take_their_root_volumes(
+def test_the_csi_driver_may_attach_volumes_to_self_managed_nodes_but_not_detach_their_root_volumes(
     run_stack: RunStack,
 ) -> None:
     recording = run_stack("aws-prod", nodes="asg")
@@ -418,12 +418,12 @@ def test_the_driver_may_attach_to_self_managed_nodes_of_eks_but_not_take_their_r
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
-def test_kubernetes_objects_are_declared_as_the_state_will_hold_them(stack: str, run_stack: RunStack) -> None:
+def test_kubernetes_objects_are_declared_in_the_form_that_the_state_holds(stack: str, run_stack: RunStack) -> None:
     """Without what the Kubernetes provider's check drops, and with quantities as it spells them."""
     assert run_stack(stack).respelt() == {}
 
 
-def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunStack) -> None:
+def test_on_eks_two_ccms_run_on_different_workers(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     spec = recording.one(DEPLOYMENT, MANAGER).inputs["spec"]
@@ -435,7 +435,7 @@ def test_on_eks_two_ccms_run_on_workers_each_on_another_machine(run_stack: RunSt
     assert recording.one("kubernetes:policy/v1:PodDisruptionBudget", MANAGER).inputs["spec"]["minAvailable"] == 1
 
 
-def test_on_eks_the_ccm_leads_by_a_lease_of_its_own_for_eks_own_holds_the_usual_one(run_stack: RunStack) -> None:
+def test_on_eks_the_ccm_uses_its_own_lease_because_eks_holds_the_default_one(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     [ccm] = recording.one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]["containers"]
@@ -445,7 +445,7 @@ def test_on_eks_the_ccm_leads_by_a_lease_of_its_own_for_eks_own_holds_the_usual_
     assert granted == ["cloud-controller"]
 
 
-def test_the_ccm_gets_its_credentials_by_a_token_for_aws_alone(run_stack: RunStack) -> None:
+def test_the_ccm_gets_its_credentials_by_a_token_for_aws_only(run_stack: RunStack) -> None:
     pod = run_stack("aws-prod").one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]["spec"]
 
     [container] = pod["containers"]
@@ -478,7 +478,7 @@ def test_the_cloud_config_names_the_cluster_and_its_vpc(run_stack: RunStack) -> 
     assert "Region = eu-central-1" in text
 
 
-def test_on_eks_services_name_our_class_for_its_own_controller_takes_those_without(run_stack: RunStack) -> None:
+def test_on_eks_services_name_our_class_because_eks_serves_those_without(run_stack: RunStack) -> None:
     on_eks = run_stack("aws-prod").one(SERVICE, "web").inputs
     by_itself = run_stack("aws-staging").one(SERVICE, "web").inputs
 
@@ -492,7 +492,7 @@ def test_on_eks_services_name_our_class_for_its_own_controller_takes_those_witho
 # ---------------------------------------------------------------------------------------------- the rest of the stack
 
 
-def test_the_controllers_wait_for_pools_whose_machines_nobody_names(run_stack: RunStack) -> None:
+def test_the_controllers_wait_for_pools_whose_machines_the_cloud_names(run_stack: RunStack) -> None:
     inputs = run_stack("aws-staging").one(CONTROLLER, "cloud-controller").inputs
 
     assert inputs["machines"] == []
@@ -501,7 +501,7 @@ def test_the_controllers_wait_for_pools_whose_machines_nobody_names(run_stack: R
 
 
 @pytest.mark.parametrize("subnets", ["private", "public"])
-def test_where_the_table_of_pod_routes_is_still_to_be_made_no_preview_looks_for_it(
+def test_a_preview_does_not_look_for_a_pod_route_table_that_does_not_exist_yet(
     subnets: str, run_program: Any, unknown: str
 ) -> None:
     settings = config("aws-staging", nodeSubnets=subnets)
@@ -522,7 +522,7 @@ def test_one_provider_of_the_stacks_region_serves_every_resource(run_stack: RunS
     assert {r.request.provider.split("::aws::")[0] for r in of_aws} == {provider.urn.removesuffix("::aws")}
 
 
-def test_what_costs_a_cluster_is_protected_where_the_stack_says_so(run_stack: RunStack) -> None:
+def test_the_stacks_protect_key_protects_the_cluster(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod")
 
     protected = {r.request.type for r in recording.registrations if r.request.protect}
@@ -531,7 +531,7 @@ def test_what_costs_a_cluster_is_protected_where_the_stack_says_so(run_stack: Ru
     assert recording.one("cloudcontroller:index:Cluster", "aws-prod").request.retainOnDelete  # engines hand it down
 
 
-def test_a_version_of_aws_ccm_that_is_not_known_to_fit_is_told(
+def test_a_version_of_aws_ccm_that_may_not_fit_is_a_warning(
     run_stack: RunStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
@@ -543,7 +543,7 @@ def test_a_version_of_aws_ccm_that_is_not_known_to_fit_is_told(
     assert f"ccmVersion: the matrix does not have Kubernetes 1.99; the newest known row is Kubernetes {NEWEST}" in said
 
 
-def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) -> None:
+def test_only_a_simulated_stack_configures_an_endpoint_and_keys(run_stack: RunStack) -> None:
     local = run_stack("aws-local", endpoint=SIMULATOR)
 
     simulated = local.one(PROVIDER, "aws").inputs
@@ -556,7 +556,7 @@ def test_only_a_simulator_is_given_its_endpoint_and_keys(run_stack: RunStack) ->
 
 
 @pytest.mark.parametrize(("stack", "workload"), [("aws-prod", DEPLOYMENT), ("aws-staging", DAEMON_SET)])
-def test_the_ccm_keeps_its_rights_and_its_way_to_aws_until_it_has_taken_its_load_balancers_down(
+def test_the_ccm_keeps_its_rights_and_network_until_its_load_balancers_are_deleted(
     stack: str, workload: str, run_stack: RunStack
 ) -> None:
     recording = run_stack(stack)
@@ -581,7 +581,7 @@ def test_the_ccm_keeps_its_rights_and_its_way_to_aws_until_it_has_taken_its_load
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging", "aws-local"])
-def test_the_guard_is_deleted_before_everything_else(stack: str, run_stack: RunStack) -> None:
+def test_the_destroy_guard_is_deleted_before_everything_else(stack: str, run_stack: RunStack) -> None:
     recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
     guard = recording.one(GUARD, "destroy-guard")
 

@@ -32,7 +32,7 @@ def on_aws(pools: list[dict[str, Any]] | None = None, executors: dict[str, str] 
 PLANE = {"name": "cp", "role": "control-plane", "count": 3, "type": "m7g.large", "zones": ["eu-central-1a"]}
 
 
-def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
+def test_controllers_that_aws_runs_default_to_the_vendor() -> None:
     on_eks = parse(on_aws())
     on_ec2 = parse(on_aws([PLANE], controlPlane="ec2", nodes="asg"))
 
@@ -41,7 +41,7 @@ def test_what_aws_runs_is_the_vendors_without_a_word() -> None:
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
-def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
+def test_the_projects_stacks_on_aws_are_valid(stack: str) -> None:
     file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())["config"]
     given = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file.items()}
 
@@ -79,9 +79,12 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
             on_aws([{**PLANE, "role": "worker", "zones": ["eu-central-1-ham-1a"]}]),
             'zones[0] is "eu-central-1-ham-1a": allowed: zones of region eu-central-1',
         ),
-        (on_aws([{**PLANE, "role": "worker"}]), "all in eu-central-1a, and EKS asks for subnets in two zones"),
+        (on_aws([{**PLANE, "role": "worker"}]), "all in eu-central-1a, but EKS requires subnets in two zones"),
         (on_aws(controlPlane="ec2", nodes="asg"), "allowed: at least one pool of role control-plane"),
-        (on_aws([PLANE], controlPlane="ec2"), 'aws.nodes is "eks": managed node groups join EKS alone; allowed: asg'),
+        (
+            on_aws([PLANE], controlPlane="ec2"),
+            'aws.nodes is "eks": managed node groups join only EKS clusters; allowed: asg',
+        ),
         (on_aws([{**PLANE, "count": 2}], controlPlane="ec2", nodes="asg"), "count is 2: etcd needs a majority"),
         (
             on_aws([PLANE, {**PLANE, "name": "b"}], controlPlane="ec2", nodes="asg"),
@@ -91,11 +94,14 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
             on_aws([PLANE], controlPlane="ec2", nodes="asg", kubernetesVersion="1.30"),
             'kubernetesVersion is "1.30": allowed with controlPlane ec2: 1.31 or newer',
         ),
-        (on_aws(executors={"volume": "daemon"}), 'executors.volume is "daemon": AWS\'s volumes are those of its own'),
-        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS runs AWS\'s own itself'),
+        (
+            on_aws(executors={"volume": "daemon"}),
+            'executors.volume is "daemon": on AWS the EBS CSI driver manages volumes',
+        ),
+        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS already runs AWS\'s controller'),
         (
             on_aws([PLANE], controlPlane="ec2", nodes="asg", ccm="vendor"),
-            "aws.ccmVersion is null: goes with ccm: vendor, and with it alone",
+            "aws.ccmVersion is null: must be set with ccm: vendor, and only then",
         ),
         (
             on_aws(
@@ -106,36 +112,38 @@ def test_the_projects_stacks_on_aws_are_right(stack: str) -> None:
                 ccmVersion="v1.34.0",
                 serveNlbClass=True,
             ),
-            "aws.serveNlbClass is true: AWS's controller does not know the class",
+            "aws.serveNlbClass is true: AWS's controller does not support the class",
         ),
-        (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": goes with ccm: vendor'),
+        (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": must be set with ccm: vendor'),
         (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
         (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),
-        (on_aws(ccmImage=None), "aws.ccmImage is null: no machine of AWS has our daemon's image"),
+        (on_aws(ccmImage=None), "aws.ccmImage is null: nodes on AWS cannot pull the default image"),
         (
             on_aws([PLANE], {"node": "vendor"}, controlPlane="ec2", nodes="asg"),
-            'executors.node is "vendor": AWS runs no controller for a control plane of your own; allowed: daemon',
+            'executors.node is "vendor": AWS runs none for a self-managed control plane; allowed: daemon',
         ),
         (
             {**on_aws([{**PLANE, "role": "worker", "name": "b" * 30}]), "clusterName": "a" * 25},
-            f"-{'b' * 30}' has 56 letters; allowed: at most 55",
+            f"-{'b' * 30}' has 56 characters; allowed: at most 55",
         ),
         (
             {**on_aws(), "clusterName": "a" * 32},
-            f'clusterName is "{"a" * 32}": too long; allowed with controlPlane eks: at most 31 letters',
+            f'clusterName is "{"a" * 32}": too long; allowed with controlPlane eks: at most 31 characters',
         ),
         (
             {**on_aws([PLANE], controlPlane="ec2", nodes="asg"), "clusterName": "a" * 21},
-            f'clusterName is "{"a" * 21}": too long; allowed with controlPlane ec2: at most 20 letters',
+            f'clusterName is "{"a" * 21}": too long; allowed with controlPlane ec2: at most 20 characters',
         ),
         (
             {**on_aws(executors={"service": "vendor"}), "annotationsMayName": '["subnet=subnet-1"]'},
-            'annotationsMayName is ["subnet=subnet-1"]: only our own daemon',
+            'annotationsMayName is ["subnet=subnet-1"]: only this project\'s service controller',
         ),
         ({**on_aws(), "aws": "null"}, "aws is missing: cloud aws needs {region, kubernetesVersion}"),
     ],
 )
-def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(config: dict[str, str], line: str) -> None:
+def test_a_mistake_in_an_aws_stack_is_one_line_with_key_value_and_what_is_allowed(
+    config: dict[str, str], line: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(config)
 

@@ -155,7 +155,7 @@ def refusals(kind: type[MycloudProvider], **props: Any) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------------- check
 
 
-def test_wrong_inputs_are_refused_by_name_with_what_is_allowed() -> None:
+def test_wrong_inputs_of_mycloud_resources_are_refused_by_name_with_what_is_allowed() -> None:
     said = refusals(
         MachineProvider,
         name="Worker_0",
@@ -171,11 +171,11 @@ def test_wrong_inputs_are_refused_by_name_with_what_is_allowed() -> None:
     assert "m1.small, m1.medium, m1.large" in said["type"]
     assert "did you mean m1.small?" in refusals(MachineProvider, type="m1.smal")["type"]
     assert "control-plane, worker" in said["role"]
-    assert "a node may not give itself" in said["node_labels"]
+    assert "a node must not set on itself" in said["node_labels"]
     assert "zone-a, zone-b, zone-c" in refusals(SubnetProvider, name="s", network_id="net-1", zone="zone-x")["zone"]
 
 
-def test_what_is_not_known_yet_is_not_judged() -> None:
+def test_unknown_inputs_are_not_checked() -> None:
     news = {
         "name": "worker-0",
         "subnet_id": UNKNOWN,
@@ -188,7 +188,7 @@ def test_what_is_not_known_yet_is_not_judged() -> None:
     assert refusals(MachineProvider, **news) == {}
 
 
-def test_a_preview_finds_out_that_the_token_is_wrong_but_not_with_placeholder_secrets(site: Site) -> None:
+def test_a_preview_reports_a_wrong_token_unless_secrets_are_placeholders(site: Site) -> None:
     [failure] = site.provider(NetworkProvider, "wrong").check({}, {"name": "x"}).failures
 
     assert "token" in failure.reason
@@ -211,7 +211,7 @@ def test_a_preview_finds_out_that_the_token_is_wrong_but_not_with_placeholder_se
         ({"node_labels": {"x": "y"}, "name": "other"}, ["name", "node_labels"], True),
     ],
 )
-def test_a_change_is_made_in_place_or_by_replacement(change: Any, replaces: list[str], first_deleted: bool) -> None:
+def test_a_changed_input_updates_in_place_or_replaces(change: Any, replaces: list[str], first_deleted: bool) -> None:
     olds = {
         "name": "worker-0",
         "subnet_id": "subnet-1",
@@ -232,7 +232,7 @@ def test_a_change_is_made_in_place_or_by_replacement(change: Any, replaces: list
 # ------------------------------------------------------------------------------------------------- create and delete
 
 
-def test_everything_is_made_read_updated_and_removed(site: Site) -> None:
+def test_every_mycloud_resource_is_created_read_updated_and_deleted(site: Site) -> None:
     inputs = site.machine_inputs()
     machine = site.make(MachineProvider, **inputs)
     provider = site.provider(MachineProvider)
@@ -250,7 +250,7 @@ def test_everything_is_made_read_updated_and_removed(site: Site) -> None:
     assert provider.read(machine.id, updated).id is None
 
 
-def test_a_lost_answer_makes_nothing_twice(site: Site) -> None:
+def test_a_lost_answer_creates_nothing_twice(site: Site) -> None:
     site.fault("POST /v1/networks", "drop_answer")
 
     made = site.make(NetworkProvider)
@@ -258,7 +258,7 @@ def test_a_lost_answer_makes_nothing_twice(site: Site) -> None:
     assert [network["id"] for network in site.client.list("networks")] == [made.id]
 
 
-def test_a_run_that_died_before_it_noted_the_object_finds_it_again(site: Site) -> None:
+def test_a_run_after_a_crash_finds_the_object_that_was_not_recorded(site: Site) -> None:
     inputs = site.machine_inputs()
 
     first, second = site.make(MachineProvider, **inputs), site.make(MachineProvider, **inputs)
@@ -266,7 +266,7 @@ def test_a_run_that_died_before_it_noted_the_object_finds_it_again(site: Site) -
     assert first.id == second.id
 
 
-def test_what_replaced_a_failed_object_is_found_again_by_a_run_that_does_not_know_of_it(
+def test_a_run_after_a_crash_finds_the_replacement_of_a_failed_object(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a run that was killed when it was about to remove a cluster that had failed.
@@ -286,7 +286,7 @@ def test_what_replaced_a_failed_object_is_found_again_by_a_run_that_does_not_kno
     assert [cluster["id"] for cluster in site.client.list("clusters")] == [second.id]
 
 
-def test_a_machine_that_died_is_made_anew_by_the_same_token(site: Site) -> None:
+def test_a_machine_that_died_is_created_again_with_the_same_token(site: Site) -> None:
     inputs = site.machine_inputs()
     first = site.make(MachineProvider, **inputs)
     site.provider(MachineProvider).delete(first.id, first.outs)
@@ -304,7 +304,7 @@ def test_two_stacks_with_the_same_names_share_nothing(site: Site) -> None:
     assert one.id != two.id
 
 
-def test_what_failed_is_removed_and_the_error_has_the_clouds_reason(site: Site) -> None:
+def test_a_failed_object_is_deleted_and_the_error_has_the_clouds_reason(site: Site) -> None:
     network = site.make(NetworkProvider).id
     site.machinery.broken = True
 
@@ -315,9 +315,7 @@ def test_what_failed_is_removed_and_the_error_has_the_clouds_reason(site: Site) 
     assert states <= {"deleting"}
 
 
-def test_what_is_not_ready_in_time_is_removed_as_the_engine_will_not_know_of_it(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_is_not_ready_in_time_is_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     network, release = site.make(NetworkProvider).id, threading.Event()
     start = site.machinery.start_cluster
     monkeypatch.setattr(ClusterProvider, "deadline", 0.2)
@@ -330,7 +328,7 @@ def test_what_is_not_ready_in_time_is_removed_as_the_engine_will_not_know_of_it(
     release.set()
 
 
-def test_a_network_that_is_still_used_is_not_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleting_a_network_in_use_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.clouds.mycloud.providers._CONFLICT_PATIENCE", 0.0)
     network = site.make(NetworkProvider)
     site.make(SubnetProvider, network_id=network.id, zone="zone-a")
@@ -346,7 +344,7 @@ def leftover(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "uid": "u"}, "spec": {"providerID": "mycloud://local/zone-a/i-0"}}
 
 
-def test_a_node_that_a_dead_machine_of_this_name_left_is_removed_before_the_name_is_taken(site: Site) -> None:
+def test_the_leftover_node_of_a_dead_machine_is_deleted_before_its_name_is_reused(site: Site) -> None:
     inputs = site.machine_inputs()
     site.kube.nodes = {"worker-0": leftover("worker-0"), "worker-1": leftover("worker-1")}
 
@@ -365,7 +363,7 @@ def test_the_node_of_a_living_machine_stays_when_its_creation_is_repeated(site: 
     assert list(site.kube.nodes) == ["worker-0"]
 
 
-def test_a_refresh_keeps_the_kubeconfig_though_the_cloud_would_issue_another(site: Site) -> None:
+def test_a_refresh_keeps_the_kubeconfig(site: Site) -> None:
     network = site.make(NetworkProvider).id
     cluster = site.make(ClusterProvider, network_id=network)
     provider = site.provider(ClusterProvider)
@@ -380,6 +378,6 @@ def test_a_refresh_keeps_the_kubeconfig_though_the_cloud_would_issue_another(sit
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)
-def test_providers_are_pickled_by_reference_and_hold_nothing(kind: type[MycloudProvider]) -> None:
+def test_mycloud_providers_are_pickled_by_reference_without_attributes(kind: type[MycloudProvider]) -> None:
     assert len(serialize_provider(kind())) < 120
     assert vars(kind()) == {}

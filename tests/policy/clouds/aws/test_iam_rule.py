@@ -25,7 +25,7 @@ def allow(*actions: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["policy", "rolePolicy", "userPolicy", "groupPolicy"])
-def test_a_whole_service_is_reported_with_its_place(pack: PolicyHost, kind: str) -> None:
+def test_an_iam_policy_that_allows_a_whole_service_is_reported_with_its_statement(pack: PolicyHost, kind: str) -> None:
     [finding] = pack.analyze(policy(allow("ec2:DescribeVpcs"), allow("elasticloadbalancing:*"), kind=kind))
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "high")
@@ -43,7 +43,9 @@ def test_a_whole_service_is_reported_with_its_place(pack: PolicyHost, kind: str)
         ),
     ],
 )
-def test_everything_is_reported_however_it_is_said(pack: PolicyHost, statement: Any, said: str) -> None:
+def test_an_iam_policy_that_allows_everything_is_reported_in_every_form(
+    pack: PolicyHost, statement: Any, said: str
+) -> None:
     [finding] = pack.analyze(policy(statement))
 
     assert finding.message == said
@@ -59,17 +61,15 @@ def test_everything_is_reported_however_it_is_said(pack: PolicyHost, statement: 
         resource("aws:iam/role:Role", {"assumeRolePolicy": json.dumps({"Statement": [allow("*")]})}),
     ],
 )
-def test_named_operations_refusals_and_what_is_none_of_its_business_pass(
-    pack: PolicyHost, fine: AnalyzedResource
-) -> None:
+def test_named_operations_denials_and_other_resources_pass(pack: PolicyHost, fine: AnalyzedResource) -> None:
     assert of(pack.analyze(fine), RULE) == []
 
 
-def test_a_statement_alone_needs_no_list(pack: PolicyHost) -> None:
+def test_a_single_statement_outside_of_a_list_is_judged(pack: PolicyHost) -> None:
     single = resource("aws:iam/policy:Policy", {"policy": json.dumps({"Statement": allow("s3:*")})})
 
     assert of(pack.analyze(single), RULE) == ["advisory"]
 
 
-def test_a_policy_that_only_the_update_will_tell_is_not_evaluated(pack: PolicyHost) -> None:
+def test_an_unknown_iam_policy_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze(resource("aws:iam/policy:Policy", {"policy": UNKNOWN})), RULE) == ["not-evaluated"]

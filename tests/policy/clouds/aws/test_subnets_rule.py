@@ -22,7 +22,7 @@ def test_a_clusters_subnet_without_a_role_is_reported(pack: PolicyHost) -> None:
     [finding] = pack.analyze(subnet({**CLUSTER, "Name": "a"}))
 
     assert (finding.policy, finding.level) == (RULE, "advisory")
-    assert "carries kubernetes.io/cluster/prod and neither" in finding.message
+    assert "has the tag kubernetes.io/cluster/prod but neither" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_a_clusters_subnet_without_a_role_is_reported(pack: PolicyHost) -> None:
         None,
     ],
 )
-def test_a_role_is_enough_and_other_subnets_need_none(pack: PolicyHost, tags: Any) -> None:
+def test_one_role_tag_is_enough_and_other_subnets_need_none(pack: PolicyHost, tags: Any) -> None:
     assert of(pack.analyze(subnet(tags)), RULE) == []
 
 
-def test_a_role_that_is_switched_off_is_none(pack: PolicyHost) -> None:
+def test_a_role_tag_that_is_switched_off_does_not_count(pack: PolicyHost) -> None:
     assert of(pack.analyze(subnet({**CLUSTER, "kubernetes.io/role/elb": "0"})), RULE) == ["advisory"]
 
 
-def test_tags_that_only_the_update_will_tell_are_not_evaluated(pack: PolicyHost) -> None:
+def test_unknown_subnet_tags_are_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze(subnet(UNKNOWN)), RULE) == ["not-evaluated"]

@@ -44,11 +44,11 @@ def test_a_ccm_of_another_minor_version_is_reported_with_the_right_one(pack: Pol
     ],
     ids=["it fits", "exempt", "ours", "no version known", "newer than the matrix"],
 )
-def test_nothing_is_said_where_nothing_is_known_to_be_wrong(pack: PolicyHost, resources: Any) -> None:
+def test_a_ccm_that_may_fit_the_cluster_passes(pack: PolicyHost, resources: Any) -> None:
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
-def test_an_image_that_only_the_update_will_tell_is_not_evaluated(pack: PolicyHost) -> None:
+def test_a_ccm_of_unknown_image_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([eks(), ccm(container={"image": UNKNOWN})]), RULE) == ["not-evaluated"]
 
 
@@ -60,7 +60,7 @@ def strict() -> Iterator[PolicyHost]:
     host.close()
 
 
-def test_where_the_unknown_is_refused_a_newer_version_is_reported(strict: PolicyHost) -> None:
+def test_refuse_unknown_reports_a_version_newer_than_the_matrix(strict: PolicyHost) -> None:
     [finding] = [each for each in strict.analyze_stack([manager("v1.99.0")]) if each.policy == RULE]
 
     assert f"the newest known row is Kubernetes {NEWEST}" in finding.message
