@@ -14,7 +14,6 @@ from typing import Any
 
 import boto3
 from botocore import xform_name
-from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
@@ -166,7 +165,7 @@ class Api:
         client.meta.events.register_first("before-send", self._fence_request)
         return client
 
-    def _fence_request(self, request: AWSPreparedRequest, event_name: str, **_: Any) -> None:
+    def _fence_request(self, request: Any, event_name: str, **_: Any) -> None:
         """Check the fence now, and again when only the body is still to be sent: connecting may take long too."""
         if _READS.fullmatch(event_name.rpartition(".")[2]):
             return
