@@ -111,6 +111,7 @@ def test_a_leader_that_wakes_when_another_leads_writes_nothing(environment: Envi
     until(lambda: run.initialised(run.machines[0]), "only the slow writes are left to do")
 
     # Pause it while it waits for the answer to a write: a write that it was just sending would go out when it wakes.
+    # It never gets that answer, so the first thing it does when it wakes is to send the write again.
     first.recorder.arm(1, first.pause)
     until(lambda: first.recorder.sprung, "the first is paused")
     assert "/backends:batch_register" in str(first.recorder.sprung), "it may have been about to make another write"
