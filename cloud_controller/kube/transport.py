@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import orjson
 import urllib3
 
+from cloud_controller import fenced_http
 from cloud_controller.fence import Fence, unfenced
 from cloud_controller.kube import errors
 from cloud_controller.kube.config import Connection
@@ -109,20 +110,17 @@ class Transport:
             if self._rate_limit is not None:
                 self._rate_limit.wait()
             try:
-                # First, for it may take long: a token comes from a file or a program.
-                sent_headers = self._headers(headers)
-                if method != "GET":
-                    self._fence()
-                response = self._pool.urlopen(
-                    method,
-                    url,
-                    body=data,
-                    headers=sent_headers,
-                    timeout=timeout,
-                    retries=False,
-                    redirect=False,
-                    preload_content=not stream,
-                )
+                with fenced_http.checking(unfenced if method == "GET" else self._fence):
+                    response = self._pool.urlopen(
+                        method,
+                        url,
+                        body=data,
+                        headers=self._headers(headers),
+                        timeout=timeout,
+                        retries=False,
+                        redirect=False,
+                        preload_content=not stream,
+                    )
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 # Nobody knows whether a write was done before the connection broke: only reads are sent again.
                 if method != "GET" or last or isinstance(error, urllib3.exceptions.SSLError):
@@ -156,9 +154,9 @@ class Transport:
 
 def _pool(connection: Connection) -> urllib3.HTTPConnectionPool:
     if connection.tls is None:
-        pool = urllib3.HTTPConnectionPool(connection.host, connection.port, maxsize=_POOL_SIZE)
+        pool = fenced_http.POOLS["http"](connection.host, connection.port, maxsize=_POOL_SIZE)
     else:
-        pool = urllib3.HTTPSConnectionPool(
+        pool = fenced_http.POOLS["https"](
             connection.host,
             connection.port,
             maxsize=_POOL_SIZE,

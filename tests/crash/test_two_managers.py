@@ -108,8 +108,13 @@ def test_a_leader_that_loses_the_api_server_stops_before_another_begins(
 
 def test_a_leader_that_wakes_when_another_leads_writes_nothing(environment: Environment, at_work: AtWork) -> None:
     first, second, run, leader = at_work
+    until(lambda: run.initialised(run.machines[0]), "only the slow writes are left to do")
 
-    first.pause()
+    # Pause it while it waits for the answer to a write: a write that it was just sending would go out when it wakes.
+    # It never gets that answer, so the first thing it does when it wakes is to send the write again.
+    first.recorder.arm(1, first.pause)
+    until(lambda: first.recorder.sprung, "the first is paused")
+    assert "/backends:batch_register" in str(first.recorder.sprung), "it may have been about to make another write"
     until(lambda: _holder(environment) not in ("", leader), "the second leads")
     until(lambda: second.recorder.writes(), "the second writes")
     first.resume()

@@ -24,7 +24,7 @@ from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, tran
 from cloud_controller.clouds.aws.pace import Pace
 from cloud_controller.clouds.aws.sessions import session_of
 from cloud_controller.clouds.retries import RetryPolicy
-from cloud_controller.fence import unfenced
+from cloud_controller.fence import WriteRefused, unfenced
 
 __all__ = ["Api", "error_code"]
 
@@ -161,13 +161,21 @@ class Api:
             client = self._boto_session().client(name)
         except (BotoCoreError, OSError) as error:
             raise translated(error, service, operation) from error
-        # The last moment before a request goes out: to fetch credentials and to sign may have taken long.
-        client.meta.events.register_first("before-send", self._ask_fence)
+        # Credentials are fetched and the request is signed by then, which may take long.
+        client.meta.events.register_first("before-send", self._fence_request)
         return client
 
-    def _ask_fence(self, event_name: str, **_: Any) -> None:
-        if not _READS.fullmatch(event_name.rpartition(".")[2]):
-            self.fence()
+    def _fence_request(self, request: Any, event_name: str, **_: Any) -> None:
+        """Check the fence now, and again when only the body is still to be sent: connecting may take long too."""
+        if _READS.fullmatch(event_name.rpartition(".")[2]):
+            return
+        self.fence()
+        if body := request.body:
+            request.body = self._fenced(body)
+
+    def _fenced(self, body: Any) -> Iterator[Any]:
+        self.fence()
+        yield body
 
     def _observed(
         self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any], pace: Pace
@@ -177,6 +185,9 @@ class Api:
         try:
             answer = method(**params)
         except (BotoCoreError, ClientError, ResponseParserError, OSError) as error:
+            cause = getattr(error, "kwargs", {}).get("error")  # botocore wraps what is raised while it sends.
+            if isinstance(cause, WriteRefused):
+                raise cause from None
             failure = translated(error, service, operation)
             if isinstance(failure, Throttled):
                 pace.throttled(failure.retry_after)

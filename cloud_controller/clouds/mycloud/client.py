@@ -23,7 +23,7 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from cloud_controller import logs
+from cloud_controller import fenced_http, logs
 from cloud_controller.cloud import (
     AccessDenied,
     CallObserver,
@@ -92,6 +92,7 @@ class Client:
         self._http = urllib3.PoolManager(
             maxsize=32, timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout), retries=False
         )
+        self._http.pool_classes_by_scheme = fenced_http.POOLS
 
     def __repr__(self) -> str:
         return f"Client({self.endpoint!r})"
@@ -252,12 +253,12 @@ class Client:
         data = None if body is None else orjson.dumps(body)
         if data is not None:
             headers["Content-Type"] = "application/json"
-        if method != "GET" and path not in _READING:
-            self.fence()
+        fence = unfenced if method == "GET" or path in _READING else self.fence
         try:
-            answer = self._http.request(
-                method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
-            )
+            with fenced_http.checking(fence):
+                answer = self._http.request(
+                    method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
+                )
         except LocationParseError:
             raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT") from None
         except (NewConnectionError, ConnectTimeoutError) as error:

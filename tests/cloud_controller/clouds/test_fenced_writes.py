@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -64,3 +65,23 @@ def test_a_write_that_the_fence_lets_through_reaches_the_cloud(world: World) -> 
     world.cloud.routes.delete([ROUTE])
 
     assert world.writes() == 1
+
+
+def test_the_fence_is_checked_once_the_connection_to_the_cloud_stands(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.cloud.routes is not None
+    order: list[str] = []
+    connect = socket.socket.connect
+
+    def connecting(self: socket.socket, address: tuple[str, int]) -> None:
+        order.append("connect")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connecting)
+    world.cloud.fence_writes(lambda: order.append("fence"))
+
+    world.cloud.routes.delete([ROUTE])
+
+    assert "connect" in order
+    assert order[-1] == "fence"

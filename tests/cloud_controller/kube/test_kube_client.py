@@ -308,11 +308,9 @@ def test_a_write_that_the_fence_refuses_is_not_sent(server: ScriptedServer, writ
 
 
 def test_the_fence_is_asked_before_each_attempt_at_a_write(server: ScriptedServer) -> None:
-    answers = iter([None, WriteRefused("the lease is lost")])
-
     def fence() -> None:
-        if (error := next(answers)) is not None:
-            raise error
+        if server.calls:
+            raise WriteRefused("the lease is lost")
 
     throttled = status(429, "TooManyRequests")
     throttled.headers["Retry-After"] = "0"

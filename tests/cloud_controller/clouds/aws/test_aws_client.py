@@ -461,13 +461,12 @@ def test_a_client_does_not_show_its_credentials(account: AwsAccount) -> None:
 
 
 def test_the_fence_is_asked_before_each_attempt_at_a_write(aws: ScriptedAws) -> None:
-    answers = iter([None, WriteRefused("the lease is lost")])
     aws.answers = [ec2_error("RequestLimitExceeded", 503)]
     api = aws.api()
 
     def fence() -> None:
-        if (error := next(answers)) is not None:
-            raise error
+        if aws.requests:
+            raise WriteRefused("the lease is lost")
 
     api.fence = fence
 
@@ -493,7 +492,25 @@ def test_the_fence_is_asked_once_the_credentials_are_there(aws: ScriptedAws, mon
     api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DestinationCidrBlock="10.0.0.0/24")
 
     assert order[-1] == "fence"
-    assert order.count("fence") == 1
+    assert "credentials" not in order[order.index("fence") :]
+
+
+def test_a_request_refused_after_its_headers_never_gets_its_body_sent(aws: ScriptedAws) -> None:
+    answers = iter([None, WriteRefused("the lease is lost")])
+    aws.answers = [ec2_answer()]
+    api = aws.api()
+
+    def fence() -> None:
+        if (error := next(answers)) is not None:
+            raise error
+
+    api.fence = fence
+
+    with pytest.raises(WriteRefused, match="the lease is lost"):
+        api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DestinationCidrBlock="10.0.0.0/24")
+
+    assert not any(aws.requests)
+    assert aws.sleeps == []
 
 
 def test_reads_are_not_fenced(aws: ScriptedAws) -> None:

@@ -251,16 +251,15 @@ def test_waiting_ends_with_the_state_the_reason_of_a_failure_or_the_time(site: M
 
 
 def test_the_fence_is_asked_before_each_attempt_at_a_write(site: MyCloudSite) -> None:
-    answers = iter([None, WriteRefused("the lease is lost")])
     client = Client(site.endpoint, site.token, sleep=lambda _: None)
-
-    def fence() -> None:
-        if (error := next(answers)) is not None:
-            raise error
-
-    client.fence = fence
     site.fault("POST /v1/load_balancers", "throttle", count=None, retry_after=0.01)
     before = site.calls("POST /v1/load_balancers")
+
+    def fence() -> None:
+        if site.calls("POST /v1/load_balancers") > before:
+            raise WriteRefused("the lease is lost")
+
+    client.fence = fence
 
     with pytest.raises(WriteRefused):
         client.create("load_balancers", load_balancer(site))
