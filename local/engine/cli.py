@@ -170,8 +170,8 @@ class LocalProviders:
 
 def _aws(resource: ResourceState) -> Provider:
     # Imported on use: boto3 takes its time.
-    from local.engine.providers.aws.api import is_local
-    from local.engine.providers.aws.provider import AwsProvider
+    from local.aws.provider.api import is_local
+    from local.aws.provider.provider import AwsProvider
 
     return (AwsProvider if is_local(without_secrets(resource.inputs)) else Recorder)(resource.inputs)
 

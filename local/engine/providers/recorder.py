@@ -62,8 +62,8 @@ class Recorder:
         What the real provider would replace is not known then: it is an update here.
         """
         # Imported on use: boto3 takes its time.
-        from local.engine.providers.aws.comparison import compare
-        from local.engine.providers.aws.kinds import KINDS
+        from local.aws.provider.comparison import compare
+        from local.aws.provider.kinds import KINDS
 
         kind = KINDS.get(type_of(request.urn))
         return compare(kind, request) if kind else DiffResult(None)

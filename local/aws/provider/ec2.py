@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.kind import TOKEN, Change, Creation, Kind, tag_changes, tag_list
+from local.aws.provider.api import Api, AwsError, Deadline
+from local.aws.provider.kind import TOKEN, Change, Creation, Kind, tag_changes, tag_list
 
 
 class Ec2Kind(Kind):

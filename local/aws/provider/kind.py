@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, AwsError, Deadline
+from local.aws.provider.api import Api, AwsError, Deadline
 from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.values import PropertyMap, Value
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from local.engine.providers.aws.api import shared_session
-from local.engine.providers.aws.provider import AwsProvider
+from local.aws.provider.api import shared_session
+from local.aws.provider.provider import AwsProvider
+from tests.local.engine.recordings import PASSPHRASE
+from tests.local.engine.stack_under_test import StackUnderTest
 from tests.moto_server import moto_server
 
 REGION = "eu-central-1"
@@ -85,7 +88,14 @@ def cloud(simulator: str, monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 
 @pytest.fixture
-def led(stack: Any, cloud: Aws) -> Any:
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
+    """An empty stack."""
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
+    return StackUnderTest(tmp_path)
+
+
+@pytest.fixture
+def led(stack: StackUnderTest, cloud: Aws) -> StackUnderTest:
     """A stack whose provider `aws` is led to the simulator."""
     stack.factories["aws"] = lambda r: AwsProvider(r.inputs)
     stack.configure({f"aws:{key}": value for key, value in cloud.config.items()})

@@ -8,12 +8,12 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 
-from local.engine.providers.aws.api import Api
-from local.engine.providers.aws.comparison import compare
-from local.engine.providers.aws.iam import InstanceProfile
-from local.engine.providers.aws.kinds import KINDS
+from local.aws.provider.api import Api
+from local.aws.provider.comparison import compare
+from local.aws.provider.iam import InstanceProfile
+from local.aws.provider.kinds import KINDS
 from local.engine.providers.provider import DiffRequest, ProviderError
-from tests.local.engine.providers.aws.aws_program import TRUST, USER_DATA, network
+from tests.local.aws.provider.aws_program import TRUST, USER_DATA, network
 
 pytestmark = pytest.mark.engine
 

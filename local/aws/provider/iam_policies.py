@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.iam import TAKEN, change_tags, document
-from local.engine.providers.aws.kind import (
+from local.aws.provider.api import Api, AwsError, Deadline
+from local.aws.provider.iam import TAKEN, change_tags, document
+from local.aws.provider.kind import (
     Change,
     Creation,
     Kind,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.kind import (
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.kind import (
     Change,
     Creation,
     Kind,

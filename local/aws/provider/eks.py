@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.kind import (
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.kind import (
     Change,
     Creation,
     Kind,

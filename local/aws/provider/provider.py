@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from local.aws.provider import functions
+from local.aws.provider.api import Api, AwsError, Deadline
+from local.aws.provider.comparison import compare, imported_inputs, read_inputs, said_by_either
+from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
+from local.aws.provider.kinds import KINDS, RECORDED
 from local.engine import paths
-from local.engine.providers.aws import functions
-from local.engine.providers.aws.api import Api, AwsError, Deadline
-from local.engine.providers.aws.comparison import compare, imported_inputs, read_inputs, said_by_either
-from local.engine.providers.aws.kind import Change, Creation, Kind, NotReady, completing
-from local.engine.providers.aws.kinds import KINDS, RECORDED
 from local.engine.providers.provider import (
     CheckFailure,
     CheckResult,

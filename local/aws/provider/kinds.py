@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from local.engine.providers.aws.auto_scaling import Group
-from local.engine.providers.aws.eks import Cluster
-from local.engine.providers.aws.iam import InstanceProfile, Role
-from local.engine.providers.aws.iam_policies import OpenIdConnectProvider, Policy, RolePolicyAttachment
-from local.engine.providers.aws.kind import Kind
-from local.engine.providers.aws.launch_template import LaunchTemplate
-from local.engine.providers.aws.network import InternetGateway, Subnet, Vpc
-from local.engine.providers.aws.routing import Route, RouteTable, RouteTableAssociation
-from local.engine.providers.aws.security_groups import (
+from local.aws.provider.auto_scaling import Group
+from local.aws.provider.eks import Cluster
+from local.aws.provider.iam import InstanceProfile, Role
+from local.aws.provider.iam_policies import OpenIdConnectProvider, Policy, RolePolicyAttachment
+from local.aws.provider.kind import Kind
+from local.aws.provider.launch_template import LaunchTemplate
+from local.aws.provider.network import InternetGateway, Subnet, Vpc
+from local.aws.provider.routing import Route, RouteTable, RouteTableAssociation
+from local.aws.provider.security_groups import (
     SecurityGroup,
     SecurityGroupEgressRule,
     SecurityGroupIngressRule,

@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
+from local.aws.provider.kind import Kind
 from local.engine import paths
 from local.engine.differences import differences
-from local.engine.providers.aws.kind import Kind
 from local.engine.providers.provider import DiffRequest, DiffResult
 from local.engine.urn import name_of
 from local.engine.values import PropertyMap, Value, has_unknowns, without_secrets

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted
-from local.engine.providers.aws.kind import Change, Creation, find_or_make, made_by, present, tag_outputs
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted
+from local.aws.provider.kind import Change, Creation, find_or_make, made_by, present, tag_outputs
 from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.values import PropertyMap, Value
 

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 import pytest
 
 from components.cluster import Cluster
-from local.engine.providers.aws.api import Api
+from local.aws.provider.api import Api
 from local.engine.providers.recorder import Recorder
 from local.engine.providers.registry import OTHERS
 

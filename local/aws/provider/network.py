@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted, until_state
-from local.engine.providers.aws.kind import Change, Creation, completing, present, tag_outputs
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted, until_state
+from local.aws.provider.kind import Change, Creation, completing, present, tag_outputs
 from local.engine.values import PropertyMap, Value
 
 _VPC_FLAGS: Final = {"enableDnsSupport": "EnableDnsSupport", "enableDnsHostnames": "EnableDnsHostnames"}

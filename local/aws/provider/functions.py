@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from local.engine.providers.aws.api import Api
+from local.aws.provider.api import Api
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap
 

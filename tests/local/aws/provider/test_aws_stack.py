@@ -12,11 +12,11 @@ import pytest
 from pulumi import _types
 from pulumi.runtime import rpc
 
-from local.engine.providers.aws.kinds import KINDS
-from local.engine.providers.aws.provider import AwsProvider
+from local.aws.provider.kinds import KINDS
+from local.aws.provider.provider import AwsProvider
 from local.engine.providers.recorder import Recorder
 from local.engine.values import Secret
-from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
+from tests.local.aws.provider.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
 pytestmark = pytest.mark.engine
 

@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, HTTPClientError
 from botocore.httpsession import URLLib3Session
 
-from local.engine.providers.aws.api import Api, AwsError
-from local.engine.providers.aws.provider import AwsProvider
+from local.aws.provider.api import Api, AwsError
+from local.aws.provider.provider import AwsProvider
 from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
+from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
 from tests.local.engine.killable_stack import Killed
-from tests.local.engine.providers.aws.aws_program import ALL, RIGHTS, program
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.engine
@@ -70,7 +70,7 @@ def test_whatever_call_a_run_dies_at_the_next_one_finishes_and_nothing_is_done_t
 def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_the_next_up(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from local.engine.providers.aws.network import Vpc
+    from local.aws.provider.network import Vpc
 
     def run() -> None:
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", enable_dns_hostnames=True)
@@ -244,7 +244,7 @@ def test_an_api_that_has_too_much_to_do_is_called_again(led: Any, cloud: Any, mo
 
     calls: list[str] = []
     attempt = Api._attempt
-    monkeypatch.setattr("local.engine.providers.aws.api._PAUSES", (0,))
+    monkeypatch.setattr("local.aws.provider.api._PAUSES", (0,))
     monkeypatch.setattr(Api, "_attempt", busy)
 
     assert led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")).ok

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn, until_deleted
-from local.engine.providers.aws.kind import Change, Creation, Kind, find_or_make, present, tag_outputs
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.ec2 import Ec2Kind, arn, until_deleted
+from local.aws.provider.kind import Change, Creation, Kind, find_or_make, present, tag_outputs
 from local.engine.providers.provider import ProviderError
 from local.engine.values import PropertyMap
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from local.engine.providers.aws.api import Api, Deadline
-from local.engine.providers.aws.ec2 import Ec2Kind, arn
-from local.engine.providers.aws.kind import (
+from local.aws.provider.api import Api, Deadline
+from local.aws.provider.ec2 import Ec2Kind, arn
+from local.aws.provider.kind import (
     Change,
     Creation,
     camel,
