@@ -36,8 +36,8 @@ from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import PASSPHRASE_FILE
 from local.engine.stack.state import StateError
 from local.mycloud.models.compute import PROCESS_ENDED
+from local.mycloud.site import Site
 from local.pulumi_cli import PulumiCli, PulumiCliError
-from local.site import Site
 from local.stack_copy import (
     StackFileError,
     check_stack_file,

@@ -28,11 +28,11 @@ from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.engine.stack.lock import Holder
-from local.mycloud.machine.processes import kill_leftovers
-from local.mycloud.state_folder import StateFolder, endpoint
+from local.machine.processes import kill_leftovers
 from local.ports import PortBusyError, require_free
 from local.processes import Process, ProcessError
 from local.stack_copy import SiteConfig
+from local.state_folder import StateFolder, endpoint
 
 API = "api"
 

@@ -19,7 +19,7 @@ from cloud_controller.kube import PODS, ApiError, Kube, KubeconfigError, key
 from cloud_controller.kube.config import from_kubeconfig
 from cloud_controller.kube.transport import Transport
 from local.api_site import SiteError
-from local.mycloud.state_folder import StateFolder, write_private
+from local.state_folder import StateFolder, write_private
 
 ADMIN_KUBECONFIG = "admin.kubeconfig"
 """What each control plane writes into its folder."""

@@ -23,7 +23,7 @@ from local.engine.stack.config import in_plain_text, resolve, validate
 from local.engine.stack.project import ProjectError, StackFile, load_project
 from local.engine.stack.secrets import PassphraseCrypter, new_crypter
 from local.engine.stack.session import crypter_of, passphrase_of
-from local.mycloud.state_folder import write_private
+from local.state_folder import write_private
 
 NAMESPACE = "cloud-controller"
 SCHEMA = Path(__file__).parents[1] / "stacks/schema.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from local.mycloud.state_folder import StateFolder, write_private
+from local.state_folder import StateFolder, write_private
 
 
 def site_root(state_dir: Path, stack: str) -> Path:

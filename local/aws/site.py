@@ -16,8 +16,8 @@ from local.aws.folder import aws_folder, credentials, site_root
 from local.aws.get_token import write_command
 from local.aws.revision import revision
 from local.aws.status_text import render
-from local.mycloud.state_folder import write_private
 from local.stack_copy import NAMESPACE, SiteConfig
+from local.state_folder import write_private
 
 Answer = TypeVar("Answer")
 

@@ -22,10 +22,10 @@ from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord
-from local.mycloud.state_folder import StateFolder
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses
+from local.state_folder import StateFolder
 
 LABELLING_TTL = timedelta(hours=1)
 BALANCER = "balancer"

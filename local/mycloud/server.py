@@ -15,18 +15,18 @@ from fastapi import FastAPI
 from starlette.types import Lifespan
 
 from local.addresses import API_PORT
+from local.folder_guard import FolderGuard, running
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.folder_guard import FolderGuard, running
 from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
 from local.mycloud.models.compute import Cluster
 from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.privileged_ports import first_bindable_port
-from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 from local.mycloud.suspension import notice_restart
+from local.state_folder import StateFolder
 
 KEEP_ALIVE_SECONDS = 300
 SHUTDOWN_SECONDS = 1

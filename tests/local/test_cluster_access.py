@@ -19,7 +19,7 @@ from local import __main__ as command_line
 from local import cluster_access
 from local.api_site import SiteError
 from local.cluster_access import Request, run
-from local.mycloud.state_folder import StateFolder
+from local.state_folder import StateFolder
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from local.__main__ import DELETE_UNMANAGED
 from local.engine import cli
 from local.engine.stack.lock import StackLock
 from local.engine.stack.secrets import PassphraseCrypter, SecretsError, new_crypter, open_crypter
-from local.site import Site
+from local.mycloud.site import Site
 from local.stack_copy import SiteConfig, StackFileError, needs_no_site, write_stack_copy
 from local.status_text import addresses, render
 
@@ -188,7 +188,8 @@ def test_a_machine_that_died_is_named_with_what_boots_it(fakes: Fakes, capsys: p
 
 def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fakes) -> None:
     code = (
-        "import sys; import local.__main__ as m; import local.site as s; s.render = lambda *_: 'line\\n' * 100_000;"
+        "import sys; import local.__main__ as m; import local.mycloud.site as s; "
+        "s.render = lambda *_: 'line\\n' * 100_000;"
         f"sys.exit(m.main(['status', '--state', {str(fakes.state)!r}]))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

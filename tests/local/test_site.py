@@ -24,15 +24,15 @@ from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_site import API, SiteError, server_environment, wait_until
 from local.blocks import BlockRegistry, NoBlockError
 from local.engine.stack.lock import Holder
+from local.machine.processes import MARK
 from local.mycloud import compute, networking
-from local.mycloud.machine.processes import MARK
 from local.mycloud.models.common import State
 from local.mycloud.models.compute import PROCESS_ENDED, CreateCluster, CreateMachine
 from local.mycloud.models.networking import CreateNetwork, CreateSubnet
-from local.mycloud.state_folder import StateFolder
+from local.mycloud.site import Site
 from local.mycloud.store import Store
 from local.ports import require_free
-from local.site import Site
+from local.state_folder import StateFolder
 from tests.strangers import listening_on_a_free_block
 
 BALANCER = "balancer"
@@ -170,7 +170,7 @@ def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeyp
     shared.up()
     assert balancer_runs(shared)
     api, balancer = pid(shared, API), pid(shared, BALANCER)
-    monkeypatch.setattr("local.site.revision", lambda: "of an update")
+    monkeypatch.setattr("local.mycloud.site.revision", lambda: "of an update")
 
     shared.up()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from local.addresses import API_PORT
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer.follower import Follower
-from local.mycloud.state_folder import StateFolder
+from local.state_folder import StateFolder
 
 LOOK_SECONDS = 2.0
 """How often it looks whether the site's folder is there still: without it nobody would find this process again."""

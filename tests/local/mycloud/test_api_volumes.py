@@ -18,9 +18,9 @@ from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, LocalMachinery
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord
-from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
+from local.state_folder import StateFolder
 
 DEADLINE = 60.0
 

@@ -19,7 +19,7 @@ import urllib3
 
 from local.addresses import API_PORT
 from local.blocks import BlockRegistry, NoBlockError, default_registry
-from local.mycloud.state_folder import StateFolder
+from local.state_folder import StateFolder
 
 DEADLINE = 90.0
 
