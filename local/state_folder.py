@@ -1,4 +1,4 @@
-"""Where a site keeps what: the names of files and folders under its state folder, and its token."""
+"""The layout of a site's state folder, and the site's token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local.addresses import API_PORT, AddressBlock
 
 
 def fingerprint(token: str) -> str:
-    """Sixteen hex digits by which a site knows its own API; the token is random, so they do not give it away."""
+    """Sixteen hex digits by which a site recognizes its own API; they do not reveal the random token."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
@@ -22,39 +22,25 @@ class StateFolder:
     """The layout of `docs/architecture.md`, section "A site"."""
 
     root: Path
-    cloud_name: str = "mycloud"
-    """What the folder of the cloud's own things is called."""
+    cloud_name: str = "cloud"
+    """The name of the folder with everything of the cloud."""
 
     @property
     def site_file(self) -> Path:
-        """`site.json`: {`block`, `endpoint`}; the site has a block as long as it exists."""
+        """`site.json`: {`block`, `endpoint`}; while it exists, the site has a block."""
         return self.root / "site.json"
 
     @property
     def cloud(self) -> Path:
-        """What belongs to the cloud; private to the user."""
+        """Everything of the cloud; private to the user."""
         return self.root / self.cloud_name
-
-    @property
-    def database(self) -> Path:
-        return self.cloud / "mycloud.db"
 
     @property
     def token_file(self) -> Path:
         return self.cloud / "token"
 
-    @property
-    def controllers_token_file(self) -> Path:
-        """The token that stacks give to their controllers, and what it may do."""
-        return self.cloud / "controllers-token.json"
-
-    @property
-    def boot_note(self) -> Path:
-        """Which boot of the computer the API last ran in."""
-        return self.cloud / "boot_id"
-
     def process_record(self, name: str) -> Path:
-        """The record of a process, see `local/processes.py`."""
+        """The record of a process (`local/processes.py`)."""
         return self.cloud / "processes" / f"{name}.json"
 
     def log(self, name: str) -> Path:
@@ -68,60 +54,52 @@ class StateFolder:
         """Credentials and pods of a machine."""
         return self.cloud / "machines" / id
 
-    def volume(self, id: str) -> Path:
-        """What is stored on a volume."""
-        return self.cloud / "volumes" / id
-
-    def device(self, machine_id: str, volume_id: str) -> Path:
-        """Where a machine sees an attached volume."""
-        return self.machine(machine_id) / "devices" / volume_id
-
     def stack(self, name: str) -> Path:
         """Engine state, passphrase and config copy of a stack."""
         return self.root / "stacks" / name
 
     def prepare(self) -> None:
-        """Make the cloud's folder, readable by its user alone."""
+        """Create the cloud's folder, private to the user."""
         self.cloud.mkdir(parents=True, exist_ok=True)
         self.cloud.chmod(0o700)
 
     def block(self) -> AddressBlock:
-        """The site's address block; raises FileNotFoundError while it has none."""
+        """The site's address block. Raises FileNotFoundError while it has none."""
         return AddressBlock(int(json.loads(self.site_file.read_text())["block"]))
 
     def write_site(self, block: AddressBlock) -> None:
-        """Note the block that the site has, and so where its API is."""
+        """Record the site's block, and so the address of its API."""
         write_private(self.site_file, json.dumps({"block": block.base, "endpoint": endpoint(block)}) + "\n")
 
     def token(self) -> str:
-        """The API's bearer token; raises FileNotFoundError while there is none."""
+        """The API's bearer token. Raises FileNotFoundError while there is none."""
         return self.token_file.read_text().strip()
 
     def fingerprint(self) -> str:
-        """Whose API answers: `/healthz` tells it to anybody, and it tells nobody the token."""
+        """What `/healthz` reports, so that a site recognizes its own API; it does not reveal the token."""
         return fingerprint(self.token())
 
     def still_holds(self, site: str) -> bool:
-        """Whether this is still the folder of the site with this fingerprint: neither gone, nor made anew by `up`."""
+        """Whether the folder still is that of the site with this fingerprint: neither deleted nor recreated by `up`."""
         try:
             return self.site_file.exists() and self.fingerprint() == site
         except FileNotFoundError:
             return False
 
     def ensure_token(self) -> str:
-        """The API's bearer token, made at the first call."""
+        """The API's bearer token, created by the first call."""
         if not self.token_file.exists():
             write_private(self.token_file, secrets.token_urlsafe(32) + "\n")
         return self.token()
 
 
 def endpoint(block: AddressBlock) -> str:
-    """The URL of the API of the site that has this block."""
+    """The API's URL of the site with this block."""
     return f"http://{block.api_address}:{API_PORT}"
 
 
 def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that its user alone may read, whole or not at all."""
+    """Write a file that only its user can read, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)

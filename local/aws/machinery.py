@@ -168,7 +168,6 @@ def machine_json(machine: Machine) -> dict[str, object]:
         "provider_id": f"aws:///{machine.zone}/{machine.id}" if machine.flags.names_provider_id else None,
         "node_labels": machine.flags.labels,
         "taints": machine.flags.taints,
-        "volumes": False,
     }
 
 

@@ -1,4 +1,4 @@
-"""Which volume of mycloud a pod's PersistentVolumeClaim means, and by which names Kubernetes speaks of it. Pure."""
+"""The volume behind a pod's PersistentVolumeClaim, and Kubernetes' names for it. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from local.machine.sources import MissingSourceError, NotYetError
 
 Object = dict[str, Any]
 
-CSI_DRIVER = "mycloud.io"
 _VOLUME_ID = re.compile(r"vol-[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedVolume:
-    """A volume by its id in mycloud, and how the claim lets a pod have it."""
+    """A volume of the cloud, and how the claim lets a pod use it."""
 
+    driver: str
+    """The cloud's CSI driver."""
     id: str
+    """The cloud's id."""
     read_only: bool
 
     @property
     def unique_name(self) -> str:
         """The volume in a node's `volumesInUse` and `volumesAttached`."""
-        return f"kubernetes.io/csi/{CSI_DRIVER}^{self.id}"
+        return f"kubernetes.io/csi/{self.driver}^{self.id}"
 
     def attachment_name(self, node_name: str) -> str:
         """The VolumeAttachment that kube-controller-manager makes for this volume and a node."""
-        return "csi-" + hashlib.sha256(f"{self.id}{CSI_DRIVER}{node_name}".encode()).hexdigest()
+        return "csi-" + hashlib.sha256(f"{self.id}{self.driver}{node_name}".encode()).hexdigest()
 
 
 def bound_volume_name(claim: Object) -> str:
@@ -40,19 +42,23 @@ def bound_volume_name(claim: Object) -> str:
     return str(name)
 
 
-def claimed_volume(claim: Object, volume: Object) -> ClaimedVolume:
-    """What the claim's PersistentVolume means here. Raises MissingSourceError for one that a machine cannot have."""
+def claimed_volume(claim: Object, volume: Object, driver: str | None) -> ClaimedVolume:
+    """The cloud's volume behind a claim's PersistentVolume. Raises MissingSourceError if a machine cannot have it.
+
+    `driver`: the CSI driver whose volumes machines can have.
+    """
     name, spec = volume["metadata"]["name"], volume["spec"]
     if (spec.get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]:
         raise MissingSourceError(f"persistentvolume {name} is not bound to claim {claim['metadata']['name']}")
     csi = spec.get("csi") or {}
-    if csi.get("driver") != CSI_DRIVER:
-        raise MissingSourceError(f"persistentvolume {name}: a machine has volumes of CSI driver {CSI_DRIVER} only")
+    if driver is None or csi.get("driver") != driver:
+        allowed = f"only volumes of CSI driver {driver}" if driver else "no volumes"
+        raise MissingSourceError(f"persistentvolume {name}: machines of this cloud can have {allowed}")
     if spec.get("volumeMode") == "Block":
         raise MissingSourceError(f"persistentvolume {name}: volumeMode Block is not supported")
     if not _VOLUME_ID.fullmatch(csi["volumeHandle"]):
-        raise MissingSourceError(f"persistentvolume {name}: {csi['volumeHandle']!r} is no id of a volume")
-    return ClaimedVolume(csi["volumeHandle"], bool(csi.get("readOnly")))
+        raise MissingSourceError(f"persistentvolume {name}: {csi['volumeHandle']!r} is not a volume id")
+    return ClaimedVolume(driver, csi["volumeHandle"], bool(csi.get("readOnly")))
 
 
 def is_attached(node: Object, volume: ClaimedVolume) -> bool:

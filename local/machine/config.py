@@ -51,7 +51,7 @@ class MachineConfig:
     address: str
     role: str
     type: str | None = None
-    """Of mycloud's; without one, `size` says how large the machine is."""
+    """One of MACHINE_TYPES; without a type, `size` is the machine's size."""
 
     provider_id: str | None = None
     node_labels: dict[str, str] = field(default_factory=dict)
@@ -60,8 +60,8 @@ class MachineConfig:
     taints: tuple[dict[str, str], ...] = ()
     """With which the node registers, beside those that every cloud's nodes have."""
 
-    volumes: bool = True
-    """Whether mycloud's volumes can be attached: the node then registers their CSI driver."""
+    csi_driver: str | None = None
+    """The CSI driver whose volumes the cloud attaches to machines; the node registers it. None: no volumes."""
 
     @property
     def machine_type(self) -> MachineType:

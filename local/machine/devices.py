@@ -42,11 +42,13 @@ class Devices:
         self,
         directory: Path,
         node_name: str,
+        csi_driver: str | None,
         api: NodeApi,
         report: Callable[[Sequence[str]], Coroutine[Any, Any, None]],
     ) -> None:
         self._directory = directory / "devices"
         self._node_name = node_name
+        self._csi_driver = csi_driver
         self._api = api
         self._report = report
         self._users: dict[str, set[str]] = {}
@@ -59,7 +61,7 @@ class Devices:
         """
         metadata = pod["metadata"]
         claim = await self._api.get_claim(metadata["namespace"], source["claimName"])
-        volume = claimed_volume(claim, await self._api.get_volume(bound_volume_name(claim)))
+        volume = claimed_volume(claim, await self._api.get_volume(bound_volume_name(claim)), self._csi_driver)
         self._users.setdefault(volume.unique_name, set()).add(metadata["uid"])
         if self._in_use() != self._reported:
             await self._post()

@@ -52,7 +52,9 @@ class Kubelet:
             api_server=_api_server(kube.server),
             api=self._api,
             events=self._events,
-            devices=Devices(directory, config.node_name, self._api, self._agent.report_volumes_in_use),
+            devices=Devices(
+                directory, config.node_name, config.csi_driver, self._api, self._agent.report_volumes_in_use
+            ),
             addresses=self._addresses,
             can_mount=self._can_mount,
         )

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from local.machine.claims import CSI_DRIVER
 from local.machine.config import MachineConfig
 
 Object = dict[str, Any]
@@ -112,13 +111,12 @@ def registration_patch(config: MachineConfig, node: Object) -> Object | None:
 def csi_node(config: MachineConfig, node: Object) -> Object:
     """What a CSI driver would register: itself, and the machine's id. The object goes with the Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": config.node_name, "uid": node["metadata"]["uid"]}
-    driver = {"name": CSI_DRIVER, "nodeID": config.id, "topologyKeys": [ZONE_LABEL]}
-    drivers = [driver] if config.volumes else []
+    drivers = [{"name": config.csi_driver, "nodeID": config.id, "topologyKeys": [ZONE_LABEL]}]
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
         "metadata": {"name": config.node_name, "ownerReferences": [owner]},
-        "spec": {"drivers": drivers},
+        "spec": {"drivers": drivers if config.csi_driver else []},
     }
 
 
@@ -195,7 +193,7 @@ def _node_info(config: MachineConfig) -> Object:
         "systemUUID": config.id,
         "bootID": config.id,
         "kernelVersion": platform.release(),
-        "osImage": "mycloud machine",
+        "osImage": "local machine",
         "containerRuntimeVersion": "process://1",
         "kubeletVersion": KUBELET_VERSION,
         "kubeProxyVersion": "",

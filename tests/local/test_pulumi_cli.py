@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import local.__main__ as command_line
-from local.__main__ import DELETE_UNMANAGED
 from local.engine.stack.secrets import SecretsError, new_crypter
 from local.engine.stack.state import StateError
+from local.engine_run import DELETE_UNMANAGED
 from local.mycloud.site import Site
 from local.pulumi_backend import ways_past_locks
 from local.pulumi_cli import PulumiCli, PulumiCliError

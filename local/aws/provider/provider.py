@@ -15,6 +15,7 @@ from local.aws.provider.api import Api, AwsError, Deadline
 from local.aws.provider.comparison import compare, imported_inputs, read_inputs, said_by_either
 from local.aws.provider.kind import Change, Creation, Kind, NotReady, completing
 from local.aws.provider.kinds import KINDS, RECORDED
+from local.aws.provider.recorded import recorder
 from local.engine import paths
 from local.engine.providers.provider import (
     CheckFailure,
@@ -31,7 +32,6 @@ from local.engine.providers.provider import (
     UpdateRequest,
 )
 from local.engine.providers.provider_inputs import default_tags_of
-from local.engine.providers.recorder import Recorder
 from local.engine.providers.recorder_values import completed
 from local.engine.providers.secret_texts import hidden, masked
 from local.engine.stack.resource import mask
@@ -52,7 +52,7 @@ class AwsProvider:
         self._api = Api(plain)
         self._stop = threading.Event()
         self._default_tags = default_tags_of(plain)
-        self.recorder = Recorder(config)
+        self.recorder = recorder(config)
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
         """`region`, if that is another one; another port of the simulator is not another cloud."""

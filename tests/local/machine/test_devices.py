@@ -59,7 +59,7 @@ class Machine:
         self.cluster = FakeCluster()
         self.device = directory / "devices" / VOLUME_ID
         self.device.mkdir(parents=True)
-        self.devices = Devices(directory, "node-1", cast(NodeApi, self.cluster), self.cluster.report)
+        self.devices = Devices(directory, "node-1", "mycloud.io", cast(NodeApi, self.cluster), self.cluster.report)
 
     def open(self, pod: str = "a", **claim: Any) -> tuple[Path, bool]:
         metadata = {"name": pod, "namespace": "n", "uid": pod}

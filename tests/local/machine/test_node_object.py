@@ -100,7 +100,7 @@ def test_volumes_are_left_to_the_attach_detach_controller_on_nodes_of_an_earlier
 
 
 def test_the_csi_driver_is_registered_with_the_machines_id_and_goes_with_the_node() -> None:
-    registered = csi_node(config(), {"metadata": {"uid": "the-uid"}})
+    registered = csi_node(config(csi_driver="mycloud.io"), {"metadata": {"uid": "the-uid"}})
 
     assert registered["metadata"]["ownerReferences"][0]["uid"] == "the-uid"
     assert registered["spec"]["drivers"] == [

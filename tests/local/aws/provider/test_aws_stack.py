@@ -14,7 +14,7 @@ from pulumi.runtime import rpc
 
 from local.aws.provider.kinds import KINDS
 from local.aws.provider.provider import AwsProvider
-from local.engine.providers.recorder import Recorder
+from local.aws.provider.recorded import recorder
 from local.engine.values import Secret
 from tests.local.aws.provider.aws_program import ALL, RIGHTS, TRUST, USER_DATA, network, program
 
@@ -110,7 +110,7 @@ def test_what_a_secret_turns_up_in_is_one_too(led: Any, *, real: bool) -> None:
         aws.iam.Policy("rights", policy=RIGHTS, path="/a/", description=secret)
 
     if not real:
-        led.factories["aws"] = lambda r: Recorder(r.inputs)
+        led.factories["aws"] = lambda r: recorder(r.inputs)
 
     assert led.up(run).ok and led.refresh().ok and led.up(run).counts == {"same": 3}
     assert isinstance(led.resources()["net"].outputs["tagsAll"], Secret) and "hunter2" not in led.files()
@@ -355,7 +355,7 @@ def test_default_tags_are_on_what_has_secret_tags_too(led: Any, cloud: Any) -> N
     assert {"Key": "team", "Value": "clouds"} in vpc["Tags"] and {"Key": "Name", "Value": "net"} in vpc["Tags"]
 
 
-@pytest.mark.parametrize("provider", [AwsProvider, Recorder])
+@pytest.mark.parametrize("provider", [AwsProvider, recorder])
 def test_default_tags_that_nobody_can_read_are_an_error(led: Any, cloud: Any, provider: Any) -> None:
     led.factories["aws"] = lambda r: provider(r.inputs)
     led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": "team: clouds"})
@@ -420,7 +420,7 @@ def test_what_is_real_is_never_taken_for_something_recorded(led: Any, cloud: Any
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
 
     led.up(run)
-    led.factories["aws"] = lambda r: Recorder(r.inputs)
+    led.factories["aws"] = lambda r: recorder(r.inputs)
 
     outcomes = [led.preview(run), led.up(run), led.up(lambda: None), led.refresh(), led.destroy()]
 

@@ -11,8 +11,7 @@ import pytest
 
 from components.cluster import Cluster
 from local.aws.provider.api import Api
-from local.engine.providers.recorder import Recorder
-from local.engine.providers.registry import OTHERS
+from local.aws.provider.recorded import recorder
 
 pytestmark = pytest.mark.engine
 
@@ -22,7 +21,7 @@ AB, ABC = ["eu-central-1a", "eu-central-1b"], ["eu-central-1a", "eu-central-1b",
 @pytest.fixture
 def recorded(stack: Any) -> Any:
     """A stack whose clouds are all recorded."""
-    stack.factories |= {OTHERS: lambda r: Recorder(r.inputs)}
+    stack.factories |= {"aws": lambda r: recorder(r.inputs)}
     stack.configure({"aws:region": "eu-central-1"})
     return stack
 

@@ -21,9 +21,10 @@ import urllib3
 from cloud_controller.clouds.mycloud.client import Client
 from local import api_site, processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
-from local.api_site import API, SiteError, server_environment, wait_until
+from local.api_process import API, server_environment
 from local.blocks import BlockRegistry, NoBlockError
 from local.engine.stack.lock import Holder
+from local.errors import SiteError
 from local.machine.processes import MARK
 from local.mycloud import compute, networking
 from local.mycloud.models.common import State
@@ -33,6 +34,7 @@ from local.mycloud.site import Site
 from local.mycloud.store import Store
 from local.ports import require_free
 from local.state_folder import StateFolder
+from local.waiting import wait_until
 from tests.strangers import listening_on_a_free_block
 
 BALANCER = "balancer"
@@ -149,8 +151,8 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
 
 
 def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.api_site.STOP_GRACE_SECONDS", 0.5)
-    monkeypatch.setattr("local.api_site.PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("local.api_process.STOP_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("local.api_process.PROBE_SECONDS", 0.5)
     shared.up()
     hanging = processes.find(shared.folder.process_record(API))
     assert hanging is not None
@@ -162,7 +164,7 @@ def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatc
     assert not hanging.is_running()
     assert call(shared, "GET", "/v1/zones") == 200
     assert told == [
-        f"mycloud's API (process {hanging.pid}) has not answered for 0.5 s: it is replaced; what it has started runs on"
+        f"mycloud's API (process {hanging.pid}) has not answered for 0.5 s: replacing it; what it started keeps running"
     ]
 
 
@@ -216,7 +218,7 @@ def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_our
         if next(busy_after_the_start, "checked") == "checked":
             require_free(address, port, purpose)
 
-    monkeypatch.setattr("local.api_site.require_free", nothing_seen_at_first)
+    monkeypatch.setattr("local.api_process.require_free", nothing_seen_at_first)
     with stranger_that_says_it_is_healthy(site) as strangers:
         site.up()
 
@@ -426,7 +428,7 @@ def test_a_wait_for_another_run_that_starts_or_stops_the_site_says_for_whom(site
     site.down(tell=hear)
 
     holder = "process 4711: `down` since 2026-11-22 18:00:00"
-    assert told == [f"waiting for another run ({holder}), which starts or stops this site"]
+    assert told == [f"waiting for another run ({holder}) that starts or stops this site"]
 
 
 def test_a_wait_that_takes_long_is_told_once_and_a_short_one_never(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.status_text import render
+from local.mycloud.status_text import render
 
 HEALTHY, SICK, UNKNOWN, UNCHECKED = (True, True), (False, True), (None, True), (None, False)
 

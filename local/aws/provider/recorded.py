@@ -1,27 +1,35 @@
-"""What the recorder answers to provider functions (`invoke`): a few, each by its own rule; the others are refused."""
+"""What the recorder needs to know of AWS's package: ids, ARNs, the answers of a few functions, what is replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
-from local.engine.providers.provider import ProviderError
-from local.engine.providers.recorder_values import ACCOUNT, Place, simulated_text
-from local.engine.values import PropertyMap, without_secrets
+from local.aws.provider.comparison import compare
+from local.aws.provider.kinds import KINDS
+from local.engine.providers.provider import DiffRequest, DiffResult
+from local.engine.providers.recorder import Recorder
+from local.engine.providers.recorder_values import ACCOUNT, Place, Rules, simulated_text
+from local.engine.urn import type_of
+from local.engine.values import PropertyMap
 
 _ZONES: Final = "abc"
 
 
-def answer(token: str, args: PropertyMap, place: Place) -> PropertyMap:
-    """The simulated result of a provider function. Raises ProviderError for one that has none here."""
-    rule = _RULES.get(token)
-    if rule is None:
-        raise ProviderError(
-            f"the function {token} has no simulated answer; the recorder has: {', '.join(sorted(_RULES))}"
-        )
-    plain = without_secrets(args)
-    return {**args, **rule(plain, replace(place, region=plain.get("region") or place.region))}
+def recorder(config: PropertyMap) -> Recorder:
+    """A recorder of AWS's resources. Raises ProviderError as `Recorder` does."""
+    return Recorder(config, RULES)
+
+
+def _compare(request: DiffRequest) -> DiffResult:
+    kind = KINDS.get(type_of(request.urn))
+    return compare(kind, request) if kind else DiffResult(None)
+
+
+def _text(kind: str, key: str, id: str, place: Place) -> str | None:
+    if not key.lower().endswith("arn"):
+        return None
+    module = kind.partition(":")[2].partition("/")[0]
+    return f"arn:aws:{module}:{place.region}:{ACCOUNT}:{id}"
 
 
 def _availability_zones(args: PropertyMap, place: Place) -> PropertyMap:
@@ -79,11 +87,24 @@ def _parameter(args: PropertyMap, place: Place) -> PropertyMap:
     }
 
 
-_RULES: Final[Mapping[str, Callable[[PropertyMap, Place], PropertyMap]]] = {
-    "aws:index/getAvailabilityZones:getAvailabilityZones": _availability_zones,
-    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
-    "aws:index/getPartition:getPartition": _partition,
-    "aws:index/getRegion:getRegion": _region,
-    "aws:ec2/getAmi:getAmi": _ami,
-    "aws:ssm/getParameter:getParameter": _parameter,
-}
+RULES: Final = Rules(
+    named=frozenset(
+        {
+            "aws:autoscaling/group:Group",
+            "aws:eks/cluster:Cluster",
+            "aws:iam/instanceProfile:InstanceProfile",
+            "aws:iam/role:Role",
+        }
+    ),
+    within={"aws:eks/cluster:Cluster": ("vpcConfig", ("clusterSecurityGroupId", "vpcId"))},
+    text=_text,
+    functions={
+        "aws:index/getAvailabilityZones:getAvailabilityZones": _availability_zones,
+        "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
+        "aws:index/getPartition:getPartition": _partition,
+        "aws:index/getRegion:getRegion": _region,
+        "aws:ec2/getAmi:getAmi": _ami,
+        "aws:ssm/getParameter:getParameter": _parameter,
+    },
+    compare=_compare,
+)
