@@ -31,9 +31,9 @@ from local import processes
 from local.control_plane.binaries import ensure
 from local.control_plane.components import CONTROLLER_MANAGER, SCHEDULER
 from local.mycloud.models.balancing import LoadBalancerRecord
-from local.mycloud.state_folder import write_private
+from local.mycloud.site import Site
 from local.mycloud.store import Store
-from local.site import Site
+from local.state_folder import write_private
 
 PROJECT = Path(__file__).resolve().parents[1]
 

@@ -4,7 +4,7 @@ Kubernetes refuses loopback addresses in EndpointSlices, so nodes, pods and Serv
 loopback may be bound or dialled here, so whoever opens a socket asks `socket_address` for 127.a.b.c. A site owns
 sixteen consecutive second octets (one of fifteen blocks of a machine), so checkouts run side by side:
 
-    base+0        the site itself: mycloud's API, control planes (127.x only)
+    base+0        the site itself: the cloud's API, control planes (127.x only)
     base+1        machines              a /18 for each of four networks
     base+2        cluster IPs           a /18 for each
     base+3        load balancers        a /18 for each (given out as 127.x)
@@ -65,7 +65,7 @@ class AddressBlock:
 
     @property
     def api_address(self) -> str:
-        """Where mycloud's API listens, on API_PORT."""
+        """Where the cloud's API listens, on API_PORT."""
         return f"127.{self.base}.0.1"
 
     def control_plane_address(self, index: int) -> str:

@@ -1,4 +1,4 @@
-"""A way into a stack's cluster: its kubeconfig, kubectl, and the logs of a pod without kubectl."""
+"""Access to a stack's cluster: its kubeconfig, kubectl, and a pod's log without kubectl."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from urllib3.exceptions import HTTPError
 from cloud_controller.kube import PODS, ApiError, Kube, KubeconfigError, key
 from cloud_controller.kube.config import from_kubeconfig
 from cloud_controller.kube.transport import Transport
-from local.api_site import SiteError
-from local.mycloud.state_folder import StateFolder, write_private
+from local.errors import SiteError
+from local.state_folder import StateFolder, write_private
 
 ADMIN_KUBECONFIG = "admin.kubeconfig"
-"""What each control plane writes into its folder."""
+"""The file that each control plane writes into its folder."""
 
 SILENCE_SECONDS = 24 * 60 * 60.0
-"""After this, a followed log that says nothing is given up."""
+"""A followed log ends after this long without output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked: `kubeconfig`, `kubectl` with its words, or `logs` of a pod."""
+    """One call of `kubeconfig`, `kubectl` with its arguments, or `logs` with a pod."""
 
     command: str
     pod: str = ""
@@ -39,35 +39,35 @@ class Request:
 
 
 def admin_kubeconfigs(folder: StateFolder) -> dict[str, Path]:
-    """The kubeconfigs of the site's clusters by the folders that these have."""
+    """The kubeconfigs of the site's clusters, by the names of their folders."""
     clusters = folder.cluster("x").parent
     return {path.parent.name: path for path in sorted(clusters.glob(f"*/{ADMIN_KUBECONFIG}"))}
 
 
 def run(request: Request, folder: StateFolder, stack_dir: Path, cluster_id: str | None) -> int:
-    """Do what is asked with the stack's cluster; the exit code. Raises SiteError."""
+    """Run the command on the stack's cluster; the exit code. Raises SiteError."""
     kubeconfig = write_kubeconfig(folder, stack_dir, cluster_id)
     if request.command == "kubectl":
         return _run_kubectl(kubeconfig, request.kubectl)
     if request.command == "logs":
         _show_logs(kubeconfig, request.pod, follow=request.follow)
     else:
-        print(f"{kubeconfig} opens the cluster of stack {stack_dir.name!r} as its admin", file=sys.stderr)
+        print(f"{kubeconfig} has admin access to the cluster of stack {stack_dir.name!r}", file=sys.stderr)
         print(f"export KUBECONFIG={shlex.quote(str(kubeconfig))}")
     return 0
 
 
 def write_kubeconfig(folder: StateFolder, stack_dir: Path, cluster_id: str | None) -> Path:
     """Write the kubeconfig of a stack's cluster into the stack's folder. Raises SiteError if it has none here."""
-    # mycloud's clusters have folders of their ids; those of EKS are known by their names.
+    # A cluster's folder is named by its id; a cloud may identify a cluster by its name instead.
     found = admin_kubeconfigs(folder)
     source = next(
         (path for folder, path in found.items() if cluster_id in (folder, cluster_name(path.read_text()))), None
     )
     if source is None:
         raise SiteError(
-            f"stack {stack_dir.name!r} has no cluster on this machine; `make up` makes one for stacks on mycloud, "
-            "and for those on a simulated AWS"
+            f"stack {stack_dir.name!r} has no cluster on this machine; `make up` creates one for a stack that a "
+            "local site serves"
         )
     path = stack_dir / "kubeconfig"
     write_private(path, source.read_text())
@@ -75,7 +75,7 @@ def write_kubeconfig(folder: StateFolder, stack_dir: Path, cluster_id: str | Non
 
 
 def cluster_name(kubeconfig: str) -> str:
-    """What people call the cluster of such a kubeconfig."""
+    """The name of the cluster in a kubeconfig."""
     return str(yaml.safe_load(kubeconfig)["clusters"][0]["name"])
 
 
@@ -83,15 +83,15 @@ def _run_kubectl(kubeconfig: Path, words: Sequence[str]) -> int:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         raise SiteError(
-            "kubectl is not on PATH: install it from your distribution (package kubectl or kubernetes-client), or as "
-            'the page "Install Tools" of the Kubernetes documentation describes; `make logs POD=...` works without it'
+            "kubectl is not on PATH: install your distribution's package (kubectl or kubernetes-client), or follow the "
+            'page "Install Tools" of the Kubernetes documentation; `make logs POD=...` works without it'
         )
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     return subprocess.run([kubectl, *words], env=environment, check=False).returncode
 
 
 def _show_logs(kubeconfig: Path, pod: str, *, follow: bool) -> None:
-    """Print the log of a pod: NAMESPACE/NAME, or a NAME that only one has."""
+    """Print the log of a pod: NAMESPACE/NAME, or a unique NAME."""
     try:
         with closing(Kube.from_file(kubeconfig)) as kube:
             where, _, what = _only([key(each) for each in kube.list(PODS).items], pod).partition("/")
@@ -101,11 +101,11 @@ def _show_logs(kubeconfig: Path, pod: str, *, follow: bool) -> None:
     except (ApiError, KubeconfigError) as error:
         raise SiteError(str(error)) from error
     except HTTPError as error:
-        raise SiteError(f"the log of {pod} broke off: {error}") from error
+        raise SiteError(f"could not read the log of {pod} to its end: {error}") from error
 
 
 def _only(pods: Sequence[str], wanted: str) -> str:
-    """The one pod that is meant. Raises SiteError, which names all that could be."""
+    """The wanted pod as NAMESPACE/NAME. Raises SiteError, which lists the candidates."""
     found = [each for each in pods if wanted in (each, each.partition("/")[2])]
     if len(found) == 1:
         return found[0]

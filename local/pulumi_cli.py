@@ -21,8 +21,8 @@ from local import pulumi_backend
 from local.engine.stack.secrets import PASSPHRASE_VARIABLE
 from local.engine.stack.session import PASSPHRASE_FILE, crypter_of, passphrase_of
 from local.engine.termination import Terminated
-from local.mycloud.state_folder import write_private
 from local.pulumi_backend import BACKEND_FOLDER
+from local.state_folder import write_private
 
 
 class PulumiCliError(Exception):

@@ -11,9 +11,9 @@ from typing import Any
 
 from local import processes
 from local.control_plane.control_plane import ControlPlane
-from local.mycloud.machine.processes import kill_leftovers
-from local.mycloud.state_folder import StateFolder, write_private
+from local.machine.processes import kill_leftovers
 from local.processes import Process, ProcessError
+from local.state_folder import StateFolder, write_private
 
 CREDENTIALS_TTL = timedelta(days=365)
 
@@ -72,4 +72,4 @@ class SiteProcesses:
         write_private(directory / "machine.json", json.dumps(machine, indent=2) + "\n")
         control_plane.write_kubelet_credentials(directory, machine["node_name"], machine["address"], CREDENTIALS_TTL)
         name = f"machine {machine['node_name']} ({machine['id']})"
-        self.start(machine["id"], name, "local.mycloud.machine", directory, directory)
+        self.start(machine["id"], name, "local.machine", directory, directory)

@@ -20,6 +20,7 @@ from local.control_plane.build import LDFLAGS, BuildError, Report, build
 from local.control_plane.toolchain import find_go
 
 NAME = "aws-cloud-controller-manager"
+PACKAGE = f"k8s.io/cloud-provider-aws/cmd/{NAME}"
 MODULE = TOOLS / "aws-peer"
 
 
@@ -41,7 +42,7 @@ def binary(report: Report) -> Path:
         if not target.exists():
             report(f"building the peer, {NAME} {version()}, from Go modules, once on this machine (3 to 6 minutes)")
             go = find_go(cache_directory(), TOOLS, report)
-            build(go, NAME, version(), MODULE, target, report)
+            build(go, NAME, version(), MODULE, target, report, package=PACKAGE)
     return target
 
 

@@ -1,0 +1,45 @@
+"""AWS on one machine: a simulator (moto) with real control planes and machines, and AWS's packages in the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local.clouds import LocalCloud
+
+if TYPE_CHECKING:
+    from local.aws.site import AwsSite
+    from local.engine.providers.provider import Provider
+    from local.engine.stack.resource import ResourceState
+
+
+def _site(state: Path, stack: str, section: Mapping[str, Any]) -> AwsSite:
+    from local.aws.site import AwsSite
+
+    region = section.get("region")
+    return AwsSite(state, stack, None if region is None else str(region))
+
+
+def _has_site(state: Path, stack: str) -> bool:
+    from local.aws.folder import site_root
+
+    return site_root(state, stack).exists()
+
+
+def _provider(resource: ResourceState) -> Provider:
+    from local.aws.provider.api import is_local
+    from local.aws.provider.provider import AwsProvider
+    from local.aws.provider.recorded import recorder
+    from local.engine.values import without_secrets
+
+    return (AwsProvider if is_local(without_secrets(resource.inputs)) else recorder)(resource.inputs)
+
+
+CLOUD = LocalCloud(
+    name="aws",
+    site=_site,
+    requires={"simulated": True},
+    has_site=_has_site,
+    providers={"aws": _provider},
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from local.mycloud.state_folder import StateFolder, write_private
+from local.state_folder import StateFolder, write_private
 
 
 def site_root(state_dir: Path, stack: str) -> Path:
@@ -15,7 +15,7 @@ def site_root(state_dir: Path, stack: str) -> Path:
 
 def aws_folder(root: Path) -> StateFolder:
     """The layout of that folder."""
-    return StateFolder(root.absolute(), "cloud")
+    return StateFolder(root.absolute())
 
 
 def state_file(folder: StateFolder) -> Path:

@@ -20,7 +20,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from local.aws.tokens import CLUSTER_HEADER, PREFIX
-from local.mycloud.state_folder import write_private
+from local.state_folder import write_private
 
 PRESIGNED_SECONDS = 60
 LIFETIME = timedelta(minutes=14)

@@ -21,10 +21,10 @@ from local.aws.webhook import Webhook
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
-from local.mycloud.state_folder import StateFolder
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses
+from local.state_folder import StateFolder
 
 ADMIN_TTL = timedelta(hours=1)
 STOP_GRACE_SECONDS = 30.0
@@ -168,7 +168,6 @@ def machine_json(machine: Machine) -> dict[str, object]:
         "provider_id": f"aws:///{machine.zone}/{machine.id}" if machine.flags.names_provider_id else None,
         "node_labels": machine.flags.labels,
         "taints": machine.flags.taints,
-        "volumes": False,
     }
 
 

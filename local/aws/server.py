@@ -19,8 +19,8 @@ from local.aws.machinery import Machinery
 from local.aws.revision import revision
 from local.aws.simulator import Simulator
 from local.aws.webhook import Webhook
-from local.mycloud.folder_guard import FolderGuard, running
-from local.mycloud.state_folder import endpoint
+from local.folder_guard import FolderGuard, running
+from local.state_folder import endpoint
 
 
 def serve(site_dir: Path) -> None:

@@ -32,7 +32,7 @@ from local.aws.differences import SiteCluster, differ_from_moto
 from local.aws.scaling import to_replace
 from local.aws.user_data import KubeletFlags, decoded, kubelet_flags
 from local.aws.web_identity import Provider
-from local.mycloud.state_folder import write_private
+from local.state_folder import write_private
 
 SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """What of moto is kept."""

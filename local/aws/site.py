@@ -1,4 +1,4 @@
-"""The site of a stack on a simulated AWS: its block of addresses and the process that is AWS for it."""
+"""The site of one stack on a simulated AWS."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import Any, ClassVar, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.api_site import ApiSite, SiteError, Tell, to_nobody, wait_until
+from local.api_site import ApiSite
 from local.aws import webhook
 from local.aws.account import KINDS, Account
 from local.aws.folder import aws_folder, credentials, site_root
 from local.aws.get_token import write_command
 from local.aws.revision import revision
 from local.aws.status_text import render
-from local.mycloud.state_folder import write_private
-from local.stack_copy import NAMESPACE, SiteConfig
+from local.errors import SiteError
+from local.stack_copy import SiteConfig
+from local.stack_file import NAMESPACE
+from local.state_folder import write_private
+from local.waiting import Tell, to_nobody
 
 Answer = TypeVar("Answer")
 
-SIMULATED = "load balancers have listeners and targets, and forward nothing: moto has AWS's API, and no data plane"
+SIMULATED = "load balancers have listeners and targets but forward nothing: moto has AWS's API and no data plane"
 
 
 class AwsSite(ApiSite):
@@ -37,14 +40,14 @@ class AwsSite(ApiSite):
         self._given_region = region
 
     def revision(self) -> str:
-        """Of what stands around moto, and moto's."""
+        """The revision of the simulator's modules and of moto."""
         return revision()
 
     def suspend(self) -> None:
-        """Nothing to note: where nothing runs, the next start boots what moto says is running."""
+        """Nothing to note: the next start boots the instances that moto lists as running."""
 
     def up(self, tell: Tell = to_nobody) -> None:
-        """As every site; and the command that kubeconfigs of EKS call is there."""
+        """As for every site; also write the command that kubeconfigs of EKS call."""
         super().up(tell)
         with self._lock("up", tell):
             write_private(self._region_note, self._region)
@@ -52,13 +55,13 @@ class AwsSite(ApiSite):
 
     @property
     def _region(self) -> str:
-        """The stack's; without its file the one that it had last."""
+        """The stack's region; without a stack file, the last one."""
         if self._given_region is not None:
             return self._given_region
         try:
             return self._region_note.read_text()
         except FileNotFoundError:
-            raise SiteError(f"nobody knows the region of the site in {self.folder.root}") from None
+            raise SiteError(f"the region of the site in {self.folder.root} is unknown: no stack file") from None
 
     @property
     def _region_note(self) -> Path:
@@ -66,14 +69,14 @@ class AwsSite(ApiSite):
 
     @property
     def credentials(self) -> tuple[str, str]:
-        """The key with which the stack signs, and its secret."""
+        """The access key with which the stack signs its calls, and its secret."""
         try:
             return credentials(self.folder)
         except FileNotFoundError:
             raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """What an engine gets of an environment: whoever asks for AWS's default credentials finds this site's."""
+        """The environment of a stack's engine: AWS's default credentials lead to this site."""
         access_key, secret_key = self.credentials
         kept = {name: value for name, value in inherited.items() if not name.startswith("AWS_")}
         past_proxies = ",".join(filter(None, [kept.get("no_proxy") or kept.get("NO_PROXY"), self.block.api_address]))
@@ -84,7 +87,7 @@ class AwsSite(ApiSite):
             "AWS_REGION": self._region,
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # Nor does a file of the user's say anything.
+            # The user's own files must not add anything.
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "no_proxy": past_proxies,
@@ -93,7 +96,7 @@ class AwsSite(ApiSite):
         }
 
     def stack_config(self) -> SiteConfig:
-        """Where the account is, the stack's key, and the ranges that this machine can bind: network 0 of the site's."""
+        """The account's endpoint, the stack's key, and ranges that this machine can bind: the site's network 0."""
         access_key, secret_key = self.credentials
         ranges = self.block.network(0)
         return SiteConfig(
@@ -108,29 +111,24 @@ class AwsSite(ApiSite):
             {"aws:accessKey": access_key, "aws:secretKey": secret_key},
         )
 
-    def wait_settled(self, seconds: float, tell: Tell = to_nobody) -> None:
-        """Wait until no cluster and no machine is on its way, at most `seconds`; raises SiteError."""
-
-        def pending() -> list[str]:
-            clusters = {each["name"]: each["state"] for each in self._ask(Account.clusters)}
-            booting = (
-                each["node_name"]
-                for each in self._ask(Account.machines)
-                if each["state"] == "running"
-                and clusters.get(each["cluster"]) == "ACTIVE"
-                and not self._process(each["id"])
-            )
-            changing = [name for name, state in clusters.items() if state in ("CREATING", "UPDATING")]
-            # One that was killed just now, and the API has not noticed yet.
-            healthy = all(state == "ACTIVE" for state in clusters.values())
-            unnoticed = self.ended_control_planes() if healthy else ()
-            return [*changing, *(f"control plane {each}" for each in unnoticed), *booting]
-
-        if not wait_until(lambda: not pending(), seconds, lambda: tell(f"waiting for {', '.join(pending())}")):
-            raise SiteError(f"after {seconds:g} s this is still on its way: {', '.join(pending())}")
+    def pending(self) -> list[str]:
+        """The clusters, control planes and machines that are changing."""
+        clusters = {each["name"]: each["state"] for each in self._ask(Account.clusters)}
+        booting = (
+            each["node_name"]
+            for each in self._ask(Account.machines)
+            if each["state"] == "running"
+            and clusters.get(each["cluster"]) == "ACTIVE"
+            and not self.api.find(each["id"])
+        )
+        changing = [name for name, state in clusters.items() if state in ("CREATING", "UPDATING")]
+        # Killed just now, and not noticed by the API yet.
+        healthy = all(state == "ACTIVE" for state in clusters.values())
+        unnoticed = self.ended_control_planes() if healthy else ()
+        return [*changing, *(f"control plane {each}" for each in unnoticed), *booting]
 
     def crashed_machines(self) -> list[str]:
-        """The names of the machines that are stopped though nobody stopped them."""
+        """The names of the machines that stopped because their process ended."""
         return [each["node_name"] for each in self._ask(Account.machines) if each["crashed"]]
 
     def boot_crashed_machines(self) -> None:
@@ -139,46 +137,36 @@ class AwsSite(ApiSite):
         self._ask(lambda account: account.start(crashed))
 
     def end_simulated_machines(self) -> None:
-        """There are none: each machine of a cluster's is real here."""
+        """There are none: every machine of a cluster is real."""
 
     def after_up(self, cluster: str) -> list[str]:
-        """What can't be tried."""
+        """What does not work here."""
         del cluster
         return [SIMULATED]
 
     def left(self) -> list[str]:
-        """What is in the account that an untouched one has not; empty of a site that does not run.
+        """What the account holds that a new one does not; empty for a stopped site.
 
-        Raises SiteError if it runs and does not answer.
+        Raises SiteError if the simulator runs and does not answer.
         """
         if not self.is_running():
             return []
         if not self.is_healthy():
-            raise SiteError(f"{self.API_TITLE} does not answer, so nobody can tell what is left; `stop` ends it")
+            raise SiteError(f"{self.API_TITLE} does not answer, so what is left is unknown; `stop` ends it")
         return self._ask(Account.left)
 
     def nothing_left(self) -> str | None:
-        """What `left` looked for; None of a site that does not run: there it did not look."""
-        return f"the account is empty: of {', '.join(KINDS)} there is none" if self.is_healthy() else None
+        """The kinds that `left` looked for; None for a stopped site, where it did not look."""
+        return f"the account is empty: it has no {', no '.join(KINDS)}" if self.is_healthy() else None
 
-    def status(self) -> dict[str, Any]:
-        """What runs where, as JSON has it."""
-        if not self.folder.site_file.exists():
-            return {"state_folder": str(self.folder.root), "up": False}
-        healthy = self.is_healthy()
+    def objects(self, *, healthy: bool) -> dict[str, Any]:
+        """The account's clusters, instances and load balancers; none while the simulator does not answer."""
         questions = {
             "clusters": Account.clusters,
             "machines": Account.machines,
             "load_balancers": Account.load_balancers,
         }
-        return {
-            "state_folder": str(self.folder.root),
-            "up": healthy,
-            "block": self.block.base,
-            "endpoint": self.endpoint,
-            "processes": self.processes(),
-            **({name: self._ask(question) for name, question in questions.items()} if healthy else {}),
-        }
+        return {name: self._ask(question) for name, question in questions.items()} if healthy else {}
 
     def render(self, status: Mapping[str, Any], outputs: Mapping[str, Any]) -> str:
         """The status as text."""
@@ -193,4 +181,4 @@ class AwsSite(ApiSite):
         try:
             return question(Account(self.endpoint, self._region, *self.credentials))
         except (BotoCoreError, ClientError) as error:
-            raise SiteError(f"{self.API_TITLE} gives no answer: {error}") from error
+            raise SiteError(f"{self.API_TITLE} does not answer: {error}") from error

@@ -19,7 +19,7 @@ import urllib3
 
 from local.aws.tokens import CLUSTER_HEADER, NotAToken, identity_url, principal
 from local.control_plane.pki import Authority, write_pair
-from local.mycloud.state_folder import write_private
+from local.state_folder import write_private
 
 PORT = 7443
 STS_SECONDS = 20.0

@@ -19,8 +19,6 @@ PACKAGES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-    # No part of a control plane: what benchmarks/aws compares with.
-    "aws-cloud-controller-manager": "k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager",
 }
 LDFLAGS = "-s -w"
 # Kubernetes' own build stamps its version in like this; without it the API server calls itself v0.0.0.
@@ -33,9 +31,12 @@ class BuildError(Exception):
     """The control plane's binaries cannot be had; the message says why and what to do."""
 
 
-def build(go: Path, name: str, version: str, module_directory: Path, target: Path, report: Report) -> None:
-    """Build component `name` at `version` into `target`, which is there whole or not at all.
+def build(
+    go: Path, name: str, version: str, module_directory: Path, target: Path, report: Report, *, package: str = ""
+) -> None:
+    """Build component `name` at `version` into `target`, completely or not at all.
 
+    `package`: the Go package of a program that is no part of the control plane.
     Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
@@ -43,7 +44,7 @@ def build(go: Path, name: str, version: str, module_directory: Path, target: Pat
         output = Path(temporary) / name
         command = [
             *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version)),
-            *("-o", str(output), PACKAGES[name]),
+            *("-o", str(output), package or PACKAGES[name]),
         ]
         with subprocess.Popen(
             command,

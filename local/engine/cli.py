@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from local.clouds import CLOUDS
 from local.engine import cli_config, cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
 from local.engine.cli_confirm import is_asked, may_begin
@@ -27,7 +28,6 @@ from local.engine.stack.secrets import SecretsError
 from local.engine.stack.session import Request, Session
 from local.engine.stack.state import StateError
 from local.engine.steps.planner import Op
-from local.engine.values import without_secrets
 
 OK, FAILED, USAGE, CHANGED, TERMINATED = 0, 1, 2, 7, 8
 _OPERATIONS: Mapping[str, Callable[[Request, Options, Sink], bool]] = {
@@ -147,9 +147,9 @@ def _cancel(request: Request, out: TextIO) -> int:
 
 
 class LocalProviders:
-    """The packages that this engine runs: dynamic resources, Kubernetes, and AWS where a simulator of it is here.
+    """The packages that this engine runs: dynamic resources, Kubernetes, and those of the clouds on this machine.
 
-    All others are recorded.
+    It records all others.
     """
 
     def __init__(self, session: Session, on_line: Callable[[str], None]) -> None:
@@ -158,7 +158,8 @@ class LocalProviders:
 
     def factories(self) -> Mapping[str, ProviderFactory]:
         """By package."""
-        return {"pulumi-python": self._dynamic, "kubernetes": _kubernetes, "aws": _aws, OTHERS: _recorded}
+        clouds = {package: factory for cloud in CLOUDS.all() for package, factory in cloud.providers.items()}
+        return {**clouds, "pulumi-python": self._dynamic, "kubernetes": _kubernetes, OTHERS: _recorded}
 
     def close(self) -> None:
         """End the dynamic provider's server."""
@@ -168,20 +169,12 @@ class LocalProviders:
         return DynamicProvider(self._server, resource.inputs, resource.urn, str(resource.id))
 
 
-def _aws(resource: ResourceState) -> Provider:
-    # Imported on use: boto3 takes its time.
-    from local.engine.providers.aws.api import is_local
-    from local.engine.providers.aws.provider import AwsProvider
-
-    return (AwsProvider if is_local(without_secrets(resource.inputs)) else Recorder)(resource.inputs)
-
-
 def _recorded(resource: ResourceState) -> Provider:
     return Recorder(resource.inputs)
 
 
 def _kubernetes(resource: ResourceState) -> Provider:
-    # Imported on use: a stack without Kubernetes needs none of it.
+    # Imported on use: not every stack has Kubernetes objects.
     from local.engine.providers.kubernetes.provider import KubernetesProvider
 
     return KubernetesProvider(resource.inputs)

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from local.engine.events import Diagnostic, PolicyLoad, Prelude, Sink, Summary, without_texts
 from local.engine.policies.host import PolicyHost
 from local.engine.policies.packs import Policies
-from local.engine.program.hooks import delete_hooks
 from local.engine.program.monitor import Monitor
 from local.engine.program.runner import ProgramRun, run_in_process
 from local.engine.providers.registry import ProviderFactory, ProviderRegistry
@@ -24,6 +23,7 @@ from local.engine.steps import pending, stack_references
 from local.engine.steps.deletion import delete_all, targeted, unprotected
 from local.engine.steps.deployment import Deployment
 from local.engine.steps.destruction import Destruction
+from local.engine.steps.hooked import delete_hooks
 from local.engine.steps.planner import ProtectedError
 from local.engine.steps.refresh import refresh as refresh_all
 from local.engine.steps.run import Run

@@ -20,7 +20,7 @@ from local.mycloud.errors import ApiError, InvalidParameter, NotFound, Unavailab
 from local.mycloud.gate import Gate, error_answer
 from local.mycloud.models.common import ErrorAnswer
 from local.mycloud.revision import revision
-from local.mycloud.state_folder import fingerprint
+from local.state_folder import fingerprint
 
 _REVISION = revision()
 _PREFIX = "/v1"

@@ -20,9 +20,9 @@ from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.mycloud.folder import MyCloudFolder
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord
-from local.mycloud.state_folder import StateFolder
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses
@@ -112,7 +112,7 @@ class Machinery(Protocol):
 class LocalMachinery:
     """The real one: processes of this machine, in the site's state folder."""
 
-    def __init__(self, folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: MyCloudFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._block = block
         self._processes = SiteProcesses(folder, environment)
@@ -277,4 +277,5 @@ def _machine_json(machine: MachineRecord) -> dict[str, object]:
         "role": machine.role,
         "node_labels": machine.node_labels,
         "type": machine.type,
+        "csi_driver": "mycloud.io",
     }

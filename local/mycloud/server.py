@@ -15,16 +15,16 @@ from fastapi import FastAPI
 from starlette.types import Lifespan
 
 from local.addresses import API_PORT
+from local.folder_guard import FolderGuard, running
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.folder_guard import FolderGuard, running
+from local.mycloud.folder import MyCloudFolder
 from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
 from local.mycloud.models.compute import Cluster
 from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.privileged_ports import first_bindable_port
-from local.mycloud.state_folder import StateFolder
 from local.mycloud.store import Store
 from local.mycloud.suspension import notice_restart
 
@@ -39,7 +39,7 @@ def serve(state_dir: Path) -> None:
     Steps of the lifecycle that are under way when this returns are given up with the process, as by a kill.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    folder = StateFolder(state_dir.absolute())
+    folder = MyCloudFolder(state_dir.absolute())
     block = folder.block()
     store = Store(folder.database)
     notice_restart(store, folder.boot_note, something_runs=lambda: bool(running(folder)))

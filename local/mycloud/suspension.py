@@ -13,8 +13,8 @@ from pathlib import Path
 from local.mycloud.filters import Filter
 from local.mycloud.models.common import State
 from local.mycloud.models.compute import PROCESS_ENDED, Cluster, MachineRecord
-from local.mycloud.state_folder import write_private
 from local.mycloud.store import Store
+from local.state_folder import write_private
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

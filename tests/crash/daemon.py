@@ -31,7 +31,7 @@ from cloud_controller.kube import (
 )
 from local import processes
 from local.addresses import socket_address
-from local.api_site import server_environment
+from local.api_process import server_environment
 from local.control_plane.pki import Authority, write_pair
 from local.ports import unused_address
 from tests.crash.proxy import Mending, Naming, Proxy, Recorder, as_it_is, path_of

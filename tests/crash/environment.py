@@ -18,7 +18,7 @@ from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Kube, Object, PatchType
 from cloud_controller.load_balancers.model import CLUSTER_TAG
-from local.site import Site
+from local.mycloud.site import Site
 from tests.crash.control_plane import component
 from tests.crash.daemon import PATIENCE, Daemon, Daemons, Json, until
 

@@ -15,7 +15,7 @@ from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import DAEMON_SETS, NODES, SERVICES, Kube, Object, PatchType, name, namespace
-from local.site import Site
+from local.mycloud.site import Site
 from tests.e2e.local_stack import PATIENCE, ROOT, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

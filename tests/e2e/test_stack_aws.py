@@ -14,7 +14,7 @@ import pytest
 
 from cloud_controller.kube import NODES, PODS, SERVICES, PatchType, name
 from local import processes
-from local.api_site import API
+from local.api_process import API
 from tests.e2e.aws_stack import REGION, STACK, AwsStack
 from tests.e2e.local_stack import eventually
 

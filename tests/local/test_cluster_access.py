@@ -17,9 +17,9 @@ from urllib3.exceptions import ProtocolError
 from cloud_controller.kube import Kube, ObjectList
 from local import __main__ as command_line
 from local import cluster_access
-from local.api_site import SiteError
 from local.cluster_access import Request, run
-from local.mycloud.state_folder import StateFolder
+from local.errors import SiteError
+from local.state_folder import StateFolder
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_missing_kubectl_is_an_error_that_says_where_it_comes_from(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
-    with pytest.raises(SiteError, match=r"kubectl is not on PATH: install it from your distribution"):
+    with pytest.raises(SiteError, match=r"kubectl is not on PATH: install your distribution's package"):
         run(Request("kubectl"), folder, folder.stack("mine"), "c-1")
 
 
@@ -97,7 +97,7 @@ def test_words_after_the_dashes_go_with_kubectl_alone(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         command_line._parse(["status", "--", "get"])
 
-    assert "words after `--` go with `kubectl`" in capsys.readouterr().err
+    assert "arguments after `--` are only for `kubectl`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--pod=x", "--follow"])
@@ -105,7 +105,7 @@ def test_what_is_said_of_logs_goes_with_logs_alone(option: str, capsys: pytest.C
     with pytest.raises(SystemExit):
         command_line.main(["up", option])
 
-    assert "--pod and --follow go with `logs`" in capsys.readouterr().err
+    assert "--pod and --follow are only for `logs`" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------------- logs
@@ -158,7 +158,7 @@ def test_a_log_that_breaks_off_is_an_error_that_says_so(folder: StateFolder, mon
     monkeypatch.setattr(cluster_access, "_log", broken)
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=io.BytesIO()))
 
-    with pytest.raises(SiteError, match="the log of web-1 broke off: Connection broken"):
+    with pytest.raises(SiteError, match="could not read the log of web-1 to its end: Connection broken"):
         run(Request("logs", pod="web-1"), folder, folder.stack("mine"), "c-1")
 
 

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 import local.__main__ as command_line
-from local.__main__ import DELETE_UNMANAGED
 from local.engine.stack.secrets import SecretsError, new_crypter
 from local.engine.stack.state import StateError
+from local.engine_run import DELETE_UNMANAGED
+from local.mycloud.site import Site
 from local.pulumi_backend import ways_past_locks
 from local.pulumi_cli import PulumiCli, PulumiCliError
-from local.site import Site
 from local.stack_state import is_in_cli, is_in_engine, is_in_use, masked_outputs
 
 STAND_IN = """#!{python}

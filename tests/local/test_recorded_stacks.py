@@ -73,4 +73,4 @@ def test_a_recorded_run_that_is_interrupted_says_so(
     monkeypatch.setattr(cli, "main", interrupted)
 
     assert main(["up", "--stack", "aws-prod", "--state", str(tmp_path)]) == 1
-    assert "interrupted; `up` goes on from here" in capsys.readouterr().err
+    assert "interrupted; run `up` again to continue" in capsys.readouterr().err

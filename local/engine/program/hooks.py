@@ -1,26 +1,24 @@
-"""Resource hooks: functions of the program that run before and after a step, and say whether a failed one is retried.
+"""Resource hooks: functions of the program that run before and after a step and decide about retries.
 
-Hooks are bound to a resource by name, and the state keeps these names; the functions are there only while a program
-runs that registered them.
+A resource refers to hooks by name, and the state keeps these names; the functions exist only while the program runs
+that registered them.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 from pulumi.runtime.proto import callback_pb2, resource_pb2
 
 from local.engine.events import Diagnostic
 from local.engine.program.callbacks import CallbackError, Callbacks
-from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.stack.resource import ResourceState
+from local.engine.steps.hooked import HookError, Operation
 from local.engine.steps.run import Run
 from local.engine.wire import to_struct
-
-Operation = Literal["create", "update", "delete"]
 
 _KINDS: Final = {
     "BeforeCreate": "before_create",
@@ -31,20 +29,15 @@ _KINDS: Final = {
     "AfterDelete": "after_delete",
     "OnError": "on_error",
 }
-"""Pulumi's kinds of hook, as the state names them, and their fields in a request."""
+"""Pulumi's kinds of hooks, as in the state, and their fields in a request."""
 
 MAX_TRIES: Final = 100
-"""How often an operation is tried, whatever its error hooks say."""
+"""The most tries of an operation, whatever its error hooks answer."""
 
 REGISTRATION_SECONDS: Final = 30.0
-"""How long a hook is waited for that the running program has not registered yet."""
+"""How long a step waits for a hook that the running program has not registered yet."""
 
-Done = TypeVar("Done", bound=ResourceState | None)
 Registered = TypeVar("Registered")
-
-
-class HookError(ProviderError):
-    """A hook that must run before a step failed, or does not exist: the step was not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +59,27 @@ class Hooks:
         self._changed = threading.Condition()
 
     def register(self, request: resource_pb2.RegisterResourceHookRequest) -> None:
-        """Take a resource hook. Raises ValueError if its name is empty or taken."""
+        """Register a resource hook. Raises ValueError if its name is empty or taken."""
         with self._changed:
             _check_new(request.name, self._hooks)
             self._hooks[request.name] = _Hook(request.callback, request.on_dry_run, request.ignore_errors)
             self._changed.notify_all()
 
     def register_error_hook(self, request: resource_pb2.RegisterErrorHookRequest) -> None:
-        """Take an error hook. Raises ValueError if its name is empty or taken."""
+        """Register an error hook. Raises ValueError if its name is empty or taken."""
         with self._changed:
             _check_new(request.name, self._error_hooks)
             self._error_hooks[request.name] = request.callback
             self._changed.notify_all()
 
     def complete(self) -> None:
-        """The program has ended: there will be no more hooks."""
+        """The program has ended and registers no more hooks."""
         with self._changed:
             self._complete = True
             self._changed.notify_all()
 
     def before(self, operation: Operation, old: ResourceState | None, new: ResourceState | None) -> None:
-        """Run what is bound before the step. Raises HookError at the first that fails, unless its errors are ignored.
+        """Run the hooks before a step. Raises HookError at the first failure, unless the hook ignores errors.
 
         `new` is None in a delete, `old` in a create.
         """
@@ -95,7 +88,7 @@ class Hooks:
                 raise HookError(error)
 
     def after(self, operation: Operation, old: ResourceState | None, new: ResourceState | None) -> None:
-        """Run what is bound after the step. A failure fails the run, unless ignored; the step is done nevertheless."""
+        """Run the hooks after a step. A failure fails the run, unless the hook ignores errors; the step stays done."""
         for name in _bound(f"After{operation.title()}", old, new):
             if error := self._failure(name, old, new, outputs=True):
                 self._run.fail(error, _either(new, old).urn)
@@ -104,22 +97,22 @@ class Hooks:
     def retry(
         self, operation: Operation, old: ResourceState | None, new: ResourceState | None, errors: Sequence[str]
     ) -> bool:
-        """Whether one of the error hooks wants a failed operation to be tried again; all are asked.
+        """Whether an error hook asks for another try of a failed operation; all of them are called.
 
-        `errors` are those of all tries, the newest first.
+        `errors` are those of all tries, newest first.
         """
         urn = _either(new, old).urn
         names = _bound("OnError", old, new)
         if not names or self._run.dry_run or self._run.stopping:
             return False
         if len(errors) >= MAX_TRIES:
-            self._warn(f"it was tried {MAX_TRIES} times, as error hooks wanted; that is the most", urn)
+            self._warn(f"error hooks asked for more than {MAX_TRIES} tries, which is the limit", urn)
             return False
         answers = [self._wants_retry(name, operation, old, new, errors) for name in names]
         return any(answers)
 
     def _failure(self, name: str, old: ResourceState | None, new: ResourceState | None, *, outputs: bool) -> str:
-        """Run a hook; what went wrong, or "". What a hook wants to be ignored is only a warning."""
+        """Run a hook; its error, or "". An error that the hook ignores is only a warning."""
         hook = self._found(name, self._hooks)
         if hook is None:
             return f'hook "{name}" was not registered by the program'
@@ -164,7 +157,7 @@ class Hooks:
         return answer.retry
 
     def _found(self, name: str, registered: Mapping[str, Registered]) -> Registered | None:
-        # What is deleted before its turn, because of another's replacement, may be registered a moment later only.
+        # A resource that another's replacement deletes early may have hooks that the program registers a moment later.
         with self._changed:
             self._changed.wait_for(lambda: name in registered or self._complete, REGISTRATION_SECONDS)
             return registered.get(name)
@@ -173,52 +166,16 @@ class Hooks:
         self._run.emit(Diagnostic("warning", message, urn))
 
 
-def carry_out(
-    hooks: Hooks | None,
-    operation: Operation,
-    old: ResourceState | None,
-    new: ResourceState | None,
-    step: Callable[[], Done],
-) -> Done:
-    """Carry a custom resource's step out with its hooks, as often as error hooks want. Raises ProviderError.
-
-    Without hooks (no program runs) only the step.
-    """
-    if hooks is None:
-        return step()
-    hooks.before(operation, old, new)
-    errors: list[str] = []
-    while True:
-        try:
-            done = step()
-            break
-        except OutcomeUnknown:
-            # The next run has to find out first what happened.
-            raise
-        except ProviderError as error:
-            errors.insert(0, str(error))
-            if not hooks.retry(operation, old, new, errors):
-                raise
-    hooks.after(operation, old, done)
-    return done
-
-
 def binding_of(hooks: Any) -> dict[str, tuple[str, ...]]:
-    """The names in a request's binding, by kind of hook."""
+    """The names of hooks in a request, by kind of hook."""
     return {kind: tuple(names) for kind, field in _KINDS.items() if (names := getattr(hooks, field))}
-
-
-def delete_hooks(resource: ResourceState) -> tuple[str, ...]:
-    """The names of the hooks without which the resource is not to be deleted."""
-    bound = resource.resource_hooks
-    return (*bound.get("BeforeDelete", ()), *bound.get("AfterDelete", ()))
 
 
 def _check_new(name: str, taken: dict[str, Any]) -> None:
     if not name:
-        raise ValueError("a hook needs a name")
+        raise ValueError("a hook has no name")
     if name in taken:
-        raise ValueError(f'two hooks have the name "{name}"')
+        raise ValueError(f'duplicate hook name "{name}"')
 
 
 def _either(one: ResourceState | None, other: ResourceState | None) -> ResourceState:
@@ -228,17 +185,17 @@ def _either(one: ResourceState | None, other: ResourceState | None) -> ResourceS
 
 
 def _bound(kind: str, old: ResourceState | None, new: ResourceState | None) -> tuple[str, ...]:
-    # A delete has no new side: what the last run bound is run then.
+    # A delete has no new side: it runs the hooks of the last run.
     return _either(new, old).resource_hooks.get(kind, ())
 
 
 def _describe(request: Any, old: ResourceState | None, new: ResourceState | None) -> None:
-    """Fill what both kinds of request tell of the resource."""
+    """Fill the fields that both kinds of request have."""
     resource = _either(new, old)
     request.urn = resource.urn
     request.name = resource.name
     request.type = resource.type
-    # In an update the new side has no id before the step, but the resource has one.
+    # Before an update the new side has no id yet.
     known = [side.id for side in (new, old) if side is not None and isinstance(side.id, str) and side.id]
     request.id = known[0] if known else ""
     if new is not None:
@@ -251,7 +208,7 @@ def _describe(request: Any, old: ResourceState | None, new: ResourceState | None
 
 
 def _options(resource: ResourceState) -> resource_pb2.ResourceOptions:
-    """The resource's options, as far as the state keeps them."""
+    """The options of the resource that the state keeps."""
     timeouts = {k: f"{v:g}s" for k in ("create", "update", "delete") if (v := getattr(resource.timeouts, k))}
     binding = {_KINDS[kind]: names for kind, names in resource.resource_hooks.items()}
     options = resource_pb2.ResourceOptions(
@@ -269,6 +226,6 @@ def _options(resource: ResourceState) -> resource_pb2.ResourceOptions:
         protect=resource.protect,
         retain_on_delete=resource.retain_on_delete,
     )
-    # A word of Python's own.
+    # A keyword in Python.
     setattr(options, "import", resource.import_id)
     return options

@@ -1,14 +1,14 @@
 """What the engine asks of a resource provider: the verbs of Pulumi's provider protocol, over the engine's values.
 
-Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server), `kubernetes/` (server-side apply), `aws/`
-(an endpoint, through boto3), `recorder.py` (only simulates).
+Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server), `kubernetes/` (server-side apply),
+`recorder.py` (only simulates), and those of clouds that a simulator on this machine has (`local.clouds.LocalCloud`).
 A provider is asked from several threads at once. Secrets are handed over wrapped (`Secret`). What a provider without
 `accepts_secrets` answers is plain: the engine wraps an output again whose input of the same name was secret.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -163,18 +163,6 @@ class Interruptible(Protocol):
 
     def interrupt(self) -> None:
         """Whoever waits for an object stops: it is there, and not ready. Pulumi's Cancel."""
-        ...
-
-
-@runtime_checkable
-class PartlyRecorded(Protocol):
-    """A provider that cannot manage all types of its package where it runs: some are only recorded."""
-
-    recorded_types: Collection[str]
-
-    @property
-    def recorder(self) -> Provider:
-        """What records them."""
         ...
 
 

@@ -1,16 +1,16 @@
-"""The recorder: stands in for the providers of clouds that cannot run here, and for what lives in a recorded cluster.
+"""The recorder: stands in for the providers of clouds that are not here, and for objects in a recorded cluster.
 
-It makes nothing and asks nobody. A preview shows the inputs, and whatever the cloud would answer is unknown; an update
-keeps the resource with simulated outputs (the rules: `recorder_values`), which say so by `__simulated`.
+It creates nothing and calls no cloud. A preview shows the inputs, and whatever the cloud would answer is unknown; an
+update keeps the resource with simulated outputs (rules: `recorder_values`), marked by `__simulated`. It records any
+package; `Rules` add what a package's own provider would do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
-from local.engine.providers import recorder_functions
 from local.engine.providers.provider import (
     CheckResult,
     CreateRequest,
@@ -19,36 +19,37 @@ from local.engine.providers.provider import (
     DiffRequest,
     DiffResult,
     Provider,
+    ProviderError,
     ReadResult,
     UpdateRequest,
 )
 from local.engine.providers.provider_inputs import default_tags_of
-from local.engine.providers.recorder_values import Place, id_of, outputs_of, previewed
+from local.engine.providers.recorder_values import Place, Rules, id_of, outputs_of, previewed
 from local.engine.providers.secret_texts import hidden
 from local.engine.stack.resource import SIMULATED
-from local.engine.urn import type_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
 
 _DEFAULT_REGION: Final = "simulated-1"
 
 
 class Recorder:
-    """Every resource of one provider instance. `check` completes nothing: no schema is here."""
+    """Every resource of one provider instance. `check` completes nothing, because there is no schema."""
 
     accepts_secrets = True
     supports_preview = True
 
-    def __init__(self, config: PropertyMap) -> None:
-        """`config`: the provider's inputs, of which the region and the default tags show in outputs.
+    def __init__(self, config: PropertyMap, rules: Rules | None = None) -> None:
+        """`config`: the provider's inputs, of which region and default tags appear in outputs.
 
-        Raises ProviderError for default tags that cannot be read.
+        Raises ProviderError for default tags that are not JSON.
         """
+        self.rules = rules or Rules()
         plain = without_secrets(config)
         region = plain.get("region")
         self._place = Place(region if isinstance(region, str) else _DEFAULT_REGION, default_tags_of(plain))
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """Nothing: one recorder is as good as another."""
+        """Nothing: recorders do not differ."""
         del config
         return ()
 
@@ -57,33 +58,25 @@ class Recorder:
         return CheckResult(news)
 
     def diff(self, request: DiffRequest) -> DiffResult:
-        """Of a type that the provider of `aws` here has, its word on what is replaced; else the engine compares inputs.
-
-        What the real provider would replace is not known then: it is an update here.
-        """
-        # Imported on use: boto3 takes its time.
-        from local.engine.providers.aws.comparison import compare
-        from local.engine.providers.aws.kinds import KINDS
-
-        kind = KINDS.get(type_of(request.urn))
-        return compare(kind, request) if kind else DiffResult(None)
+        """As the package's rules compare; else every difference is an update."""
+        return self.rules.compare(request)
 
     def create(self, request: CreateRequest) -> CreateResult:
         urn, inputs = request.urn, request.inputs
         if request.preview:
-            return CreateResult("", _marked(previewed(urn, inputs)))
-        made = id_of(urn, inputs)
+            return CreateResult("", _marked(previewed(urn, inputs, self.rules)))
+        made = id_of(urn, inputs, self.rules)
         return CreateResult(made, self._simulated(urn, made, inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
-        """What the state has; of somebody else's object simulated outputs. Its inputs nobody knows: no import."""
+        """The state's outputs; simulated ones for an object that is only read. Its inputs are unknown: no import."""
         if SIMULATED in outputs:
             return ReadResult(id, outputs)
         return ReadResult(id, self._simulated(urn, id, inputs))
 
     def update(self, request: UpdateRequest) -> PropertyMap:
         if request.preview:
-            return _marked(previewed(request.urn, request.news))
+            return _marked(previewed(request.urn, request.news, self.rules))
         return self._simulated(request.urn, request.id, request.news)
 
     def delete(self, request: DeleteRequest) -> None:
@@ -92,23 +85,36 @@ class Recorder:
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
         """A provider function's simulated answer. Raises ProviderError for one that has none."""
-        return recorder_functions.answer(token, args, self._place)
+        rule = self.rules.functions.get(token)
+        if rule is None:
+            known = ", ".join(sorted(self.rules.functions)) or "none"
+            raise ProviderError(f"the function {token} has no simulated answer; functions with one: {known}")
+        plain = without_secrets(args)
+        return {**args, **rule(plain, replace(self._place, region=plain.get("region") or self._place.region))}
 
     def close(self) -> None:
         """Nothing is open."""
 
     def _simulated(self, urn: str, id: str, inputs: PropertyMap) -> PropertyMap:
-        return _marked(hidden(outputs_of(urn, id, inputs, self._place), inputs))
+        return _marked(hidden(outputs_of(urn, id, inputs, self._place, self.rules), inputs))
+
+
+@runtime_checkable
+class PartlyRecorded(Protocol):
+    """A provider that cannot manage all types of its package where it runs: some are only recorded."""
+
+    recorded_types: Collection[str]
+    recorder: Recorder
 
 
 class StandIn(Recorder):
-    """Resources of a package that does run here, which are made of simulated values: checked, then only recorded.
+    """Resources of a package that runs here, made of simulated values: checked by its provider, then only recorded.
 
-    The provider sees its `hidden` inputs as unknown, for it might go and look where they point to.
+    The provider sees the `hidden` inputs as unknown, because it might call what they point to.
     """
 
-    def __init__(self, provider: Provider, hidden: Collection[str]) -> None:
-        super().__init__({})
+    def __init__(self, provider: Provider, hidden: Collection[str], rules: Rules) -> None:
+        super().__init__({}, rules)
         self._provider = provider
         self._hidden = frozenset(hidden)
 
@@ -118,9 +124,9 @@ class StandIn(Recorder):
         return replace(result, inputs={**result.inputs, **kept})
 
     def diff(self, request: DiffRequest) -> DiffResult:
-        """The provider's word on what is replaced, and that nothing differs; that something does, the inputs say.
+        """What the provider replaces, and whether nothing differs; whether something differs is decided by the inputs.
 
-        A provider that has something to do even where they do not would have to do it in every run.
+        Otherwise a provider that reports a difference for equal inputs would report it in every run.
         """
         answer = self._provider.diff(request)
         return replace(answer, changed=False if answer.changed is False else None)

@@ -1,10 +1,11 @@
 """The recorder's ids and outputs: by a few rules, from the URN, the inputs and the SDK's own types. Pure.
 
-- An id holds `simulated` and a digest of URN and inputs; a Kubernetes object has its own (NAMESPACE/NAME), and what has
-  a `name` that is its id in the real cloud, that (`_NAMED`).
-- An output that the inputs give is what they say. Of the others, those that the SDK's class declares as always there
-  have a value of their type: false, 0, a text; an object with all its fields, a list of one object, or empty.
-- A text is by its name an ARN of account 000000000000, a host under `.invalid` (which no resolver knows), an address
+- An id consists of `simulated` and a digest of URN and inputs. A Kubernetes object has its own (NAMESPACE/NAME); a
+  resource whose id is its name in the real cloud has its name (`Rules.named`).
+- An output with the name of an input has the input's value. Of the others, those that the SDK's class declares as
+  always present have a value of their type: false, 0, a text; an object with all its fields, a list of one object, or
+  an empty one.
+- A text is what the package's rules say; else by its name a host under `.invalid` (which no resolver knows), an address
   for documentation (RFC 5737), a base64 `data`, else `simulated-` and a digest.
 - A Service of type LoadBalancer has a host name under `.invalid`.
 """
@@ -15,7 +16,7 @@ import base64
 import hashlib
 import json
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
@@ -23,6 +24,7 @@ from typing import Any, Final
 from pulumi import Output, _types
 from pulumi.runtime import rpc
 
+from local.engine.providers.provider import DiffRequest, DiffResult
 from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_secrets
@@ -30,53 +32,72 @@ from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_sec
 ACCOUNT: Final = "000000000000"
 DOMAIN: Final = "simulated.invalid"
 
-_NAMED: Final = frozenset(
-    {
-        "aws:autoscaling/group:Group",
-        "aws:eks/cluster:Cluster",
-        "aws:iam/instanceProfile:InstanceProfile",
-        "aws:iam/role:Role",
-    }
-)
-"""Types whose id is their name in AWS, too, and is used as that by what refers to them."""
-
-_WITHIN: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "aws:eks/cluster:Cluster": ("vpcConfig", ("clusterSecurityGroupId", "vpcId")),
-}
-"""What the cloud adds inside of an object that is an input: by type, the input and the fields."""
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a provider instance makes things, and the tags that it gives them."""
+    """The region of a provider instance's resources, and the tags that it adds to them."""
 
     region: str
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def id_of(urn: str, inputs: PropertyMap) -> str:
-    """The id of a resource that is only recorded."""
+Function = Callable[[PropertyMap, Place], PropertyMap]
+"""Answers a provider function from its arguments."""
+
+
+def _no_text(kind: str, key: str, id: str, place: Place) -> str | None:
+    del kind, key, id, place
+    return None
+
+
+def _any_difference(request: DiffRequest) -> DiffResult:
+    del request
+    return DiffResult(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a package's provider does that neither inputs nor SDK classes show; the defaults fit any package."""
+
+    named: frozenset[str] = frozenset()
+    """The types whose id is their name in the cloud, and which other resources refer to by it."""
+
+    within: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """What the cloud adds inside an input that is an object: by type, the input and the fields."""
+
+    text: Callable[[str, str, str, Place], str | None] = _no_text
+    """The value of a text output, from the resource's type, the output's name and the id; None: by the common rules."""
+
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """The provider functions with a simulated answer, by token."""
+
+    compare: Callable[[DiffRequest], DiffResult] = _any_difference
+    """What differs, and what of it replaces the resource; by default the engine compares inputs: all are updates."""
+
+
+def id_of(urn: str, inputs: PropertyMap, rules: Rules) -> str:
+    """The id of a recorded resource."""
     kind, plain = type_of(urn), without_secrets(inputs)
     if kind.startswith("kubernetes:"):
         metadata = plain.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name") or name_of(urn)
         return f"{namespace}/{name}" if namespace else str(name)
-    if kind in _NAMED:
+    if kind in rules.named:
         return _name_of(name_of(urn), urn, plain)
-    # An id is for everybody to see: nothing of a secret goes into it.
+    # Ids are public: no secret goes into them.
     return simulated_text(urn, json.dumps(mask(inputs), sort_keys=True))
 
 
-def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place) -> PropertyMap:
-    """All outputs of a resource that is only recorded; they change with the inputs, the id stays."""
+def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place, rules: Rules) -> PropertyMap:
+    """All outputs of a recorded resource; they change with the inputs, the id stays."""
     kind = type_of(urn)
     if kind.startswith("kubernetes:"):
         return _of_kubernetes(urn, inputs)
-    facts = _Facts(kind, name_of(urn), id, place, without_secrets(inputs))
+    facts = _Facts(kind, name_of(urn), id, place, without_secrets(inputs), rules)
     made = {key: facts.value(key, hint) for key, hint in _declared(kind).items() if key not in inputs}
     outputs = {k: v for k, v in made.items() if v is not None} | inputs
-    if kind in _WITHIN:
-        holder, fields = _WITHIN[kind]
+    if kind in rules.within:
+        holder, fields = rules.within[kind]
         added = {name: facts.text(f"{holder}.{name}") for name in fields}
         outputs[holder] = completed(outputs.get(holder), added)
     if "tagsAll" in outputs:
@@ -85,23 +106,23 @@ def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place) -> Property
     return outputs
 
 
-def previewed(urn: str, inputs: PropertyMap) -> PropertyMap:
-    """The outputs as far as a preview knows them: the inputs. What is left out is unknown to the program."""
-    holder, fields = _WITHIN.get(type_of(urn), ("", ()))
+def previewed(urn: str, inputs: PropertyMap, rules: Rules) -> PropertyMap:
+    """The outputs that a preview knows: the inputs. The program sees all others as unknown."""
+    holder, fields = rules.within.get(type_of(urn), ("", ()))
     if not holder or holder not in inputs:
         return inputs
     return {**inputs, holder: completed(inputs[holder], dict.fromkeys(fields, UNKNOWN))}
 
 
 def completed(value: Value, added: Mapping[str, Value]) -> Value:
-    """An object, secret or not, with the fields that it lacks; what is none stays as it is."""
+    """An object, secret or not, with the fields that it lacks; any other value as it is."""
     if isinstance(value, Secret):
         return Secret(completed(value.value, added))
     return {**added, **value} if isinstance(value, dict) else value
 
 
 def simulated_text(*of: str) -> str:
-    """A text that says that it is simulated, always the same for the same."""
+    """A text that is recognizably simulated, the same for the same arguments."""
     return f"simulated-{_digest(*of)}"
 
 
@@ -112,9 +133,10 @@ class _Facts:
     id: str
     place: Place
     inputs: PropertyMap
+    rules: Rules
 
     def value(self, path: str, hint: Any, *, optional: bool = False) -> Value:
-        """A value of that type; None for what may be missing, unless `optional` values are wanted, too."""
+        """A value of that type; None for an output that may be missing, unless `optional`."""
         kind, required = _unwrapped(hint)
         if not (required or optional):
             return None
@@ -144,10 +166,9 @@ class _Facts:
         if key == "region":
             return self.place.region
         if key == "name":
-            return self.id if self.kind in _NAMED else _name_of(self.subject, self.id, self.inputs)
-        if lower.endswith("arn"):
-            module = self.kind.partition(":")[2].partition("/")[0]
-            return f"arn:aws:{module}:{self.place.region}:{ACCOUNT}:{self.id}"
+            return self.id if self.kind in self.rules.named else _name_of(self.subject, self.id, self.inputs)
+        if (text := self.rules.text(self.kind, key, self.id, self.place)) is not None:
+            return text
         if lower.endswith(("endpoint", "url", "issuer")):
             return f"https://{digest}.{DOMAIN}"
         if lower.endswith(("dnsname", "hostname", "fqdn", "domain")):

@@ -43,7 +43,7 @@ class StackFile:
 def load_project(directory: Path) -> Project:
     """Read Pulumi.yaml. Raises ProjectError."""
     path = directory / "Pulumi.yaml"
-    data = _read(path)
+    data = read_map(path)
     name = data.get("name")
     if not isinstance(name, str) or not name:
         raise ProjectError(f"{path}: `name` is missing")
@@ -66,18 +66,24 @@ def load_stack_file(project: Project, stack: str, path: Path | None = None) -> S
     """Read the stack's file: `path`, or Pulumi.STACK.yaml in the project's stackConfigDir. Raises ProjectError."""
     chosen = path or project.stack_config_dir / f"Pulumi.{stack}.yaml"
     if not chosen.exists():
-        known = sorted(p.name.split(".")[1] for p in project.stack_config_dir.glob("Pulumi.*.yaml"))
+        known = stacks_in(project.stack_config_dir)
         hint = f"; there are: {', '.join(known)}" if known else ""
         raise ProjectError(f"stack {stack!r} has no file {chosen}{hint}")
-    data = _read(chosen)
+    data = read_map(chosen)
     config = data.get("config") or {}
     if not isinstance(config, dict):
         raise ProjectError(f"{chosen}: `config` must be a map of keys to values")
-    qualified = {_qualify(str(key), project.name): value for key, value in config.items()}
+    qualified = {qualify(str(key), project.name): value for key, value in config.items()}
     return StackFile(stack, chosen, qualified, str(data.get("encryptionsalt") or ""), frozenset(map(str, config)))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def stacks_in(directory: Path) -> list[str]:
+    """The names of the stacks that have a file in the folder."""
+    return sorted(path.name.split(".")[1] for path in directory.glob("Pulumi.*.yaml"))
+
+
+def read_map(path: Path) -> dict[str, Any]:
+    """The map in a YAML file; empty for an empty file. Raises ProjectError."""
     try:
         data = yaml_text.load(path.read_text())
     except FileNotFoundError as error:
@@ -93,5 +99,6 @@ def _read(path: Path) -> dict[str, Any]:
     return data or {}
 
 
-def _qualify(key: str, project: str) -> str:
+def qualify(key: str, project: str) -> str:
+    """The key with its namespace: a key without one is the project's."""
     return key if ":" in key else f"{project}:{key}"

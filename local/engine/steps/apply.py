@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local.engine.program.hooks import carry_out
 from local.engine.providers.provider import (
     CreateRequest,
     OutcomeUnknown,
@@ -14,6 +13,8 @@ from local.engine.providers.provider import (
 )
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.stack.snapshot import Operation
+from local.engine.steps.hooked import carry_out
+from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import provider_changed
 from local.engine.steps.run import Run
 
@@ -48,7 +49,7 @@ def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
 
 
 def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> ResourceState:
-    provider = run.provider_of(goal)
+    provider = provider_of(run, goal)
     if run.dry_run and not provider.supports_preview:
         return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
     request = CreateRequest(
@@ -82,7 +83,7 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
 
 
 def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
-    provider = run.provider_of(goal)
+    provider = provider_of(run, goal)
     goal = replace(goal, id=old.id, created=old.created, modified=run.store.now())
     if run.dry_run and not provider.supports_preview:
         return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)

@@ -6,10 +6,11 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
 from local.engine.events import RETAINED
-from local.engine.program.hooks import carry_out
 from local.engine.providers.provider import DeleteRequest, OutcomeUnknown, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation
+from local.engine.steps.hooked import carry_out
+from local.engine.steps.managers import provider_of
 from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, check_protection, goes_with
 from local.engine.steps.run import Reported, Run, info_of
@@ -126,7 +127,7 @@ def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:
         return
     number: int | None = None
     if managed:
-        provider = run.provider_of(resource)
+        provider = provider_of(run, resource)
         number = run.store.begin(Operation.DELETING, resource)
         try:
             provider.delete(

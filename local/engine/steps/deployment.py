@@ -24,6 +24,7 @@ from local.engine.steps.registration import Steps
 from local.engine.steps.renaming import Renaming
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Absence, Absent, Reported, Run, StackError, info_of
+from local.engine.steps.simulation import instance as provider_instance
 from local.engine.steps.targets import Selection, needed_by
 from local.engine.values import PropertyMap, Value, has_unknowns
 
@@ -132,7 +133,7 @@ class Deployment:
             state = run.registered.get(reference.rpartition("::")[0])
         if state is None:
             raise StackError(f"invoke {token}: its provider {reference} is not registered")
-        instance = run.instance(state)
+        instance = provider_instance(run, state)
         if not isinstance(instance, Functions):
             raise StackError(f"invoke {token}: functions of this provider are not in the embedded engine")
         if isinstance(instance, Recorder):

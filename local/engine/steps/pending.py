@@ -12,12 +12,12 @@ import time
 from dataclasses import replace
 
 from local.engine.events import Diagnostic, StepDone, StepFailed, StepStarted
-from local.engine.program.hooks import delete_hooks
 from local.engine.providers.provider import PartialFailure, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation, PendingOperation, in_order
 from local.engine.steps import apply
 from local.engine.steps.deletion import delete_one
+from local.engine.steps.hooked import delete_hooks
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError, info_of
 

@@ -9,13 +9,13 @@ from typing import Final
 
 from local.engine import urn as urns
 from local.engine.program.goal import Goal
-from local.engine.program.hooks import Operation, carry_out
 from local.engine.providers.provider import DiffResult, ProviderError
 from local.engine.stack.resource import ResourceState
+from local.engine.steps.hooked import Operation, carry_out
 from local.engine.steps.planner import Op, decide, default_provider_name
 from local.engine.steps.registration import Steps, step_of
 from local.engine.steps.run import Reported, Run, StackError, info_of
-from local.engine.steps.simulation import settings_of
+from local.engine.steps.simulation import instance, settings_of
 from local.engine.values import UNKNOWN, PropertyMap, Value
 from local.engine.wire import UNKNOWN_TEXT
 
@@ -118,7 +118,7 @@ class ProviderInstances:
         """The settings by which a provider would now manage another place than before, such as another cluster."""
         if old.inputs == goal.inputs:
             return ()
-        return self._run.instance(old).replaced_by(settings_of(self._run, goal).inputs)
+        return instance(self._run, old).replaced_by(settings_of(self._run, goal).inputs)
 
 
 def _id_text(id: Value) -> str:

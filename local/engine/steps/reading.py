@@ -8,6 +8,7 @@ from local.engine.events import StepInfo
 from local.engine.providers.provider import ReadResult
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply
+from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError
 from local.engine.values import UNKNOWN
@@ -19,7 +20,7 @@ def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceSt
     What the program made itself before is deleted at the run's end, unless it is that very object, which is let go.
     Raises StackError, ProviderError.
     """
-    provider = run.provider_of(goal)
+    provider = provider_of(run, goal)
     relinquished = old if old is not None and not old.external and old.id != goal.id else None
     step = StepInfo(Op.READ_REPLACEMENT if relinquished else Op.READ, goal.urn, goal.type, old, goal)
     with run.step(step) as finish:

@@ -10,6 +10,7 @@ from local.engine.differences import differences, limited_to
 from local.engine.events import StepInfo
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
+from local.engine.steps.managers import provider_of
 from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, diff_request, is_hidden
 from local.engine.steps.run import Reported, Run, info_of
@@ -94,7 +95,7 @@ def _forgotten(run: Run, old: ResourceState) -> StepInfo:
 
 
 def _read(run: Run, old: ResourceState) -> StepInfo:
-    provider = run.provider_of(old)
+    provider = provider_of(run, old)
     found = provider.read(old.urn, str(old.id), old.inputs, old.outputs)
     if found.id is None:
         return _forgotten(run, old)

@@ -8,10 +8,11 @@ from dataclasses import replace
 from local.engine.events import Diagnostic, StepInfo
 from local.engine.paths import keep_old
 from local.engine.policies.packs import Policies
-from local.engine.program.hooks import Operation
 from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import apply, importing, pending
+from local.engine.steps.hooked import Operation
+from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import Decision, Op, ProtectedError, decide, diff_request, is_hidden
 from local.engine.steps.replacement import Replacement
 from local.engine.steps.run import Reported, Run, StackError, info_of
@@ -57,7 +58,7 @@ class Steps:
             raise StackError("it was a component and is now a custom resource, or the other way round: rename it")
         if not goal.custom:
             return self.component(old, goal)
-        provider = self._run.provider_of(goal)
+        provider = provider_of(self._run, goal)
         resumed = self._resume(goal)
         old = resumed or old
         if importing.is_wanted(old, import_id):
@@ -186,7 +187,7 @@ class Steps:
             forced.append("replaceWith")
         if old.simulated != is_simulated(self._run, goal):
             # Nothing real becomes of what was simulated, nor the other way round; the old one's provider deletes it.
-            self._run.provider_of(old)
+            provider_of(self._run, old)
             forced.append("simulated")
         try:
             return decide(old, goal, diff, forced)
@@ -200,7 +201,7 @@ class Steps:
     def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
         old = self._olds[goal.urn]
         self._replacement.replaced.add(goal.urn)
-        goal = replace(goal, inputs=self._check(self._run.provider_of(goal), goal, {}, goal.inputs))
+        goal = replace(goal, inputs=self._check(provider_of(self._run, goal), goal, {}, goal.inputs))
         return self._create(self.police(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
 
     def _create(self, goal: ResourceState, step: StepInfo, replaces: ResourceState | None = None) -> ResourceState:

@@ -9,6 +9,7 @@ from functools import partial
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
 from local.engine.steps.deletion import delete_one, unasked_deletion
+from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import UNPROTECT, Op, ProtectedError, decide, dependents, diff_request, named
 from local.engine.steps.run import Reported, Run, StackError
 from local.engine.urn import is_provider
@@ -106,4 +107,4 @@ class Replacement:
         if is_provider(resource.type):
             return DiffResult(None, replaces=self._run.providers.get(resource).replaced_by(inputs))
         goal = replace(resource, inputs=inputs, ignore_changes=())
-        return self._run.provider_of(resource).diff(diff_request(resource, goal))
+        return provider_of(self._run, resource).diff(diff_request(resource, goal))

@@ -7,25 +7,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from local.engine.events import Diagnostic, Sink, Status, StepDone, StepFailed, StepInfo, StepStarted
-from local.engine.providers.provider import OutcomeUnknown, PartialFailure, Provider, ProviderError
+from local.engine.providers.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.providers.registry import ProviderRegistry
 from local.engine.stack.config import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
+from local.engine.steps.hooked import StepHooks
 from local.engine.steps.planner import Op, is_hidden
-from local.engine.steps.simulation import check_real, is_simulated, settings_of, standing_in
 from local.engine.steps.targets import Targets
 from local.engine.urn import is_provider, package_of
 from local.engine.values import PropertyMap
-
-if TYPE_CHECKING:
-    from local.engine.program.hooks import Hooks
-
 
 _COUNTED_AS: Final = {
     Op.IMPORT_REPLACEMENT: Op.REPLACE,
@@ -86,7 +82,7 @@ class Run:
     replaces: Targets | None = None
     """Which resources are replaced whether or not they differ."""
     continue_on_error: bool = False
-    hooks: Hooks | None = None
+    hooks: StepHooks | None = None
     """The hooks of the program; None while none runs that could have registered any."""
     counts: Counter[Op] = field(default_factory=Counter)
     simulated: Counter[str] = field(default_factory=Counter)
@@ -158,44 +154,6 @@ class Run:
     def reporter(self, urn: str) -> Callable[[str], None]:
         """What a provider is given to tell its progress."""
         return lambda message: self.info(urn, message)
-
-    def provider_of(self, resource: ResourceState) -> Provider:
-        """Who manages a resource: its provider instance, or what records in its place, if the resource is simulated.
-
-        Raises StackError if the state does not know the instance.
-        """
-        urn, _, identity = resource.provider.rpartition("::")
-        with self.lock:
-            state = self.registered.get(urn)
-            if state is None or str(state.id) != identity:
-                # The provider may have been replaced: what the old one made is the old one's to delete.
-                state = self._from_state(urn, identity) or state
-        if state is None:
-            raise StackError(f"its provider {urn} is not in the state", resource.urn)
-        try:
-            provider = self.instance(state)
-            if is_simulated(self, resource):
-                return standing_in(self, resource, provider)
-            check_real(resource, provider)
-            return provider
-        except ProviderError as error:
-            raise StackError(str(error), resource.urn) from error
-
-    def instance(self, state: ResourceState) -> Provider:
-        """The provider instance that a provider resource stands for. Raises ProviderError."""
-        return self.providers.get(settings_of(self, self._configured(state)))
-
-    def _from_state(self, urn: str, identity: str) -> ResourceState | None:
-        matches = [r for r in self.store.snapshot.all() if r.urn == urn]
-        exact = next((r for r in matches if r.id == identity), None)
-        return exact if exact or urn in self.registered else next(iter(matches), None)
-
-    def _configured(self, state: ResourceState) -> ResourceState:
-        # Without the program, the dynamic provider's instance has the state's config, whose credentials may have been
-        # rotated since; the stack file's are the truth.
-        if package_of(state.type) == "pulumi-python" and state.urn not in self.registered:
-            return replace(state, inputs=self.config.as_properties())
-        return state
 
     @contextmanager
     def step(self, step: StepInfo) -> Iterator[Callable[[StepInfo], None]]:

@@ -1,29 +1,27 @@
-"""What is simulated: the resources of packages that are only recorded, and whatever is made of their values.
+"""What is simulated: the resources of recorded packages, and everything made of their values.
 
-So a Kubernetes provider whose kubeconfig comes from a recorded cluster reaches nothing, and neither does a dynamic
-resource that is told a recorded network; what they manage is recorded as well.
+A Kubernetes provider whose kubeconfig comes from a recorded cluster has no cluster to reach, and a dynamic resource
+with a recorded network has no network: what they manage is recorded as well.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from local.engine.providers.provider import PartlyRecorded, Provider, ProviderError
-from local.engine.providers.recorder import Recorder, StandIn
+from local.engine.providers.provider import Provider
+from local.engine.providers.recorder import PartlyRecorded, Recorder
 from local.engine.stack.resource import ResourceState
+from local.engine.steps.run import Run
 from local.engine.urn import is_provider, package_of
 from local.engine.values import UNKNOWN
 
-if TYPE_CHECKING:
-    from local.engine.steps.run import Run
-
-_LOOKING: Final = frozenset({"pulumi-python"})
-"""Packages whose `check` may go and look where its inputs point to."""
+DYNAMIC: Final = "pulumi-python"
+"""The package of dynamic resources."""
 
 
 def is_simulated(run: Run, resource: ResourceState) -> bool:
-    """Whether there is, or will be, nothing real behind a resource: its state says so, or what it is made of does."""
+    """Whether nothing real is or will be behind a resource, by its state or by the values that it is made of."""
     if not resource.custom:
         return False
     if resource.outputs and not is_provider(resource.type):
@@ -31,9 +29,11 @@ def is_simulated(run: Run, resource: ResourceState) -> bool:
     if simulated_inputs(run, resource):
         return True
     if is_provider(resource.type):
-        return isinstance(run.instance(resource), Recorder)
+        return isinstance(instance(run, resource), Recorder)
     provider = _known(run, resource.provider.rpartition("::")[0])
-    return provider is not None and (is_simulated(run, provider) or _is_left_out(run.instance(provider), resource.type))
+    if provider is None:
+        return False
+    return is_simulated(run, provider) or _is_left_out(instance(run, provider), resource.type)
 
 
 def simulated_inputs(run: Run, resource: ResourceState) -> frozenset[str]:
@@ -46,29 +46,17 @@ def simulated_inputs(run: Run, resource: ResourceState) -> frozenset[str]:
 
 
 def settings_of(run: Run, provider: ResourceState) -> ResourceState:
-    """A provider instance's resource as its package may see it: a simulated setting counts as unknown."""
+    """A provider resource as its package may see it: simulated settings are unknown."""
     hidden = simulated_inputs(run, provider)
     return replace(provider, inputs={k: UNKNOWN if k in hidden else v for k, v in provider.inputs.items()})
 
 
-def standing_in(run: Run, resource: ResourceState, provider: Provider) -> Provider:
-    """Who manages a simulated resource in the place of its package's provider."""
-    if isinstance(provider, Recorder):
-        return provider
-    if isinstance(provider, PartlyRecorded) and resource.type in provider.recorded_types:
-        return provider.recorder
-    looks = package_of(resource.type) in _LOOKING
-    return StandIn(provider, simulated_inputs(run, resource) if looks else ())
-
-
-def check_real(resource: ResourceState, provider: Provider) -> None:
-    """Raise ProviderError if a resource that is real would be managed by what only records: it would be forgotten."""
-    if isinstance(provider, Recorder):
-        package = package_of(resource.type)
-        raise ProviderError(
-            f"it is real, and the embedded engine only records {package} here: manage it where it was made "
-            "(with Pulumi's CLI, or with the provider's `endpoints` as they were)"
-        )
+def instance(run: Run, state: ResourceState) -> Provider:
+    """The provider instance that a provider resource stands for. Raises ProviderError."""
+    if package_of(state.type) == DYNAMIC and state.urn not in run.registered:
+        # Without the program, the state has the config of an earlier run, whose credentials may have been rotated.
+        state = replace(state, inputs=run.config.as_properties())
+    return run.providers.get(settings_of(run, state))
 
 
 def _is_left_out(provider: Provider, type: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from local.addresses import API_PORT
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer.follower import Follower
-from local.mycloud.state_folder import StateFolder
+from local.mycloud.folder import MyCloudFolder
 
 LOOK_SECONDS = 2.0
 """How often it looks whether the site's folder is there still: without it nobody would find this process again."""
@@ -24,13 +24,13 @@ def main(argv: list[str] | None = None) -> int:
     """Forward until told to stop; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m local.mycloud.balancer", description=__doc__)
     parser.add_argument("state_dir", type=Path, help="the site's state folder, with its site.json")
-    folder = StateFolder(parser.parse_args(argv).state_dir.absolute())
+    folder = MyCloudFolder(parser.parse_args(argv).state_dir.absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     asyncio.run(_run(folder))
     return 0
 
 
-async def _run(folder: StateFolder) -> None:
+async def _run(folder: MyCloudFolder) -> None:
     data_plane = DataPlane()
     follower = Follower(data_plane, (folder.block().api_address, API_PORT), folder.token())
     work = asyncio.create_task(follower.run())
@@ -47,7 +47,7 @@ async def _run(folder: StateFolder) -> None:
         await data_plane.close()
 
 
-async def _end_with(folder: StateFolder, site: str, work: asyncio.Task[None]) -> None:
+async def _end_with(folder: MyCloudFolder, site: str, work: asyncio.Task[None]) -> None:
     while folder.still_holds(site):
         await asyncio.sleep(LOOK_SECONDS)
     log.error("%s is gone", folder.root)

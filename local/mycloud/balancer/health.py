@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from local.addresses import socket_address
-from local.mycloud.forwarding import Target, connect, socket_from
+from local.forwarding.target import Target, connect, socket_from
 from local.mycloud.models.balancing import Backend, HealthCheck
 
 BackendId = tuple[str, int]

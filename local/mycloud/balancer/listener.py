@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 
 from local.addresses import socket_address
-from local.mycloud.affinity import ClientAffinity
+from local.forwarding.affinity import ClientAffinity
+from local.forwarding.target import Target
+from local.forwarding.tcp_forwarder import TcpForwarder
+from local.forwarding.udp_forwarder import UdpForwarder
 from local.mycloud.balancer.schedulers import Candidate, Scheduler, scheduler
 from local.mycloud.balancer.sources import SourceRanges
 from local.mycloud.balancer.token_bucket import TokenBucket
-from local.mycloud.forwarding import Target
 from local.mycloud.models.balancing import Backend, BackendSet, Listener, ListenerCounters
-from local.mycloud.tcp_forwarder import TcpForwarder
-from local.mycloud.udp_forwarder import UdpForwarder
 
 
 class Pool:

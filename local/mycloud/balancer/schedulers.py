@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from local.mycloud.forwarding import Target
+from local.forwarding.target import Target
 
 
 @dataclass(frozen=True, slots=True)

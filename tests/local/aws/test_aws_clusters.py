@@ -13,9 +13,9 @@ import yaml
 
 from cloud_controller.kube import NODES, ForbiddenError, Kube, UnauthorizedError, name
 from local import processes
-from local.api_site import wait_until
 from local.aws.get_token import token
 from local.aws.site import AwsSite
+from local.waiting import wait_until
 from tests.local.aws.conftest import REGION, client
 
 pytestmark = pytest.mark.control_plane

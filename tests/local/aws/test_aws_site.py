@@ -21,9 +21,10 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from local import processes
-from local.api_site import API, SiteError
+from local.api_process import API
 from local.aws import account, webhook
 from local.aws.site import AwsSite
+from local.errors import SiteError
 from tests.local.aws.conftest import REGION, client
 from tests.strangers import listening_on_a_free_block
 from tests.waiting import eventually
@@ -349,7 +350,7 @@ def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_pat
     api = processes.find(site.folder.process_record(API))
     assert api is not None
     api.signal(signal.SIGSTOP)
-    with pytest.raises(SiteError, match="does not answer, so nobody can tell what is left"):
+    with pytest.raises(SiteError, match="does not answer, so what is left is unknown"):
         site.left()
     site.down(keep_data=True)
 

@@ -14,11 +14,11 @@ from fastapi.testclient import TestClient
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
+from local.mycloud.folder import MyCloudFolder
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, LocalMachinery
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.models.networking import NetworkRecord
-from local.mycloud.state_folder import StateFolder
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
@@ -35,7 +35,7 @@ class NoKubeconfigs:
 class NoProcesses(LocalMachinery):
     """The lifecycle's hands without processes: machines have their directories, volumes their disks."""
 
-    folder: StateFolder
+    folder: MyCloudFolder
 
     def balancer_is_running(self) -> bool:
         return True
@@ -59,7 +59,7 @@ class NoProcesses(LocalMachinery):
 class Cloud:
     """A site with a network of two zones and a cluster; what is asked for comes about."""
 
-    def __init__(self, http: TestClient, folder: StateFolder) -> None:
+    def __init__(self, http: TestClient, folder: MyCloudFolder) -> None:
         self.http = http
         self.folder = folder
         self.network = self.post("networks", {"name": "n"})["id"]
@@ -119,7 +119,7 @@ def refused(answer: Any, status: int, code: str) -> Json:
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    folder = StateFolder(tmp_path)
+    folder = MyCloudFolder(tmp_path)
     folder.prepare()
     block = AddressBlock(32)
     folder.write_site(block)

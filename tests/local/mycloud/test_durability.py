@@ -19,7 +19,7 @@ import urllib3
 
 from local.addresses import API_PORT
 from local.blocks import BlockRegistry, NoBlockError, default_registry
-from local.mycloud.state_folder import StateFolder
+from local.mycloud.folder import MyCloudFolder
 
 DEADLINE = 90.0
 
@@ -44,7 +44,7 @@ class Server:
     """The API of a state folder, in a process of its own."""
 
     def __init__(self, directory: Path, base: int) -> None:
-        self.folder = StateFolder(directory)
+        self.folder = MyCloudFolder(directory)
         self.folder.prepare()
         self.folder.site_file.write_text(json.dumps({"block": base, "endpoint": ""}))
         self.token = self.folder.ensure_token()

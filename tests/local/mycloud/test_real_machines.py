@@ -14,10 +14,10 @@ import pytest
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.kube import NODES, Kube, NotFoundError, Object
 from local import processes
-from local.api_site import API
+from local.api_process import API
 from local.control_plane.components import COMPONENTS
-from local.mycloud.machine.processes import MARK
-from local.site import Site
+from local.machine.processes import MARK
+from local.mycloud.site import Site
 
 pytestmark = pytest.mark.control_plane
 

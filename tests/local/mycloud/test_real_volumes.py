@@ -29,8 +29,8 @@ from cloud_controller.kube import (
     Object,
     PatchType,
 )
-from local.mycloud.machine.processes import can_mount
-from local.site import Site
+from local.machine.processes import can_mount
+from local.mycloud.site import Site
 
 pytestmark = pytest.mark.control_plane
 

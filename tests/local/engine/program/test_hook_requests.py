@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 from pulumi.runtime.proto import callback_pb2, resource_pb2
 
-from local.engine.program.hooks import HookError, Hooks, binding_of
+from local.engine.program.hooks import Hooks, binding_of
 from local.engine.stack.resource import ResourceState, Timeouts
+from local.engine.steps.hooked import HookError
 from local.engine.values import UNKNOWN
 
 pytestmark = pytest.mark.engine

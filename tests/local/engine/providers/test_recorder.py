@@ -11,6 +11,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from local.aws.provider.recorded import recorder
 from local.engine.cli import main
 from local.engine.display.words import note_of
 from local.engine.events import StepDone
@@ -25,7 +26,11 @@ pytestmark = pytest.mark.engine
 @pytest.fixture
 def recorded(stack: Any) -> Any:
     """A stack whose clouds are all recorded, beside the real Kubernetes provider."""
-    stack.factories |= {OTHERS: lambda r: Recorder(r.inputs), "kubernetes": lambda r: KubernetesProvider(r.inputs)}
+    stack.factories |= {
+        "aws": lambda r: recorder(r.inputs),
+        "kubernetes": lambda r: KubernetesProvider(r.inputs),
+        OTHERS: lambda r: Recorder(r.inputs),
+    }
     stack.configure({"aws:region": "eu-south-9"})
     return stack
 

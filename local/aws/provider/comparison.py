@@ -1,0 +1,106 @@
+"""What differs between an object and what the program says, and what of that makes another object. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from local.aws.provider.kind import Kind
+from local.engine import paths
+from local.engine.differences import differences
+from local.engine.providers.provider import DiffRequest, DiffResult
+from local.engine.urn import name_of
+from local.engine.values import PropertyMap, Value, has_unknowns, without_secrets
+
+
+def compare(kind: Kind, request: DiffRequest) -> DiffResult:
+    """The difference between old and new inputs."""
+    olds, plain = without_secrets(request.old_inputs), without_secrets(request.news)
+    same = {key for key in olds.keys() & plain.keys() if _means_the_same(kind, key, olds[key], plain[key])}
+    ignored = [paths.parse(path) for path in request.ignore_changes]
+    detailed = {
+        path: difference
+        for path, difference in differences(request.old_inputs, request.news).items()
+        if _key(path) not in same and not any(paths.holds(each, paths.parse(path)) for each in ignored)
+    }
+    replaces = kind.replaced_by(olds, plain)
+    replacing = tuple(path for path in detailed if _key(path) in replaces)
+    detailed |= {path: replace(detailed[path], kind=detailed[path].kind.replacing) for path in replacing}
+    # A name that the program gives is still the old one's when the new one is made.
+    taken = kind.autonamed and not _is_drawn(name_of(request.urn), plain) and plain.get("name") == olds.get("name")
+    return DiffResult(bool(detailed), replacing, detailed=detailed, delete_before_replace=kind.delete_first or taken)
+
+
+def read_inputs(kind: Kind, known: PropertyMap, found: PropertyMap) -> PropertyMap:
+    """The inputs as an object has them: those that are known, in their words where these still hold, and its tags."""
+    keys = {*known, *({"tags"} if kind.taggable else ())}
+    told = {key: found.get(key, known.get(key) if key in kind.untold else None) for key in keys}
+    read = {key: _as_known(kind, key, known.get(key), value) for key, value in told.items()}
+    return {key: value for key, value in read.items() if value is not None}
+
+
+def said_by_either(old: Value, new: Value) -> Value:
+    """What old or new inputs say, in the words of the new ones; of objects the fields that either has."""
+    if _are_objects(old, new):
+        return {**old, **{key: said_by_either(old.get(key), value) for key, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [said_by_either(before, after) for before, after in zip(old, new, strict=True)]
+    return new
+
+
+def imported_inputs(kind: Kind, found: PropertyMap) -> PropertyMap:
+    """The inputs by which a program would say what was found; what says nothing it need not repeat."""
+    return {key: value for key, value in found.items() if key in kind.inputs and (value or key in kind.defaults)}
+
+
+def _key(path: str) -> str:
+    return str(paths.parse(path)[0])
+
+
+def _is_drawn(resource: str, inputs: PropertyMap) -> bool:
+    """Whether a name was made of the resource's, or of the prefix that it asks for, and random letters."""
+    prefix = str(inputs.get("namePrefix", f"{resource}-"))
+    return bool(re.fullmatch(re.escape(prefix) + "[0-9a-f]{7}", str(inputs.get("name"))))
+
+
+def _means_the_same(kind: Kind, key: str, old: Value, new: Value) -> bool:
+    return (key in kind.documents and _same_document(old, new)) or _reordered(old, new)
+
+
+def _same_document(one: Value, other: Value) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (TypeError, ValueError):
+        return bool(one == other)
+
+
+def _are_objects(*values: Value) -> bool:
+    return all(isinstance(value, dict) for value in values)
+
+
+def _reordered(old: Value, new: Value) -> bool:
+    """Whether two lists hold the same: none of the lists here has an order that means something."""
+    if not (isinstance(old, list) and isinstance(new, list)) or has_unknowns(old) or has_unknowns(new):
+        return False
+    return sorted(map(_text, old)) == sorted(map(_text, new))
+
+
+def _text(value: Value) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _as_known(kind: Kind, key: str, known: Value, found: Value) -> Value:
+    """What was found, in the words of what was known, where it means the same."""
+    if _means_the_same(kind, key, known, found) or not (known or found):
+        return known
+    if _are_objects(known, found) and key != "tags":
+        # Of an object only what the program says is compared: AWS completes the rest.
+        return {k: _as_known(kind, "", v, found.get(k, v)) for k, v in known.items()}
+    if isinstance(known, list) and isinstance(found, list):
+        if len(known) == len(found) and _are_objects(*known, *found):
+            return [_as_known(kind, "", k, f) for k, f in zip(known, found, strict=True)]
+        return found
+    # Some numbers and truths are texts to one and not to the other.
+    retyped = isinstance(known, str) != isinstance(found, str)
+    return known if retyped and str(known).lower() == str(found).lower() else found

@@ -1,1 +1,0 @@
-"""A machine of mycloud: a kubelet stand-in that runs pods as processes, and a node-proxier, in one process."""

@@ -1,0 +1,251 @@
+"""Runs against the simulator of AWS that are killed: the next one finishes, and nothing is there twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi_aws as aws
+import pytest
+from botocore.exceptions import ConnectionClosedError, HTTPClientError
+from botocore.httpsession import URLLib3Session
+
+from local.aws.provider.api import Api, AwsError
+from local.aws.provider.provider import AwsProvider
+from local.engine.providers.provider import CreateRequest, PartialFailure, ProviderError
+from tests.local.aws.provider.aws_program import ALL, RIGHTS, program
+from tests.local.engine.killable_stack import Killed
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.engine
+
+
+def counted(left: dict[str, list[str]]) -> dict[str, int]:
+    return {what: len(names) for what, names in left.items()}
+
+
+def test_whatever_call_a_run_dies_at_the_next_one_finishes_and_nothing_is_done_twice(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each operation that changes something is once the end of a run, before its answer is heard."""
+    died: set[str] = set()
+    attempt = Api._attempt
+
+    def dying(api: Api, service: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        answer = attempt(api, service, operation, params)
+        if operation.startswith(("describe_", "get_", "list_")) or operation in died:
+            return answer
+        died.add(operation)
+        raise Killed
+
+    def finished(run: Callable[[], Any]) -> Any:
+        died.clear()
+        for _ in range(60):
+            try:
+                return run()
+            except Killed:
+                continue
+        raise AssertionError(f"it ends for good: {died}")
+
+    led.up(program())
+    whole = counted(cloud.left())
+    assert led.destroy().ok
+    monkeypatch.setattr(Api, "_attempt", dying)
+
+    made = finished(lambda: led.up(program()))
+    assert made.ok and len(died) > 10 and counted(cloud.left()) == whole, made.errors
+
+    changed = finished(lambda: led.up(program(kind="m5.xlarge")))
+    assert changed.ok and died and counted(cloud.left()) == whole, changed.errors
+    assert led.refresh().counts == led.up(program(kind="m5.xlarge")).counts == {"same": ALL}
+
+    deleted = finished(led.destroy)
+    assert deleted.ok and len(died) > 10 and not cloud.left(), deleted.errors
+    assert not led.open().store.snapshot.resources
+
+
+def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from local.aws.provider.network import Vpc
+
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", enable_dns_hostnames=True)
+
+    def broken(*_: Any) -> None:
+        raise ProviderError("the API is down")
+
+    with monkeypatch.context() as down:
+        down.setattr(Vpc, "_set_flags", broken)
+        failed = led.up(run)
+    (vpc,) = cloud.left()["vpcs"]
+    assert not failed.ok and led.resources()["net"].id == vpc
+
+    assert led.up(run).ok
+    answer = cloud.client("ec2").describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
+    assert cloud.left()["vpcs"] == [vpc] and answer["EnableDnsHostnames"]["Value"]
+
+
+def test_a_group_that_still_lets_everything_out_is_mended_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        aws.ec2.SecurityGroup("g", vpc_id=vpc)
+
+    def without(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        if operation == "revoke_security_group_egress":
+            raise ProviderError("the API is down")
+        return call(api, service, operation, **params)
+
+    ec2, call = cloud.client("ec2"), Api.call
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    with monkeypatch.context() as down:
+        down.setattr(Api, "call", without)
+        assert not led.up(run).ok
+
+    assert led.up(run).ok
+    (group,) = ec2.describe_security_groups(GroupIds=[led.resources()["g"].id])["SecurityGroups"]
+    assert group["IpPermissionsEgress"] == [] and len(cloud.left()["groups"]) == 2
+
+
+def test_a_cluster_that_fails_is_kept_and_told_with_its_reason_until_it_is_deleted(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        answer = call(api, service, operation, **params)
+        if operation == "describe_cluster":
+            answer["cluster"] |= {"status": "FAILED", "health": {"issues": [{"message": "no address is free"}]}}
+        return answer
+
+    def run() -> None:
+        aws.eks.Cluster("c", name="c", role_arn="arn:aws:iam::123456789012:role/eks", vpc_config={"subnet_ids": []})
+
+    call = Api.call
+    with monkeypatch.context() as down:
+        down.setattr(Api, "call", failed)
+        first, second = led.up(run), led.up(run)
+
+    assert "no address is free" in first.errors[0] and "no address is free" in second.errors[0]
+    assert cloud.left()["clusters"] == ["c"] and led.resources()["c"].id == "c"
+    assert led.destroy().ok and "clusters" not in cloud.left()
+
+
+def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never_ready(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        answer = call(api, service, operation, **params)
+        if operation == "describe_cluster":
+            answer["cluster"]["status"] = "CREATING"
+        return answer
+
+    provider, call = AwsProvider(cloud.config), Api.call
+    monkeypatch.setattr(Api, "call", never_ready)
+    urn = "urn:pulumi:dev::test::aws:eks/cluster:Cluster::c"
+    given = {"name": "c", "roleArn": "arn:aws:iam::123456789012:role/eks", "vpcConfig": {"subnetIds": []}}
+    inputs = provider.check(urn, {}, given).inputs
+
+    def interrupt(line: str) -> None:
+        assert "ACTIVE" in line
+        provider.interrupt()
+
+    with pytest.raises(PartialFailure, match="interrupted while waiting") as raised:
+        provider.create(CreateRequest(urn=urn, inputs=inputs, preview=False, timeout=200, report=interrupt))
+    assert raised.value.id == "c" and cloud.left()["clusters"] == ["c"]
+
+
+def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:
+    iam = cloud.client("iam")
+    iam.create_role(RoleName="theirs", AssumeRolePolicyDocument="{}")
+
+    outcome = led.up(lambda: aws.iam.Role("r", name="theirs", assume_role_policy="{}"))
+
+    assert not outcome.ok and "EntityAlreadyExists" in outcome.errors[0]
+    assert "r" not in led.resources() and len(iam.list_roles()["Roles"]) == 1
+
+
+def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, cloud: Any, tmp_path: Path) -> None:
+    """The command line itself finds that its AWS is on this machine."""
+    del stack  # Its project is what lies in the folder.
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi_aws as aws\n"
+        f"api = aws.Provider('api', region='eu-central-1', endpoints={cloud.config['endpoints']})\n"
+        "from pulumi import ResourceOptions\n"
+        "vpc = aws.ec2.Vpc('net', cidr_block='10.0.0.0/16', opts=ResourceOptions(provider=api))\n"
+        "for i in range(12):\n"
+        "    aws.ec2.Subnet(f's{i}', vpc_id=vpc.id, cidr_block=f'10.0.{i}.0/24', opts=ResourceOptions(provider=api))\n"
+    )
+    where = ["-s", "dev", "-C", str(tmp_path), "--state", str(tmp_path / "killed")]
+    up = [sys.executable, "-m", "local.engine", "up", *where, "--skip-preview", "--parallel", "1"]
+    process = subprocess.Popen(up, stdout=subprocess.DEVNULL)
+    try:
+        eventually(lambda: counted(cloud.left()).get("subnets", 0) >= 3, "some subnets are there", 150)
+    finally:
+        process.kill()
+        process.wait()
+
+    finished = subprocess.run(up, capture_output=True, text=True, check=False)
+
+    assert finished.returncode == 0, finished.stdout
+    assert counted(cloud.left())["subnets"] == 12 and counted(cloud.left())["vpcs"] == 1
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionClosedError(endpoint_url="http://127.0.0.1"), HTTPClientError(error="cut off")]
+)
+def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch, error: HTTPClientError
+) -> None:
+    def run() -> None:
+        aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
+
+    def deaf(session: Any, request: Any) -> Any:
+        answer = send(session, request)
+        if "Action=CreateVpc&" in str(request.body):
+            raise error
+        return answer
+
+    send = URLLib3Session.send
+    with monkeypatch.context() as lost:
+        lost.setattr(URLLib3Session, "send", deaf)
+        failed = led.up(run)
+
+    assert "the answer was lost" in failed.errors[0] and led.open().store.snapshot.pending
+    assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
+
+
+def test_what_is_there_is_not_forgotten_because_something_else_was_gone_when_it_was_deleted(
+    led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        if operation == "detach_role_policy":
+            raise AwsError("NoSuchEntity", "somebody else detached it a moment ago")
+        return call(api, service, operation, **params)
+
+    led.up(lambda: aws.iam.Role("r", name="r", assume_role_policy="{}", force_detach_policies=True))
+    iam, call = cloud.client("iam"), Api.call
+    policy = iam.create_policy(PolicyName="p", PolicyDocument=RIGHTS)["Policy"]["Arn"]
+    iam.attach_role_policy(RoleName="r", PolicyArn=policy)
+    with monkeypatch.context() as raced:
+        raced.setattr(Api, "call", without)
+        assert not led.destroy().ok
+
+    assert cloud.left()["roles"] == ["r"] and led.resources()["r"].id == "r"
+    assert led.destroy().ok and "roles" not in cloud.left()
+
+
+def test_an_api_that_has_too_much_to_do_is_called_again(led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(api: Api, service: str, operation: str, params: Any) -> dict[str, Any]:
+        calls.append(operation)
+        if calls.count(operation) == 1:
+            raise AwsError("RequestLimitExceeded", "Request limit exceeded.")
+        return attempt(api, service, operation, params)
+
+    calls: list[str] = []
+    attempt = Api._attempt
+    monkeypatch.setattr("local.aws.provider.api._PAUSES", (0,))
+    monkeypatch.setattr(Api, "_attempt", busy)
+
+    assert led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")).ok
+    assert calls.count("create_vpc") == 2 and len(cloud.left()["vpcs"]) == 1

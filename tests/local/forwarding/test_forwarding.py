@@ -1,0 +1,359 @@
+"""The TCP and UDP forwarders, with real sockets on 127.2.x."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import cast
+
+import pytest
+
+from local.forwarding.target import Chooser, Target
+from local.forwarding.tcp_forwarder import TcpForwarder
+from local.forwarding.udp_forwarder import UdpForwarder
+
+HOST = "127.2.200.1"
+DEADLINE = 60
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(DEADLINE):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def to(*targets: Target) -> Chooser:
+    return lambda _client, tried: next((t for t in targets if t not in tried), None)
+
+
+def closed_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> Target:
+    with socket.socket(socket.AF_INET, kind) as sock:
+        sock.bind((HOST, 0))
+        return HOST, sock.getsockname()[1]
+
+
+@asynccontextmanager
+async def tcp_backend(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[Target]:
+    server = await asyncio.start_server(serve, HOST, 0)
+    try:
+        yield server.sockets[0].getsockname()
+    finally:
+        server.close()
+
+
+async def shout_at_end_of_input(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write((await reader.read()).upper())
+    writer.close()
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65_536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+async def answer_through(forwarder: TcpForwarder, message: bytes) -> bytes:
+    """All that comes back for all that is sent."""
+    reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+    writer.write(message)
+    writer.write_eof()
+    try:
+        return await reader.read()
+    finally:
+        forwarder.close()
+        writer.close()
+
+
+def test_what_the_client_says_before_there_is_a_backend_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a Python whose transports read on although they were paused when the connection was made (3.11.2 does).
+    monkeypatch.setattr("asyncio.selector_events._SelectorSocketTransport.pause_reading", lambda _transport: None)
+
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            forwarder = TcpForwarder(to(closed_port(), backend))
+            port = await forwarder.listen(HOST, 0)
+            with socket.create_connection((HOST, port)) as client:
+                client.sendall(b"hello")
+                client.shutdown(socket.SHUT_WR)
+                client.setblocking(False)
+
+                assert await asyncio.get_running_loop().sock_recv(client, 100) == b"HELLO"
+
+    run(scenario)
+
+
+def test_a_half_close_of_the_client_reaches_the_backend_and_its_answer_comes_back() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            forwarder = TcpForwarder(to(backend))
+            port = await forwarder.listen(HOST, 0)
+            reader, writer = await asyncio.open_connection(HOST, port)
+
+            writer.write(b"hello")
+            writer.write_eof()
+
+            assert await reader.read() == b"HELLO"
+            await until(lambda: forwarder.open_connections == 0)
+            assert (forwarder.counters.connections, forwarder.counters.bytes_in, forwarder.counters.bytes_out) == (
+                1,
+                5,
+                5,
+            )
+            assert not forwarder.counters.active
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+def test_a_large_transfer_through_a_slow_reader_loses_nothing() -> None:
+    async def scenario() -> None:
+        payload = bytes(range(256)) * 40_000
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend))
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+
+            async def send() -> None:
+                writer.write(payload)
+                await writer.drain()
+                writer.write_eof()
+
+            sending = asyncio.ensure_future(send())
+            received = bytearray()
+            while chunk := await reader.read(100_000):
+                received += chunk
+                await asyncio.sleep(0)
+            await sending
+
+            assert received == payload
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+def test_a_client_without_a_backend_is_cut_off_and_counted() -> None:
+    async def scenario() -> None:
+        forwarder = TcpForwarder(lambda _client, _tried: None)
+        reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        await until(lambda: forwarder.open_connections == 0)
+        assert forwarder.counters.refused == 1
+        forwarder.close()
+        writer.close()
+
+    run(scenario)
+
+
+def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            forwarder = TcpForwarder(to(closed_port(), backend))
+            assert await answer_through(forwarder, b"x") == b"X"
+
+    run(scenario)
+
+
+def test_a_backend_that_accepted_is_not_given_up_for_the_time_that_the_forwarder_takes() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(shout_at_end_of_input) as backend:
+            # No time at all: on loopback a backend accepts at once, but the forwarder needs turns of its loop.
+            forwarder = TcpForwarder(to(backend), connect_timeout=0)
+            assert await answer_through(forwarder, b"x") == b"X"
+
+    run(scenario)
+
+
+def test_an_established_connection_outlives_the_end_of_listening() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend))
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+            writer.write(b"1")
+            assert await reader.readexactly(1) == b"1"
+
+            forwarder.stop_listening()
+            writer.write(b"2")
+
+            assert await reader.readexactly(1) == b"2"
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+def test_a_backend_that_resets_its_connection_ends_that_of_the_client() -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async def scenario() -> None:
+        async with tcp_backend(reset) as backend:
+            forwarder = TcpForwarder(to(backend))
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+            writer.write(b"x")
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            await until(lambda: not forwarder.counters.active)
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+def test_an_idle_connection_is_closed() -> None:
+    async def scenario() -> None:
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend), idle_timeout=0.1)
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            await until(lambda: forwarder.open_connections == 0)
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+class _UdpEcho(asyncio.DatagramProtocol):
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self.transport.sendto(self.name + b":" + data, addr)
+
+
+async def udp_backend(name: bytes) -> tuple[Target, asyncio.DatagramTransport]:
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(lambda: _UdpEcho(name), local_addr=(HOST, 0))
+    return transport.get_extra_info("sockname"), transport
+
+
+class _UdpClient(asyncio.DatagramProtocol):
+    def __init__(self) -> None:
+        self.received: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:  # noqa: ARG002
+        self.received.put_nowait(data)
+
+
+async def udp_client(port: int) -> tuple[_UdpClient, asyncio.DatagramTransport]:
+    transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
+        _UdpClient, local_addr=(HOST, 0), remote_addr=(HOST, port)
+    )
+    return protocol, transport
+
+
+def test_each_udp_client_keeps_its_backend_while_others_get_another() -> None:
+    async def scenario() -> None:
+        one, transport_one = await udp_backend(b"one")
+        two, transport_two = await udp_backend(b"two")
+        choices = iter([one, two])
+        forwarder = UdpForwarder(lambda _client, _tried: next(choices))
+        port = await forwarder.listen(HOST, 0)
+        first, first_transport = await udp_client(port)
+        second, second_transport = await udp_client(port)
+
+        answers = []
+        for client, transport in ((first, first_transport), (second, second_transport), (first, first_transport)):
+            transport.sendto(b"hi")
+            answers.append(await client.received.get())
+
+        assert answers == [b"one:hi", b"two:hi", b"one:hi"]
+        assert (forwarder.counters.connections, forwarder.open_sessions) == (2, 2)
+        forwarder.close()
+        for transport in (transport_one, transport_two, first_transport, second_transport):
+            transport.close()
+
+    run(scenario)
+
+
+def test_an_idle_udp_session_ends() -> None:
+    async def scenario() -> None:
+        backend, backend_transport = await udp_backend(b"b")
+        forwarder = UdpForwarder(to(backend), idle_timeout=0.1)
+        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+        # An answer is not waited for: the session may end before a slow backend gives it.
+        client_transport.sendto(b"hi")
+        await until(lambda: forwarder.counters.connections == 1)
+
+        await until(lambda: forwarder.open_sessions == 0)
+
+        assert not forwarder.counters.active
+        forwarder.close()
+        backend_transport.close()
+        client_transport.close()
+
+    run(scenario)
+
+
+def test_a_udp_client_whose_backend_refuses_gets_another() -> None:
+    async def scenario() -> None:
+        backend, backend_transport = await udp_backend(b"b")
+        gone = closed_port(socket.SOCK_DGRAM)
+        choices = iter([gone, backend])
+        forwarder = UdpForwarder(lambda _client, _tried: next(choices))
+        client, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+
+        client_transport.sendto(b"lost")
+        await until(lambda: forwarder.counters.connections == 1 and forwarder.open_sessions == 0)
+        client_transport.sendto(b"found")
+
+        assert await client.received.get() == b"b:found"
+        forwarder.close()
+        backend_transport.close()
+        client_transport.close()
+
+    run(scenario)
+
+
+def test_a_datagram_for_a_backend_that_cannot_be_dialled_is_counted_as_refused() -> None:
+    async def scenario() -> None:
+        forwarder = UdpForwarder(to(("255.255.255.255", 9)))  # a broadcast, which the kernel forbids
+        _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
+
+        client_transport.sendto(b"hi")
+        await until(lambda: forwarder.counters.refused == 1)
+
+        assert (forwarder.open_sessions, dict(forwarder.counters.active)) == (0, {})
+        forwarder.close()
+        client_transport.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(6))
+def test_a_connection_that_comes_just_before_the_end_is_ended_too(turns_of_the_loop: int) -> None:
+    async def scenario() -> None:
+        async with tcp_backend(echo) as backend:
+            forwarder = TcpForwarder(to(backend))
+            port = await forwarder.listen(HOST, 0)
+            with socket.create_connection((HOST, port), timeout=DEADLINE) as client:
+                for _ in range(turns_of_the_loop):
+                    await asyncio.sleep(0)
+                forwarder.close()
+
+                client.setblocking(False)
+                with suppress(ConnectionResetError):
+                    assert await asyncio.get_running_loop().sock_recv(client, 1) == b""
+
+    run(scenario)
