@@ -321,7 +321,7 @@ class Local:
         self.started: list[str] = []
         (cli.project / "stacks" / "Pulumi.local.yaml").write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", cli.project)
-        monkeypatch.setattr(command_line, "ensure_binaries", lambda _: None)
+        monkeypatch.setattr("local.commands.ensure_binaries", lambda _: None)
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "endpoint", "http://127.32.0.1:7070")
         monkeypatch.setattr(Site, "token", "site-token")
@@ -402,10 +402,10 @@ def test_a_stack_that_the_other_engine_holds_is_left_alone(
 ) -> None:
     write_cli_state(local.cli, STACK)
     assert local.run("up") == 1
-    assert "lives in the Pulumi CLI's state: with ENGINE=pulumi" in capsys.readouterr().err
+    assert "is in the Pulumi CLI's state: run it with ENGINE=pulumi" in capsys.readouterr().err
 
     (local.cli.stack_dir / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": [STACK]}}))
     assert local.run("up", "--engine", "pulumi") == 1
-    assert "lives in the embedded engine's state: without ENGINE=pulumi" in capsys.readouterr().err
+    assert "is in the embedded engine's state: run it without ENGINE=pulumi" in capsys.readouterr().err
     assert (local.cli.stack_dir / "Pulumi.yaml").exists(), "the place that `pulumi stack import` works in"
     assert local.started == [] and stand_in.calls == []

@@ -353,7 +353,7 @@ def test_two_hooks_of_one_name_are_refused(stack: Any, kit: Any) -> None:
         kit.Thing("machine", ResourceOptions(hooks=binding))
 
     outcome = stack.up(program)
-    assert not outcome.ok and 'two hooks have the name "same"' in outcome.errors[0]
+    assert not outcome.ok and 'duplicate hook name "same"' in outcome.errors[0]
 
 
 def test_a_hook_may_be_registered_only_while_its_resource_is_deleted_already(stack: Any, kit: Any) -> None:
@@ -605,7 +605,7 @@ def test_there_is_an_end_to_trying(stack: Any, kit: Any) -> None:
     outcome = stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=flaky.hooks())))
     assert not outcome.ok and outcome.errors[0] == "no room"
     assert len(stack.cloud.asked("create")) == MAX_TRIES
-    assert outcome.warnings == ["it was tried 100 times, as error hooks wanted; that is the most"]
+    assert outcome.warnings == ["error hooks asked for more than 100 tries, which is the limit"]
 
 
 def test_what_exists_but_is_not_ready_is_not_made_a_second_time(stack: Any, kit: Any) -> None:

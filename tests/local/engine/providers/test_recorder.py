@@ -194,6 +194,20 @@ def test_a_known_function_has_a_simulated_answer(recorded: Any) -> None:
     assert seen == [["eu-south-9a", "eu-south-9b", "eu-south-9c"], "000000000000"]
 
 
+def test_a_package_that_no_cloud_describes_is_recorded_too(recorded: Any) -> None:
+    def program(size: int) -> None:
+        thing = pulumi.CustomResource("nimbus:index/thing:Thing", "one", {"size": size, "arn": None})
+        pulumi.export("id", thing.id)
+
+    assert recorded.up(lambda: program(1)).counts == {"create": 2}
+    made = recorded.resources()["one"]
+    assert made.simulated and made.id.startswith("simulated-") and made.outputs["size"] == 1
+    assert recorded.up(lambda: program(1)).counts == {"same": 2}
+    assert recorded.up(lambda: program(2)).counts == {"same": 1, "update": 1}
+    outcome = recorded.preview(lambda: pulumi.runtime.invoke("nimbus:index/getThing:getThing", {}))
+    assert "has no simulated answer; functions with one: none" in "\n".join(outcome.errors)
+
+
 def test_an_unknown_function_is_refused_by_name(recorded: Any) -> None:
     outcome = recorded.preview(lambda: aws.ec2.get_subnet(vpc_id="v"))
 
