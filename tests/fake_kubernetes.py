@@ -63,8 +63,8 @@ Hook = Callable[[Request], None]
 class FakeKubernetes:
     """A `KubeApi`. Safe to share between threads.
 
-    Hooks in `before` run before a request is carried out: to refuse it, or to write before it. Those in `after` run
-    once it is carried out: to lose its answer.
+    Hooks in `before` run before a request is carried out: `fail` refuses requests, `meddle` lets somebody else write
+    first. Those in `after` run once it is carried out: to lose its answer.
     """
 
     def __init__(self) -> None:
@@ -202,17 +202,25 @@ class FakeKubernetes:
         """Call `handler` of each change from now on, before the request that makes it returns."""
         self._followers.append((resource, handler))
 
-    def fail(self, error: Exception, *verbs: str, times: float = math.inf) -> None:
-        """Refuse the next `times` requests of these verbs (of all, without) with the error."""
+    def meddle(self, action: Callable[[], object], *verbs: str, times: float = math.inf) -> None:
+        """Call `action` before each of the next `times` requests of these verbs (of all, without)."""
         left = times
 
-        def refuse(request: Request) -> None:
+        def before(request: Request) -> None:
             nonlocal left
             if left > 0 and (not verbs or request.verb in verbs):
                 left -= 1
-                raise error
+                action()
 
-        self.before.append(refuse)
+        self.before.append(before)
+
+    def fail(self, error: Exception, *verbs: str, times: float = math.inf) -> None:
+        """Refuse the next `times` requests of these verbs (of all, without) with the error."""
+
+        def refuse() -> None:
+            raise error
+
+        self.meddle(refuse, *verbs, times=times)
 
     @property
     def writes(self) -> Sequence[str]:
