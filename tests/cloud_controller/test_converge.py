@@ -17,8 +17,8 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.fence import Fence, WriteRefused
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
-from tests.cloud_controller.daemon.test_leader import Leases
 from tests.cloud_controller.guard import guard
+from tests.fake_kubernetes import FakeKubernetes
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def test_without_consent_nothing_is_done() -> None:
 
 def test_what_is_done_is_fenced_by_the_lease_and_ends_when_that_is_lost() -> None:
     fences: list[Fence] = []
-    leader = LeaderElector(Leases(), "kube-system", "lease")  # type: ignore[arg-type]
+    leader = LeaderElector(FakeKubernetes(), "kube-system", "lease")
     world = World({"a": []})
 
     def work(name: str) -> None:
