@@ -45,7 +45,7 @@ WRITES = ("create", "replace", "patch", "delete")
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a client; `body` is the object or patch that it sent."""
+    """One call of a client; `body` is the object or patch that it sent, or the UID that a deletion required."""
 
     verb: str
     resource: Resource
@@ -142,7 +142,7 @@ class FakeKubernetes:
         return self._carry_out(request, apply)
 
     def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None = None) -> None:
-        request = Request("delete", resource, _key(resource, name, namespace))
+        request = Request("delete", resource, _key(resource, name, namespace), uid)
 
         def delete() -> None:
             present = self._present(resource, request.key)
