@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from cloud_controller.cloud import Cloud, CloudError, Postponed
 from cloud_controller.events import Events
-from cloud_controller.kube import ApiError, Kube
+from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan, object_of
 
@@ -52,7 +52,7 @@ class ActionResult:
 class Run:
     """What performers work with; `failed` holds the targets of this run's actions that failed so far."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
     events: Events
     failed: set[str] = field(default_factory=set)
@@ -102,7 +102,7 @@ def performs_in_order(*operations: type) -> Callable[[Perform[O]], Perform[O]]:
 
 def run(
     plan: Plan,
-    kube: Kube,
+    kube: KubeApi,
     cloud: Cloud,
     *,
     events: Events,

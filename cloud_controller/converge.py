@@ -18,7 +18,7 @@ from cloud_controller.binding import judge
 from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ApiError, Kube
+from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.plan import Action, ActionKind, object_of
 from cloud_controller.planning import Found
 from cloud_controller.safeguard import Safeguard
@@ -67,7 +67,7 @@ class Report:
 class Converge:
     """`finders` plan for one controller each, in order; `show` is told of each plan that has something new to tell."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
     finders: Mapping[str, Callable[[], Found]]
     show: Callable[[str, Found], None]

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import EVENTS, ApiError, Kube, NotFoundError, Object, PatchType, name, namespace, uid
+from cloud_controller.kube import EVENTS, ApiError, KubeApi, NotFoundError, Object, PatchType, name, namespace, uid
 
 NORMAL = "Normal"
 WARNING = "Warning"
@@ -59,7 +59,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         component: str,
         *,
         capacity: int = 10_000,

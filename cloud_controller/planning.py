@@ -16,7 +16,7 @@ from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
-from cloud_controller.kube import Kube
+from cloud_controller.kube import KubeApi
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
@@ -46,7 +46,7 @@ class Found:
     evidence: Evidence | None = None
 
 
-def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+def find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
     """Observe and plan for this controller. `machines` serves all controllers, so that each machine is asked for once.
 
     Raises the errors of `cloud` and `kube`.
@@ -55,7 +55,7 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
     return replace(found, plan=settings.safeguard.released(found.plan)) if settings.safeguard else found
 
 
-def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
     binding = settings.safeguard.binding if settings.safeguard else UNBOUND
     match controller:
         case node.NAME:

@@ -18,7 +18,7 @@ from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.events import CLUSTER, Events
 from cloud_controller.fence import Fence
-from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, Kube, NotFoundError, Object
+from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, KubeApi, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Plan, object_of
 
@@ -38,12 +38,12 @@ _SHOWN = 3
 _log = logging.getLogger(__name__)
 
 
-def cluster_uid(kube: Kube) -> str:
+def cluster_uid(kube: KubeApi) -> str:
     """The Kubernetes cluster's identity: the UID of namespace kube-system. Raises `ApiError`."""
     return str(kube.get(NAMESPACES, _IDENTITY)["metadata"]["uid"])
 
 
-def verify(kube: Kube, binding: Binding) -> None:
+def verify(kube: KubeApi, binding: Binding) -> None:
     """Raise ForeignCluster unless this is the binding's Kubernetes cluster, and `ApiError` if it does not answer."""
     if not binding.uid:
         return
@@ -56,7 +56,7 @@ def verify(kube: Kube, binding: Binding) -> None:
         raise ForeignCluster(f"the API server now belongs to another Kubernetes cluster: {change}")
 
 
-def confirmed(kube: Kube, namespace: str, lease: str) -> frozenset[str]:
+def confirmed(kube: KubeApi, namespace: str, lease: str) -> frozenset[str]:
     """The digests that the Lease carries; none where there is no Lease. Raises `ApiError`."""
     try:
         annotations = kube.get(LEASES, lease, namespace)["metadata"].get("annotations") or {}
@@ -65,7 +65,7 @@ def confirmed(kube: Kube, namespace: str, lease: str) -> frozenset[str]:
     return frozenset(each.removeprefix(ANNOTATION) for each in annotations if each.startswith(ANNOTATION))
 
 
-def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) -> None:
+def confirm(kube: KubeApi, namespace: str, lease: str, digests: Collection[str]) -> None:
     """Release the held actions of these digests, once. Raises `InvalidConfiguration` for what is no digest."""
     for digest in digests:
         if not _DIGEST.fullmatch(digest):
@@ -75,7 +75,9 @@ def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) ->
     _annotate(kube, namespace, lease, lambda present: {**present, **{ANNOTATION + each: now for each in digests}})
 
 
-def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+def _annotate(
+    kube: KubeApi, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> None:
     """Change the Lease's annotations; make the Lease if there is none, as with `--leader-elect=false`.
 
     Its holder renews it every few seconds, so the write may have to be repeated.
@@ -106,7 +108,7 @@ class Safeguard:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         namespace: str,
         lease: str,
         metrics: Metrics | None = None,

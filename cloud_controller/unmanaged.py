@@ -19,7 +19,7 @@ from cloud_controller.kube import (
     PODS,
     SERVICES,
     ConflictError,
-    Kube,
+    KubeApi,
     NotFoundError,
     Object,
     key,
@@ -65,7 +65,7 @@ class Unmanaged:
         return tuple(f"PersistentVolumeClaim {each} by pod {', '.join(self.pods[each])}" for each in used)
 
 
-def find(kube: Kube, declared: Declared) -> Unmanaged:
+def find(kube: KubeApi, declared: Declared) -> Unmanaged:
     """Read what `among` needs. Raises `ApiError`."""
     services = kube.list(SERVICES).items
     claims = kube.list(PERSISTENT_VOLUME_CLAIMS).items
@@ -103,7 +103,7 @@ def among(
     )
 
 
-def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
+def ownerless(kube: KubeApi, cloud: Cloud) -> tuple[list[str], list[str]]:
     """The cluster's load balancers whose Services are gone, in words: first those that nobody deletes.
 
     Their deletion is held until somebody confirms it, and no Service is left by which they could be deleted; or other
@@ -127,7 +127,7 @@ def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
     return held, leaving
 
 
-def delete(kube: Kube, found: Unmanaged) -> None:
+def delete(kube: KubeApi, found: Unmanaged) -> None:
     """Delete the Services and claims that nobody has deleted yet; finalizers keep them until the controller is through.
 
     DATA ARE LOST: the volumes of the claims go too.

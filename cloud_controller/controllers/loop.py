@@ -22,7 +22,7 @@ from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.nodes import BATCH
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, name, uid
+from cloud_controller.kube import ApiError, EventType, KubeApi, Object, ObjectCache, name, uid
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard
@@ -48,9 +48,9 @@ _log = logging.getLogger(__name__)
 class ControllerContext:
     """What every controller of the daemon works with."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
-    nodes: Informer
+    nodes: ObjectCache
     metrics: Metrics
     machines: InstanceSnapshot
     safeguard: Safeguard

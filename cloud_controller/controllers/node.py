@@ -17,7 +17,7 @@ from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, N
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import NODES, Kube, Object, PatchType, name
+from cloud_controller.kube import NODES, KubeApi, Object, PatchType, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 NAME = "node"
@@ -59,7 +59,7 @@ class UpdateNode:
     initialise: bool
 
 
-def observe(kube: Kube, machines: InstanceSnapshot) -> NodeObservation:
+def observe(kube: KubeApi, machines: InstanceSnapshot) -> NodeObservation:
     """Every node of the cluster and its machine."""
     return observe_nodes(kube.list(NODES).items, machines)
 

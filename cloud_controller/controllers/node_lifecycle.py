@@ -16,7 +16,7 @@ from cloud_controller.cloud import CloudError, Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED, InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
+from cloud_controller.kube import NODES, ConflictError, KubeApi, NotFoundError, Object, name, uid
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NAME = "node-lifecycle"
@@ -68,7 +68,7 @@ class SetShutdownTaint:
     present: bool
 
 
-def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
+def observe(kube: KubeApi, machines: InstanceSnapshot) -> NodeLifecycleObservation:
     """Every node, and the machines of those that are not Ready."""
     return observe_nodes(kube.list(NODES).items, machines)
 

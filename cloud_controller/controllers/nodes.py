@@ -14,7 +14,17 @@ from cloud_controller.cloud import (
     InvalidConfiguration,
     NodeAddress,
 )
-from cloud_controller.kube import NODES, ConflictError, InvalidError, Kube, NotFoundError, Object, PatchType, name, uid
+from cloud_controller.kube import (
+    NODES,
+    ConflictError,
+    InvalidError,
+    KubeApi,
+    NotFoundError,
+    Object,
+    PatchType,
+    name,
+    uid,
+)
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
@@ -132,7 +142,7 @@ def describe(instances: Instances, nodes: Iterable[Object]) -> Described:
     return found, wrong
 
 
-def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | None]) -> None:
+def patch_node(kube: KubeApi, node: Object, change: Callable[[Object], Object | None]) -> None:
     """Merge-patch the node with what `change` makes of it (None: nothing to do), only if nobody wrote meanwhile.
 
     After a conflict the node is read and `change` asked again. A node that is gone, or that was made anew under the
@@ -160,7 +170,7 @@ def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | Non
             return
 
 
-def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
+def patch_status(kube: KubeApi, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
     """Patch the status of this very node; the node as it is then, or None where it is gone.
 
     With its UID in the patch, a node that was made anew under the same name is refused by the API server: it may have
@@ -181,7 +191,7 @@ def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: P
     raise AssertionError("the last attempt returns or raises")
 
 
-def _is_still_there(kube: Kube, node: Object) -> bool:
+def _is_still_there(kube: KubeApi, node: Object) -> bool:
     try:
         return uid(kube.get(NODES, name(node))) == uid(node)
     except NotFoundError:

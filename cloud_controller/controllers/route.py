@@ -47,7 +47,7 @@ from cloud_controller.controllers.route_plan import (
 )
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.events import CLUSTER
-from cloud_controller.kube import NODES, Kube, Object, PatchType, name, uid
+from cloud_controller.kube import NODES, KubeApi, Object, PatchType, name, uid
 from cloud_controller.plan import Plan
 
 __all__ = [
@@ -81,7 +81,7 @@ _CERTAINLY_NOT = (QuotaExceeded, Throttled, AccessDenied)
 _log = logging.getLogger(__name__)
 
 
-def observe(kube: Kube, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
+def observe(kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
     """The route table and every node. Raises `InvalidConfiguration` for a cloud without routes."""
     observation = observe_nodes(kube.list(NODES).items, cloud, machines)
     return replace(observation, quota=_table(cloud).quota())

@@ -22,7 +22,7 @@ from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import LEASES, ApiError, ConflictError, Kube, NotFoundError, Object
+from cloud_controller.kube import LEASES, ApiError, ConflictError, KubeApi, NotFoundError, Object
 
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """CLOCK_MONOTONIC (`time.monotonic`) stands still on Linux while the machine is suspended, and the lease runs out
@@ -59,7 +59,7 @@ class LeaderElector:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         namespace: str,
         name: str,
         *,

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Kube
+from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, KubeApi
 
 KEPT = 10.0
 """Seconds for which an answer is kept."""
@@ -23,7 +23,9 @@ _REMEMBERED = 1024
 class Reviews:
     """Asks the API server; safe to share between threads."""
 
-    def __init__(self, authentication: Kube, authorization: Kube, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, authentication: KubeApi, authorization: KubeApi, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._authentication = authentication
         self._authorization = authorization
         self._clock = clock

@@ -9,6 +9,7 @@ Used by the controllers, the machines of the local cloud, the engine's Kubernete
 HTTP proxies and unverified TLS are not supported; a kubeconfig that asks for one is refused.
 """
 
+from cloud_controller.kube.api import KubeApi, ObjectCache
 from cloud_controller.kube.client import Kube
 from cloud_controller.kube.config import SERVICE_ACCOUNT_DIR, KubeconfigError
 from cloud_controller.kube.errors import (
@@ -98,9 +99,11 @@ __all__ = [
     "Informer",
     "InvalidError",
     "Kube",
+    "KubeApi",
     "KubeconfigError",
     "NotFoundError",
     "Object",
+    "ObjectCache",
     "ObjectList",
     "PatchType",
     "Resource",

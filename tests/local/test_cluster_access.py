@@ -14,12 +14,13 @@ import pytest
 import yaml
 from urllib3.exceptions import ProtocolError
 
-from cloud_controller.kube import Kube, ObjectList
+from cloud_controller.kube import PODS, Kube
 from local import __main__ as command_line
 from local import cluster_access
 from local.cluster_access import Request, run
 from local.errors import SiteError
 from local.state_folder import StateFolder
+from tests.fake_kubernetes import FakeKubernetes
 
 
 @pytest.fixture
@@ -111,22 +112,14 @@ def test_what_is_said_of_logs_goes_with_logs_alone(option: str, capsys: pytest.C
 # ------------------------------------------------------------------------------------------------------------- logs
 
 
-class FakeKube:
-    """An API server with three pods."""
-
-    def list(self, _: object) -> ObjectList:
-        names = (("default", "web-1"), ("default", "twin"), ("kube-system", "twin"))
-        return ObjectList([{"metadata": {"namespace": where, "name": name}} for where, name in names], "1")
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths whose logs were read."""
     paths: list[str] = []
-    monkeypatch.setattr(Kube, "from_file", lambda _: FakeKube())
+    api = FakeKubernetes()
+    for space, name in (("default", "web-1"), ("default", "twin"), ("kube-system", "twin")):
+        api.put(PODS, {"metadata": {"namespace": space, "name": name}})
+    monkeypatch.setattr(Kube, "from_file", lambda _: api)
 
     def log(_: Path, path: str, *, follow: bool) -> list[bytes]:
         assert not follow

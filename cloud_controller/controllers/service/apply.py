@@ -10,7 +10,7 @@ from cloud_controller import apply
 from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.checkpoint import forget
 from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, SetIngress
-from cloud_controller.kube import SERVICES, Kube, Object, PatchType
+from cloud_controller.kube import SERVICES, KubeApi, Object, PatchType
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
@@ -45,7 +45,7 @@ def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
         change_load_balancer(load_balancers, operation)
 
 
-def change_service(kube: Kube, operation: KubeOperation) -> Object:
+def change_service(kube: KubeApi, operation: KubeOperation) -> Object:
     """Change the Service itself; the Service as it is then. May be repeated.
 
     Raises `ApiError`: NotFoundError if the Service is gone, which ends its plan (nothing is made for it; what was made

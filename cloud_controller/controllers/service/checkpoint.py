@@ -22,7 +22,7 @@ from cloud_controller.kube import (
     ApiError,
     ConflictError,
     ForbiddenError,
-    Kube,
+    KubeApi,
     NotFoundError,
     Object,
 )
@@ -39,13 +39,13 @@ _METADATA = {"name": CHECKPOINT_NAME, "namespace": LEASE_NAMESPACE}
 _log = logging.getLogger(__name__)
 
 
-def checkpoint_of(kube: Kube, cloud: Cloud) -> Checkpoint | None:
+def checkpoint_of(kube: KubeApi, cloud: Cloud) -> Checkpoint | None:
     """The cloud's checkpoint; None where the cloud has nothing to keep."""
     remembering = cloud.load_balancers
     return Checkpoint(kube, cloud.cluster_id, remembering) if isinstance(remembering, Remembering) else None
 
 
-def forget(kube: Kube) -> None:
+def forget(kube: KubeApi) -> None:
     """Empty the checkpoint, wherever it is from: the cloud is about to be changed past it. Raises ApiError."""
     with suppress(NotFoundError):
         # Without a version, it goes over whatever stands there; and the daemon's rights are enough for it.
@@ -55,7 +55,7 @@ def forget(kube: Kube) -> None:
 class Checkpoint:
     """The one ConfigMap, as one process keeps it. Safe to use from any thread."""
 
-    def __init__(self, kube: Kube, cluster_id: str, remembering: Remembering) -> None:
+    def __init__(self, kube: KubeApi, cluster_id: str, remembering: Remembering) -> None:
         self._kube = kube
         self._cluster_id = cluster_id
         self._remembering = remembering

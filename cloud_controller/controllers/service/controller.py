@@ -41,9 +41,9 @@ from cloud_controller.kube import (
     NODES,
     SERVICES,
     EventType,
-    Informer,
-    Kube,
+    KubeApi,
     Object,
+    ObjectCache,
     key,
 )
 from cloud_controller.load_balancers.backends import Backends
@@ -125,7 +125,7 @@ class ServiceObservation:
     binding: Binding = UNBOUND
 
 
-def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
+def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
     """Read all load balancers, Services, nodes and, where needed, EndpointSlices, in pages.
 
     Raises InvalidConfiguration for a cloud without any load balancers.
@@ -178,11 +178,11 @@ class ServiceController:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         cloud: Cloud,
-        services: Informer,
-        nodes: Informer,
-        slices: Informer,
+        services: ObjectCache,
+        nodes: ObjectCache,
+        slices: ObjectCache,
         events: Events,
         metrics: Metrics,
         options: ServiceOptions,

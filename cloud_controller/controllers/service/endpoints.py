@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Iterable
 
 from cloud_controller.controllers.service.rules import SERVICE_NAME_LABEL
-from cloud_controller.kube import EventType, Informer, Object, key
+from cloud_controller.kube import EventType, Object, ObjectCache, key
 
 
 class ServiceEndpoints:
     """Kept from an informer of EndpointSlices; `changed` is told the Service (NAMESPACE/NAME) of each change."""
 
-    def __init__(self, slices: Informer, changed: Callable[[str], None]) -> None:
+    def __init__(self, slices: ObjectCache, changed: Callable[[str], None]) -> None:
         self._changed = changed
         self._lock = threading.Lock()
         self._by_service: dict[str, dict[str, Object]] = {}

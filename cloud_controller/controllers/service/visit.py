@@ -26,7 +26,7 @@ from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import Locks, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.events import Events
-from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
+from cloud_controller.kube import SERVICES, ApiError, KubeApi, NotFoundError, Object
 from cloud_controller.load_balancers.after import after
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
@@ -66,7 +66,7 @@ class ServiceVisits:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         load_balancers: LoadBalancers,
         cache: LoadBalancerCache,
         events: Events,

@@ -47,6 +47,7 @@ from cloud_controller.kube import (
     Handler,
     Informer,
     Kube,
+    KubeApi,
     NotFoundError,
     Object,
     key,
@@ -94,7 +95,7 @@ class VolumeInformers:
         return iter((self.claims, self.pvs, self.classes, self.attachments))
 
 
-def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
+def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
     """Every storage object, every node and every volume. Raises `InvalidConfiguration` for a cloud without volumes."""
     # In this order: a volume that is read, and whose claim is not found later, has none.
     volumes = volumes_of(cloud).list()

@@ -16,7 +16,7 @@ from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
 from cloud_controller.controllers.nodes import SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.kube import ForbiddenError
+from cloud_controller.kube import NODES, ForbiddenError
 from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
 
@@ -36,7 +36,7 @@ def test_a_new_node_is_two_writes_and_one_event(cluster: Cluster) -> None:
 
     assert [*controller.reconcile(None)] == []
 
-    assert cluster.writes == ["a status", "a object"]
+    assert cluster.writes == ["patch nodes/a/status", "patch nodes/a"]
     assert cluster.told(controller) == [("a", "Synced", "Node synced successfully")]
 
 
@@ -86,7 +86,7 @@ def test_a_pass_over_all_sees_what_changed_in_the_cloud(cluster: Cluster) -> Non
     assert [*controller.reconcile(None)] == []
 
     assert cluster.stored["a"]["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "large"
-    assert cluster.writes[2:] == ["a object"], "the addresses are as they were"
+    assert cluster.writes[2:] == ["patch nodes/a"], "the addresses are as they were"
 
 
 def test_a_node_that_can_not_be_initialised_says_so_once_however_often_it_is_tried(cluster: Cluster) -> None:
@@ -170,7 +170,7 @@ def test_without_a_grace_period_the_node_of_a_machine_that_is_gone_goes_at_once(
 
     assert [*controller.reconcile(None)] == []
 
-    assert cluster.writes == ["a delete"]
+    assert cluster.writes == ["delete nodes/a"]
     assert cluster.told(controller) == [
         ("a", "DeletingNode", "Deleting node a because it does not exist in the cloud provider")
     ]
@@ -187,7 +187,7 @@ def test_the_grace_period_begins_when_the_machine_is_first_found_missing(
     next(steps)
     assert cluster.writes == []
     next(steps)
-    assert cluster.writes == ["a delete"]
+    assert cluster.writes == ["delete nodes/a"]
 
 
 def test_a_machine_that_was_seen_meanwhile_gets_the_whole_grace_period_again(
@@ -206,7 +206,7 @@ def test_a_machine_that_was_seen_meanwhile_gets_the_whole_grace_period_again(
     next(steps)
     assert cluster.writes == []
     next(steps)
-    assert cluster.writes == ["a delete"]
+    assert cluster.writes == ["delete nodes/a"]
 
 
 def test_while_the_cloud_does_not_answer_no_node_is_deleted_whatever_the_grace(cluster: Cluster) -> None:
@@ -219,16 +219,10 @@ def test_while_the_cloud_does_not_answer_no_node_is_deleted_whatever_the_grace(c
     assert cluster.writes == []
 
 
-def test_a_node_that_can_not_be_deleted_says_so_and_is_come_back_to(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_can_not_be_deleted_says_so_and_is_come_back_to(cluster: Cluster) -> None:
     lost(cluster)
     controller = NodeLifecycleController(cluster.context)
-
-    def refused(*_: object, **__: object) -> None:
-        raise ForbiddenError(403, "Forbidden", "a webhook says no")
-
-    monkeypatch.setattr(cluster, "delete", refused)
+    cluster.api.fail(ForbiddenError(403, "Forbidden", "a webhook says no"), "delete")
 
     assert [*controller.reconcile(None)] == ["a"]
 
@@ -258,7 +252,7 @@ def test_a_stopped_machine_is_one_taint_however_often_it_is_seen(cluster: Cluste
         assert [*controller.reconcile(None)] == []
 
     assert has_taint(cluster.stored["a"], SHUTDOWN_TAINT)
-    assert cluster.writes == ["a object"]
+    assert cluster.writes == ["patch nodes/a"]
 
 
 # ------------------------------------------------------------------------------------------------------------ routes
@@ -309,7 +303,7 @@ def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_netwo
 def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(cluster: Cluster) -> None:
     controller = routed(cluster, 2)
     assert [*controller.reconcile(None)] == []
-    cluster.remove("n1")
+    cluster.api.remove(NODES, "n1")
 
     assert [*controller.reconcile(frozenset({"n1"}))] == []
 
@@ -320,7 +314,7 @@ def test_the_route_of_a_node_that_goes_is_removed_without_reading_the_table(clus
 def test_the_route_of_the_last_node_that_goes_is_removed(cluster: Cluster) -> None:
     controller = routed(cluster, 1)
     assert [*controller.reconcile(None)] == []
-    cluster.remove("n0")
+    cluster.api.remove(NODES, "n0")
 
     assert [*controller.reconcile(frozenset({"n0"}))] == []
 
@@ -480,7 +474,7 @@ def test_an_idle_cluster_costs_no_write_and_one_snapshot_a_period(cluster: Clust
         for controller in controllers:
             assert [*controller.reconcile(None)] == []
     cluster.clock.now += 6
-    cluster.writes.clear()
+    cluster.api.requests.clear()
     cluster.cloud.describes.clear()
     cluster.cloud.lists = cluster.cloud.route_lists = 0
 

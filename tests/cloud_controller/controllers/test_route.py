@@ -23,8 +23,10 @@ from cloud_controller.controllers.route import (
     plan_teardown,
 )
 from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
+from cloud_controller.events import EventRecorder
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
+from tests.fake_kubernetes import FakeKubernetes
 
 CLUSTER = RouteOptions(("10.1.0.0/16",))
 DELETE_FOREIGN = RouteOptions(("10.1.0.0/16",), delete_foreign=True)
@@ -529,21 +531,19 @@ def test_a_route_that_fails_spoils_neither_the_others_nor_hides(cloud: Any) -> N
     cloud.machine("b")
     cloud.refuse_routes_to = {"i-a"}
     nodes = [node("a", "10.1.0.0/24", network=("True", "NoRouteCreated")), node("b", "10.1.1.0/24")]
-    told: list[str] = []
-
-    class Events:
-        def warning(self, obj: Object, reason: str, message: str) -> None:
-            told.append(f"{obj['metadata']['name']} {reason}: {message}")
+    api = FakeKubernetes()
+    events = EventRecorder(api, "test-controller")
 
     found = plan(observe_nodes(nodes, cloud, InstanceSnapshot(cloud)), CLUSTER)
     results = apply.run(
         Plan.of(action for action in found if action.target.startswith("route/")),
-        kube=None,  # type: ignore[arg-type]
+        kube=api,
         cloud=cloud,
-        events=Events(),  # type: ignore[arg-type]
+        events=events,
         controller="route",
     )
 
     assert [str(result) for result in results] == ["route/10.1.0.0/24: i-a takes no routes", "route/10.1.1.0/24: done"]
-    assert told == ["a FailedToCreateRoute: Could not create route 10.1.0.0/24: i-a takes no routes"]
+    assert events.close(60)
+    assert api.events == [("a", "FailedToCreateRoute", "Could not create route 10.1.0.0/24: i-a takes no routes")]
     assert [route.target_instance for route in cloud.table] == ["i-b"]
