@@ -13,6 +13,7 @@ import binascii
 import hashlib
 import logging
 import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -34,6 +35,7 @@ LIMIT = 900_000
 
 _VERSION = "1"
 _KEY = "load-balancers"
+_WRITE = "cloud-controller/write"
 _METADATA = {"name": CHECKPOINT_NAME, "namespace": LEASE_NAMESPACE}
 
 _log = logging.getLogger(__name__)
@@ -191,7 +193,10 @@ class Checkpoint:
 
 
 def _config_map(metadata: Mapping[str, str]) -> Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata}}
+    # The API server gives a new version only to what changes: without the mark, emptying it twice would leave a process
+    # that led before the right to write.
+    mark = {"annotations": {_WRITE: uuid.uuid4().hex}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, **mark}}
 
 
 def _digest(memory: bytes) -> str:

@@ -183,10 +183,6 @@ def test_one_that_another_has_written_is_emptied_before_a_change_and_never_writt
     assert not cluster.full
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="emptying an empty ConfigMap keeps its version, so that only the lease stops the process that led before",
-)
 def test_a_process_that_led_before_writes_nothing_any_more_once_the_cloud_was_changed() -> None:
     cluster = kept()
     before = process(cluster, Memory(b"how it was"))
@@ -221,6 +217,17 @@ def test_one_that_could_not_be_read_is_emptied_before_the_next_change() -> None:
 
     with running.writing():
         assert not cluster.full
+
+
+def test_a_process_writes_nothing_once_the_cloud_was_changed_past_it_again() -> None:
+    cluster = kept()
+    forget(cluster)
+    running = process(cluster, Memory(b"how it was"))
+    forget(cluster)
+
+    running.keep()
+
+    assert not cluster.full
 
 
 def test_whoever_changes_the_cloud_past_the_daemon_empties_it() -> None:
