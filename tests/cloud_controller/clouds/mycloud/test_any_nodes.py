@@ -22,7 +22,7 @@ from cloud_controller.controllers.loop import Backoff, ControllerContext, LoopCo
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.kube import ApiError
+from cloud_controller.kube import NODES, ApiError
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
@@ -67,7 +67,7 @@ class Process:
 
     def __init__(self, site: MyCloudSite, api: ApiServer, clock: Clock, writes_left: WritesLeft) -> None:
         api.informers.clear()
-        self.informer = InMemoryInformer(api, "nodes")
+        self.informer = InMemoryInformer(api, NODES)
         cloud = site.cloud
         cloud._client._sleep = clock.sleep
 
@@ -76,11 +76,9 @@ class Process:
                 writes_left.written()
 
         cloud.observe_calls(observe)
-        as_any: Any = api
-        informer: Any = self.informer
         machines = InstanceSnapshot(cloud.instances, 5.0, clock=clock)
         self.safeguard = guard(api)
-        context = ControllerContext(as_any, cloud, informer, Metrics(), machines, self.safeguard, workers=1)
+        context = ControllerContext(api, cloud, self.informer, Metrics(), machines, self.safeguard, workers=1)
         self.controllers: list[LoopController] = [
             NodeController(context),
             NodeLifecycleController(context),
@@ -164,7 +162,7 @@ class World(RuleBasedStateMachine):
                 },
                 "status": {"conditions": [{"type": "Ready", "status": "True"}]},
             }
-            self.api.put("nodes", node)
+            self.api.put(NODES, node)
 
     @precondition(lambda self: bool(self.machines))
     @rule(name=names)
@@ -189,7 +187,7 @@ class World(RuleBasedStateMachine):
     @rule(name=names)
     def somebody_deletes_a_node(self, name: str) -> None:
         if name in self.nodes:
-            self.api.remove("nodes", name)
+            self.api.remove(NODES, name)
 
     @precondition(lambda self: bool(self.nodes))
     @rule(name=names, what=st.sampled_from(["label", "taint", "address", "ingress"]))
@@ -205,7 +203,7 @@ class World(RuleBasedStateMachine):
                 node["status"]["addresses"] = [{"type": "InternalIP", "address": "192.0.2.1"}]
 
         if name in self.nodes:
-            self.api.change("nodes", name, edit)
+            self.api.change(NODES, name, edit)
 
     # --------------------------------------------------------------------------------------------------------- routes
 
@@ -333,7 +331,7 @@ class World(RuleBasedStateMachine):
 
     @property
     def nodes(self) -> dict[str, Object]:
-        return self.api.all("nodes")
+        return self.api.objects(NODES)
 
     @property
     def _process(self) -> Process:
@@ -368,7 +366,7 @@ class World(RuleBasedStateMachine):
             node["status"]["conditions"] = [*rest, {"type": "Ready", "status": ready}]
 
         if name in self.nodes and self.nodes[name]["spec"].get("providerID") in (None, provider_id(machine)):
-            self.api.change("nodes", name, change)
+            self.api.change(NODES, name, change)
 
 
 @pytest.mark.timeout(3600)

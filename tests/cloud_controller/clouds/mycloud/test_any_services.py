@@ -24,7 +24,7 @@ from cloud_controller.controllers.service import controller as service_controlle
 from cloud_controller.controllers.service.controller import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service.timing import NodeStorm, Polling
 from cloud_controller.controllers.service.waits import Waits
-from cloud_controller.kube import key
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, key
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
@@ -99,7 +99,7 @@ class Process:
 
     def __init__(self, site: MyCloudSite, api: ApiServer, clock: Clock, writes_left: WritesLeft) -> None:
         api.informers.clear()
-        self.informers = [InMemoryInformer(api, plural) for plural in ("services", "nodes", "endpointslices")]
+        self.informers = [InMemoryInformer(api, resource) for resource in (SERVICES, NODES, ENDPOINT_SLICES)]
         self.queue = StepQueue(clock=clock)
         self.cloud = cloud = site.cloud
         cloud._client._sleep = clock.sleep
@@ -109,13 +109,12 @@ class Process:
                 writes_left.written()
 
         cloud.observe_calls(observe)
-        as_any: Any = api
-        informers: Any = self.informers
-        services, nodes, slices = informers
         options = ServiceOptions(resync=RESYNC_PERIOD)
         self.safeguard = guard(api)
-        parts = (as_any, Metrics(), options, self.safeguard)
-        self.controller = ServiceController(as_any, cloud, services, nodes, slices, *parts)
+        services, nodes, slices = self.informers
+        self.controller = ServiceController(
+            api, cloud, services, nodes, slices, api, Metrics(), options, self.safeguard
+        )
         self.controller._queue = self.queue
         self.controller._storm = NodeStorm(clock)
         self.controller._polling = Polling(clock)
@@ -213,9 +212,9 @@ class World(RuleBasedStateMachine):
         }
         self._set_ports(service, ports)
         self._set_policy(service, policy)
-        self.api.put("services", service)
+        self.api.put(SERVICES, service)
         self._place_pods(name, pods)
-        self._share(service, where)
+        self._share(self.services[key(service)], where)
 
     @rule_about_a_service(ports=ports)
     def its_ports_change(self, service: Object, ports: list[model.Port]) -> None:
@@ -272,7 +271,7 @@ class World(RuleBasedStateMachine):
     def it_is_deleted(self, service: Object, preserve: bool) -> None:
         self._annotate(service, PRESERVE, "true" if preserve else None)
         self._preserve_if_asked(self.services[key(service)])
-        self.api.remove("services", key(service))
+        self.api.remove(SERVICES, key(service))
         self._publish_endpoints(service["metadata"]["name"])
 
     @rule_about_a_service()
@@ -280,12 +279,12 @@ class World(RuleBasedStateMachine):
         self._annotate(service, PRESERVE, None)
         self._change(service, lambda changed: changed["metadata"].pop("finalizers", None))
         again = deepcopy(self.services[key(service)])
-        self.api.remove("services", key(service))
+        self.api.remove(SERVICES, key(service))
         again["metadata"] = {each: again["metadata"][each] for each in ("namespace", "name", "annotations")}
         # What the old one had of a shared load balancer is in the new one's way until it is removed.
         again["metadata"]["annotations"].pop(f"{model.PREFIX}id", None)
         again["status"] = {}
-        self.api.put("services", again)
+        self.api.put(SERVICES, again)
 
     @rule_about_a_service(where=pods)
     def its_pods_move(self, service: Object, where: list[tuple[int, bool]]) -> None:
@@ -305,7 +304,7 @@ class World(RuleBasedStateMachine):
             "spec": {"providerID": provider_id(machine), "podCIDRs": [str(self.ranges_of[machine["name"]][0])]},
             "status": {"addresses": [{"type": "InternalIP", "address": machine["private_ips"][0]}]},
         }
-        self.api.put("nodes", node)
+        self.api.put(NODES, node)
 
     @precondition(lambda self: len(self.nodes) > 0)
     @rule(which=st.integers(0, 3), dies_first=st.booleans())
@@ -336,7 +335,7 @@ class World(RuleBasedStateMachine):
             else:  # A heartbeat: nothing that load balancers care for.
                 metadata["heartbeat"] = next(self.numbers)
 
-        self.api.change("nodes", self._node(which), change)
+        self.api.change(NODES, self._node(which), change)
 
     # -------------------------------------------------------------------------------------------------------- cloud
 
@@ -490,7 +489,7 @@ class World(RuleBasedStateMachine):
         return model.listeners(service, *self._around(service), model.tags(self.cluster, service))
 
     def _around(self, service: Object) -> tuple[list[Object], list[Object]]:
-        slices = self.api.all("endpointslices")
+        slices = self.api.objects(ENDPOINT_SLICES)
         name = f"default/{service['metadata']['name']}-1"
         return [*self.nodes.values()], [slices[name]] if name in slices else []
 
@@ -510,8 +509,7 @@ class World(RuleBasedStateMachine):
         before = (self.site.writes(), self.api.writes)
         for each in (RESYNC, *self.services):
             self.process.controller.handle(each)
-        as_any: Any = self.api
-        plan = service_controller.plan(service_controller.observe(as_any, self.process.cloud), ServiceOptions())
+        plan = service_controller.plan(service_controller.observe(self.api, self.process.cloud), ServiceOptions())
         assert [str(action) for action in plan.changes] == []
         assert (self.site.writes(), self.api.writes) == before
 
@@ -519,11 +517,11 @@ class World(RuleBasedStateMachine):
 
     @property
     def services(self) -> dict[str, Object]:
-        return self.api.all("services")
+        return self.api.objects(SERVICES)
 
     @property
     def nodes(self) -> dict[str, Object]:
-        return self.api.all("nodes")
+        return self.api.objects(NODES)
 
     def _seen(self) -> dict[str, Json]:
         return {lb["id"]: model.seen(lb) for lb in self.site.load_balancers()}
@@ -544,7 +542,7 @@ class World(RuleBasedStateMachine):
         ]
 
     def _change(self, service: Object, change: Callable[[Object], Any]) -> None:
-        self.api.change("services", key(service), change)
+        self.api.change(SERVICES, key(service), change)
 
     def _annotate(self, service: Object, annotation: str, value: str | None) -> None:
         if annotation == PRESERVE and value and not model.is_served(service):
@@ -598,8 +596,8 @@ class World(RuleBasedStateMachine):
         slice_key = f"default/{name}-1"
         service = self.services.get(f"default/{name}")
         if service is None:
-            if slice_key in self.api.all("endpointslices"):
-                self.api.remove("endpointslices", slice_key)
+            if slice_key in self.api.objects(ENDPOINT_SLICES):
+                self.api.remove(ENDPOINT_SLICES, slice_key)
             return
         pods = [(node, ready) for node, ready in self.pods.get(name, []) if node in self.nodes]
         endpoints = [
@@ -617,10 +615,10 @@ class World(RuleBasedStateMachine):
             for port in service["spec"]["ports"]
         ]
         published = {"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": ports}
-        present = self.api.all("endpointslices").get(slice_key)
+        present = self.api.objects(ENDPOINT_SLICES).get(slice_key)
         if present is not None:
             metadata["uid"] = present["metadata"]["uid"]
-        self.api.put("endpointslices", published)
+        self.api.put(ENDPOINT_SLICES, published)
 
     def _node(self, which: int) -> str:
         present = sorted(self.nodes)
@@ -629,7 +627,7 @@ class World(RuleBasedStateMachine):
     def _forget_node(self, name: str) -> None:
         self.dead.discard(name)
         self._route(name, "batch_delete")
-        self.api.remove("nodes", name)
+        self.api.remove(NODES, name)
         for service in NAMES:
             self._publish_endpoints(service)
 

@@ -20,7 +20,14 @@ from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import Backoff, ControllerContext
 from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
-from cloud_controller.kube import ApiError
+from cloud_controller.kube import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    ApiError,
+)
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment, Volume
@@ -38,9 +45,9 @@ if TYPE_CHECKING:
     from cloud_controller.kube import Object
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
-KINDS = ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "volumeattachments")
+KINDS = (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS)
 CLAIMS = ("a", "b", "c")
-NODES = ("worker-0", "worker-1")
+WORKERS = ("worker-0", "worker-1")
 PASSES = 6
 """Passes over everything after which all is at rest: a volume comes, and goes, in several steps."""
 
@@ -63,12 +70,11 @@ class Process:
                 writes_left.written()
 
         cloud.observe_calls(observe)
-        as_any: Any = api
-        self.informers = [InMemoryInformer(api, plural) for plural in (*KINDS, "nodes")]
+        self.informers = [InMemoryInformer(api, resource) for resource in (*KINDS, NODES)]
         storage: list[Any] = [*self.informers]
         machines = InstanceSnapshot(cloud.instances, clock=clock)
         self.safeguard = guard(api)
-        context = ControllerContext(as_any, cloud, storage.pop(), Metrics(), machines, self.safeguard, workers=1)
+        context = ControllerContext(api, cloud, storage.pop(), Metrics(), machines, self.safeguard, workers=1)
         self.controller = VolumeController(context, VolumeInformers(*storage), orphan_delay=0.0)
         self.controller._backoff = Backoff(clock)
         for informer in self.informers:
@@ -95,15 +101,15 @@ class World(RuleBasedStateMachine):
 
     @initialize(claims=st.dictionaries(names, st.sampled_from(["delete", "retain"]), min_size=1))
     def begin(self, claims: dict[str, str]) -> None:
-        for name in NODES:
+        for name in WORKERS:
             machine = self.site.machine(name)
             self.machines[name] = machine["id"]
             labels = {"topology.kubernetes.io/zone": machine["zone"], "topology.kubernetes.io/region": "local"}
             spec = {"providerID": provider_id(machine)}
-            self.api.put("nodes", {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": {}})
+            self.api.put(NODES, {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": {}})
         for policy in ("Delete", "Retain"):
             self.api.put(
-                "storageclasses",
+                STORAGE_CLASSES,
                 {
                     "metadata": {"name": policy.lower()},
                     "provisioner": "mycloud.io/volume",
@@ -150,7 +156,7 @@ class World(RuleBasedStateMachine):
             },
             "status": {"phase": "Pending"},
         }
-        self.api.put("persistentvolumeclaims", claim)
+        self.api.put(PERSISTENT_VOLUME_CLAIMS, claim)
 
     @rule(name=names, more=st.integers(1, 3))
     def a_claim_asks_for_more(self, name: str, more: int) -> None:
@@ -160,7 +166,7 @@ class World(RuleBasedStateMachine):
 
         claim = self.claims.get(f"default/{name}")
         if claim and claim["status"]["phase"] == "Bound":
-            self.api.change("persistentvolumeclaims", f"default/{name}", grow)
+            self.api.change(PERSISTENT_VOLUME_CLAIMS, f"default/{name}", grow)
 
     @rule(name=names)
     def a_claim_is_deleted(self, name: str) -> None:
@@ -168,26 +174,26 @@ class World(RuleBasedStateMachine):
         if claim is None:
             return
         for attachment in self._attachments_of(claim):
-            self.api.remove("volumeattachments", attachment)
+            self.api.remove(VOLUME_ATTACHMENTS, attachment)
         if claim["status"]["phase"] == "Bound" and claim["spec"]["storageClassName"] == "retain":
-            pv = self.api.all("persistentvolumes")[claim["spec"]["volumeName"]]
+            pv = self.api.objects(PERSISTENT_VOLUMES)[claim["spec"]["volumeName"]]
             self.retained.add(pv["spec"]["csi"]["volumeHandle"])
-        self.api.remove("persistentvolumeclaims", f"default/{name}")
+        self.api.remove(PERSISTENT_VOLUME_CLAIMS, f"default/{name}")
 
-    @rule(name=names, node=st.sampled_from(NODES))
+    @rule(name=names, node=st.sampled_from(WORKERS))
     def a_pod_comes_to_a_node(self, name: str, node: str) -> None:
         claim = self.claims.get(f"default/{name}")
         if claim and claim["status"]["phase"] == "Bound" and not self._attachments_of(claim):
             source = {"persistentVolumeName": claim["spec"]["volumeName"]}
             spec = {"attacher": "mycloud.io", "nodeName": node, "source": source}
             metadata = {"name": f"csi-{next(self.numbers)}", "annotations": {}}
-            self.api.put("volumeattachments", {"metadata": metadata, "spec": spec, "status": {"attached": False}})
+            self.api.put(VOLUME_ATTACHMENTS, {"metadata": metadata, "spec": spec, "status": {"attached": False}})
 
     @rule(name=names)
     def its_pod_goes(self, name: str) -> None:
         claim = self.claims.get(f"default/{name}")
         for attachment in self._attachments_of(claim) if claim else []:
-            self.api.remove("volumeattachments", attachment)
+            self.api.remove(VOLUME_ATTACHMENTS, attachment)
 
     # --------------------------------------------------------------------------------------- the daemon, its troubles
 
@@ -281,7 +287,7 @@ class World(RuleBasedStateMachine):
 
     def _kube_controller_manager_works(self) -> None:
         by_uid = {claim["metadata"]["uid"]: claim for claim in self.claims.values()}
-        for name, pv in [*self.api.all("persistentvolumes").items()]:
+        for name, pv in [*self.api.objects(PERSISTENT_VOLUMES).items()]:
             claim = by_uid.get(pv["spec"]["claimRef"]["uid"])
             phase = pv.get("status", {}).get("phase", "Pending")
             if claim is None:
@@ -289,15 +295,15 @@ class World(RuleBasedStateMachine):
                 if phase != "Released":
                     if phase != "Bound" and pv["spec"]["persistentVolumeReclaimPolicy"] == "Retain":
                         self.retained.add(pv["spec"]["csi"]["volumeHandle"])
-                    self.api.change("persistentvolumes", name, lambda pv: pv.update(status={"phase": "Released"}))
+                    self.api.change(PERSISTENT_VOLUMES, name, lambda pv: pv.update(status={"phase": "Released"}))
             elif phase != "Bound" and not pv["metadata"].get("deletionTimestamp"):
-                self.api.change("persistentvolumes", name, lambda pv: pv.update(status={"phase": "Bound"}))
+                self.api.change(PERSISTENT_VOLUMES, name, lambda pv: pv.update(status={"phase": "Bound"}))
 
                 def bind(bound: Object, name: str = name, pv: Object = pv) -> None:
                     bound["spec"]["volumeName"] = name
                     bound["status"] = {"phase": "Bound", "capacity": dict(pv["spec"]["capacity"])}
 
-                self.api.change("persistentvolumeclaims", f"default/{claim['metadata']['name']}", bind)
+                self.api.change(PERSISTENT_VOLUME_CLAIMS, f"default/{claim['metadata']['name']}", bind)
 
     # -------------------------------------------------------------------------------------------------------- at rest
 
@@ -310,26 +316,26 @@ class World(RuleBasedStateMachine):
         for claim in self.claims.values():
             wanted = claim["spec"]["resources"]["requests"]["storage"]
             assert claim["status"] == {"phase": "Bound", "capacity": {"storage": wanted}}
-            pv = self.api.all("persistentvolumes")[f"pvc-{claim['metadata']['uid']}"]
+            pv = self.api.objects(PERSISTENT_VOLUMES)[f"pvc-{claim['metadata']['uid']}"]
             assert pv["spec"]["capacity"]["storage"] == wanted
             assert pv["spec"]["persistentVolumeReclaimPolicy"].lower() == claim["spec"]["storageClassName"]
             volume = volumes.pop(pv["spec"]["csi"]["volumeHandle"])
             assert f"{volume['size_gib']}Gi" == wanted
             assert volume["tags"]["kubernetes.io/claim-uid"] == claim["metadata"]["uid"]
-            attachments = [self.api.all("volumeattachments")[name] for name in self._attachments_of(claim)]
+            attachments = [self.api.objects(VOLUME_ATTACHMENTS)[name] for name in self._attachments_of(claim)]
             assert [each["status"]["attached"] for each in attachments] in ([], [True])
             on = [{"machine_id": self.machines[each["spec"]["nodeName"]], "state": "attached"} for each in attachments]
             assert volume["attachment"] == (on[0] if on else None)
         assert volumes == {}, "nobody needs these"
-        for plural in KINDS:
-            stuck = [key for key, obj in self.api.all(plural).items() if obj["metadata"].get("deletionTimestamp")]
-            assert stuck == [], f"a finalizer of these {plural} is stuck"
+        for resource in KINDS:
+            stuck = [key for key, obj in self.api.objects(resource).items() if obj["metadata"].get("deletionTimestamp")]
+            assert stuck == [], f"a finalizer of these {resource.plural} is stuck"
 
     # -------------------------------------------------------------------------------------------------------- helpers
 
     @property
     def claims(self) -> dict[str, Object]:
-        return self.api.all("persistentvolumeclaims")
+        return self.api.objects(PERSISTENT_VOLUME_CLAIMS)
 
     @property
     def _process(self) -> Process:
@@ -341,7 +347,7 @@ class World(RuleBasedStateMachine):
 
     def _attachments_of(self, claim: Object) -> list[str]:
         pv = claim["spec"].get("volumeName")
-        found = self.api.all("volumeattachments").items()
+        found = self.api.objects(VOLUME_ATTACHMENTS).items()
         return [name for name, each in found if each["spec"]["source"]["persistentVolumeName"] == pv]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
-from cloud_controller.kube import Object
+from cloud_controller.kube import SERVICES, Object
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
 from tests.cloud_controller.clouds.mycloud.test_any_services import Process
 
@@ -38,13 +38,13 @@ class World:
             "spec": {"type": "LoadBalancer", "ports": [{"port": 8080, "nodePort": 30080, "protocol": "TCP"}]},
             "status": {},
         }
-        self.api.put("services", service)
+        self.api.put(SERVICES, service)
 
     def annotate(self, name: str, value: str) -> None:
         def change(service: Object) -> None:
             service["metadata"]["annotations"][name] = value
 
-        self.api.change("services", WEB, change)
+        self.api.change(SERVICES, WEB, change)
 
     def pass_time(self, seconds: float) -> None:
         self.process.worker.run(seconds, lambda: None)
