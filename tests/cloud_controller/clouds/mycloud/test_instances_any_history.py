@@ -1,6 +1,6 @@
 """Whatever happens to machines, nodes and routes, and to the daemon: at rest each node is as its machine says.
 
-As `test_any_services`, for the controllers of nodes, their lifecycle and routes, on mycloud's real API.
+As `test_load_balancer_any_history`, for the controllers of nodes, their lifecycle and routes, on mycloud's real API.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tests.cloud_controller.clouds.aws.nlb_world import (
     put_nodes,
     target_groups,
 )
-from tests.cloud_controller.clouds.aws.test_nlb_crashes import Faults
+from tests.cloud_controller.clouds.aws.test_network_load_balancer_crashes import Faults
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 
 NAMED_EDGE = CATALOGUE.annotations({"name": "edge"})

@@ -10,7 +10,7 @@ from cloud_controller.cloud import Unavailable
 from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.nlb_world import Running, load_balancers, put_nodes, target_groups
-from tests.cloud_controller.clouds.aws.test_nlb_crashes import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.test_network_load_balancer_crashes import STEP, Died, Faults
 from tests.cloud_controller.clouds.aws.upstream_world import Upstream, upstream_name
 from tests.cloud_controller.clouds.mycloud.service_world import Cluster
 

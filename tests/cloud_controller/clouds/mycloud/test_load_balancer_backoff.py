@@ -11,7 +11,7 @@ import pytest
 from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
-from tests.cloud_controller.clouds.mycloud.test_any_services import Process
+from tests.cloud_controller.clouds.mycloud.test_load_balancer_any_history import Process
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite

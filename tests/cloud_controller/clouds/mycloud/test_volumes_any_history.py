@@ -1,7 +1,7 @@
 """Whatever happens to claims, attachments and the daemon: at rest each claim has one volume, where its pod is, no more.
 
-As `test_any_services`, for the controller of volumes, on mycloud's real API. What kube-controller-manager does
-(binding, attaching) is done by hand.
+As `test_load_balancer_any_history`, for the controller of volumes, on mycloud's real API. What kube-controller-manager
+does (binding, attaching) is done by hand.
 """
 
 from __future__ import annotations
