@@ -16,7 +16,7 @@ from cloud_controller.load_balancers.catalogue import Mutability
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.plan import ActionKind
-from tests.cloud_controller.clouds.aws.asked_services import built, classic, ignored, model, named, nlb, node, subnet
+from tests.cloud_controller.clouds.aws.services import built, classic, ignored, model, named, nlb, node, subnet
 
 TYPE = f"{PREFIX}type"
 DELAY = "deregistration_delay.timeout_seconds"

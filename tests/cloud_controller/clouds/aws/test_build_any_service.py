@@ -14,7 +14,7 @@ from cloud_controller.clouds.aws.build import members
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import Built, LoadBalancerState, ObservedLoadBalancer
-from tests.cloud_controller.clouds.aws.asked_services import DUAL_VPC, backends, built, classic, node, slices
+from tests.cloud_controller.clouds.aws.services import DUAL_VPC, backends, built, classic, node, slices
 
 WORDS = ("443", "*", "web", "sg-0a", "sg-0b", "eipalloc-0a", "subnet-a1", "subnet-b1", "10.0.1.9", "10.0.11.9", "a=b")
 ATTRIBUTES = (

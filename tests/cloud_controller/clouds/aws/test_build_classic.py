@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.build import members
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck
-from tests.cloud_controller.clouds.aws.asked_services import (
+from tests.cloud_controller.clouds.aws.services import (
     CERTIFICATE,
     CONFIG,
     backends,
@@ -22,8 +22,8 @@ from tests.cloud_controller.clouds.aws.asked_services import (
     named,
     node,
     only_pool,
-    port,
 )
+from tests.cloud_controller.load_balancing import port
 
 I1, I2 = "i-00000000000000001", "i-00000000000000002"
 LOCAL: dict[str, Any] = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}

@@ -20,7 +20,7 @@ from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
-from tests.cloud_controller.clouds.aws.asked_services import (
+from tests.cloud_controller.clouds.aws.services import (
     CERTIFICATE,
     CONFIG,
     DUAL_VPC,
@@ -32,9 +32,9 @@ from tests.cloud_controller.clouds.aws.asked_services import (
     nlb,
     node,
     only_pool,
-    port,
     slices,
 )
+from tests.cloud_controller.load_balancing import port
 
 I1, I2 = "i-00000000000000001", "i-00000000000000002"
 DUAL: dict[str, Any] = {"ipFamilies": ["IPv4", "IPv6"]}
@@ -64,9 +64,9 @@ def test_whose_it_is_stands_in_its_tags() -> None:
     assert tags == {
         "kubernetes.io/cluster": "prod-1",
         "kubernetes.io/cluster/prod-1": "owned",
-        "kubernetes.io/service": "shop/web",
-        "kubernetes.io/service-name": "shop/web",
-        "kubernetes.io/service-uid": "uid-1",
+        "kubernetes.io/service": "default/web",
+        "kubernetes.io/service-name": "default/web",
+        "kubernetes.io/service-uid": "uid-web",
         "Team": "edge",
         "Empty": "",
         "Query": "a=b",

@@ -1,26 +1,21 @@
-"""A process that dies after any changing call on a classic load balancer: the next one finishes, and nothing leaks.
-
-Every call with CRASH_POINTS=all (`make crash-test`), else every eighth, beginning with another one each scene.
-"""
+"""A controller dies after any changing call on a classic load balancer: the next one finishes, and nothing leaks."""
 
 from __future__ import annotations
 
 import itertools
-import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cloud_controller.kube import Object
-from cloud_controller.load_balancers.backends import Backends
-from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
-from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, nlb, node, port
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.crashing import Died, Process, world
+from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.in_the_account import group_of_people, world
+from tests.cloud_controller.clouds.aws.services import classic, named, nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
 
-STEP = 1 if os.environ.get("CRASH_POINTS") == "all" else 8
 FEWEST = 4
 """Changing calls of the shortest step."""
 
@@ -34,10 +29,7 @@ def of_ours(_: AwsAccount) -> tuple[Object, Object]:
 
 
 def of_people(account: AwsAccount) -> tuple[Object, Object]:
-    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
-        "GroupId"
-    ]
-    return classic(named(security_groups=theirs)), classic({}, port(81))
+    return classic(named(security_groups=group_of_people(account))), classic({}, port(81))
 
 
 def of_many_rules(_: AwsAccount) -> tuple[Object, Object]:
@@ -53,36 +45,26 @@ def from_network_to_classic(_: AwsAccount) -> tuple[Object, Object]:
     return nlb(), classic()
 
 
-@pytest.fixture(autouse=True)
-def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_aws.mend(monkeypatch)
-    classic_as_aws.mend(monkeypatch)
+Crashing = Callable[[Callable[[], None], Callable[[], dict[str, Any]]], None]
 
 
 @pytest.fixture
-def members(account: AwsAccount) -> Backends:
-    return backends(*(node(provider_id=f"aws:///a/{each['InstanceId']}") for each in account.launch(2)))
-
-
-Crashing = Callable[[Callable[[Process], None], Callable[[], Mapping[str, Any]]], None]
-
-
-@pytest.fixture
-def crashing(account: AwsAccount, request: pytest.FixtureRequest) -> Crashing:
-    """Lets a step die after this, then that of its changing calls, each time followed by the end of it all.
+def crashing(account: AwsAccount, cluster: Cluster, request: pytest.FixtureRequest) -> Crashing:
+    """Lets a controller die after this, then that of the changing calls of a step, each time followed by the end of it.
 
     The end must be the same whatever call it was, and put things back as they were before the step.
     """
 
-    def run(step: Callable[[Process], None], end: Callable[[], Mapping[str, Any]]) -> None:
+    def run(step: Callable[[], None], end: Callable[[], dict[str, Any]]) -> None:
         expected = end()
         first = 1 if STEP == 1 else 1 + zlib.crc32(request.node.name.encode()) % FEWEST
         for calls in itertools.count(first, STEP):
-            process = Process(account, dies_after=calls)
+            running = Running(account, cluster, wrap=Faults(calls, dies=True))
+            step()
             try:
-                step(process)
+                running.settle(rounds=6)
             except Died:
-                assert end() == expected, f"died after {calls} changing calls, the last: {process.calls.made[-1]}"
+                assert end() == expected, f"died after {calls} changing calls, the last: {running.calls.made[-1]}"
             else:
                 assert calls > FEWEST, "there was nothing to die of"
                 return
@@ -90,70 +72,90 @@ def crashing(account: AwsAccount, request: pytest.FixtureRequest) -> Crashing:
     return run
 
 
+@pytest.fixture
+def asked(account: AwsAccount, cluster: Cluster) -> Callable[[Object], dict[str, Any]]:
+    """Lets another controller give the Service what it asks for; what there is then."""
+
+    def ask(service: Object) -> dict[str, Any]:
+        cluster.put(service)
+        Running(account, cluster).settle(rounds=6)
+        return world(account)
+
+    return ask
+
+
+@pytest.fixture
+def removed(account: AwsAccount, cluster: Cluster) -> Callable[[], dict[str, Any]]:
+    """Lets another controller remove what the Service has, which goes; what there is then."""
+
+    def remove() -> dict[str, Any]:
+        if WEB in cluster.objects["services"]:
+            cluster.delete_service()
+        Running(account, cluster).settle(rounds=6)
+        return world(account)
+
+    return remove
+
+
+Asked = Callable[[Object], dict[str, Any]]
+Removed = Callable[[], dict[str, Any]]
+
+
 @pytest.mark.parametrize("scene", [of_ours, of_people, of_many_rules])
 def test_a_creation_that_dies_anywhere_is_completed_and_everything_goes_afterwards(
-    account: AwsAccount, members: Backends, crashing: Crashing, scene: Scene
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
 ) -> None:
     service, _ = scene(account)
     before = world(account)
 
-    def completed_and_removed() -> Mapping[str, Any]:
-        Process(account).converge(service, members)
-        made = world(account)
-        Process(account).converge(service, members, wanted=False)
-        assert world(account) == before
+    def completed_and_removed() -> dict[str, Any]:
+        made = asked(service)
+        assert removed() == before
         return made
 
-    crashing(lambda process: process.converge(service, members), completed_and_removed)
+    crashing(lambda: cluster.put(service), completed_and_removed)
 
 
 @pytest.mark.parametrize("scene", [of_ours, of_people])
 def test_a_creation_that_dies_anywhere_is_removed_where_the_service_goes_meanwhile(
-    account: AwsAccount, members: Backends, crashing: Crashing, scene: Scene
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, removed: Removed, scene: Scene
 ) -> None:
     service, _ = scene(account)
     before = world(account)
 
-    def removed() -> Mapping[str, Any]:
-        Process(account).converge(service, members, wanted=False)
-        return world(account)
-
-    crashing(lambda process: process.converge(service, members), removed)
+    crashing(lambda: cluster.put(service), removed)
 
     assert world(account) != before
-    Process(account).converge(service, members, wanted=False)
-    assert world(account) == before
+    assert removed() == before
 
 
 @pytest.mark.parametrize("scene", [of_ours, of_people, of_many_rules, from_classic_to_network, from_network_to_classic])
 def test_a_change_that_dies_anywhere_is_completed(
-    account: AwsAccount, members: Backends, crashing: Crashing, scene: Scene
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
 ) -> None:
     service, changed = scene(account)
-    Process(account).converge(service, members)
+    asked(service)
 
-    def changed_and_back() -> Mapping[str, Any]:
-        Process(account).converge(changed, members)
-        result = world(account)
-        Process(account).converge(changed, members, wanted=False)
-        Process(account).converge(service, members)
+    def changed_and_back() -> dict[str, Any]:
+        result = asked(changed)
+        removed()
+        asked(service)
         return result
 
-    crashing(lambda process: process.converge(changed, members), changed_and_back)
+    crashing(lambda: cluster.put(changed), changed_and_back)
 
 
 @pytest.mark.parametrize("scene", [of_ours, of_people])
 def test_a_deletion_that_dies_anywhere_leaves_nothing(
-    account: AwsAccount, members: Backends, crashing: Crashing, scene: Scene
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
 ) -> None:
     service, _ = scene(account)
     before = world(account)
 
-    def gone_and_back() -> Mapping[str, Any]:
-        Process(account).converge(service, members, wanted=False)
-        assert world(account) == before
-        Process(account).converge(service, members)
+    def gone_and_back() -> dict[str, Any]:
+        assert removed() == before
+        asked(service)
         return {}
 
-    Process(account).converge(service, members)
-    crashing(lambda process: process.converge(service, members, wanted=False), gone_and_back)
+    asked(service)
+    crashing(cluster.delete_service, gone_and_back)

@@ -35,7 +35,8 @@ from tests.cloud_controller.clouds.aws.scripted_aws import (
 )
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 NO_INSTANCES = ec2_answer("<reservationSet/>")
 

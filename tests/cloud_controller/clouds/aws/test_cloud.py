@@ -18,7 +18,8 @@ from cloud_controller.options import not_offered
 from tests.cloud_controller.clouds.aws.scripted_aws import elb_error, scripted
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 EKS_ROLE = "arn:aws:iam::123456789012:role/eks"
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
-    from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 NEVER_THERE = "i-0123456789abcdef0"
 

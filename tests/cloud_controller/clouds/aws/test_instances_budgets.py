@@ -20,7 +20,8 @@ from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.controllers.nodes_in_memory import Cluster
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 CONTROLLERS = ("node", "node-lifecycle", "service")
 PODS = "100.64.0.0/12"

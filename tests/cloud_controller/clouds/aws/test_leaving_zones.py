@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    LeavingZones,
-    Running,
-    in_subnets,
-    nlb,
-    port,
-    put_nodes,
-    subnets_of,
-    target_groups,
-    targets,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones
+from tests.cloud_controller.clouds.aws.in_the_account import subnets_of, target_groups, targets
+from tests.cloud_controller.clouds.aws.services import in_subnets, nlb, put_nodes
+from tests.cloud_controller.load_balancing import Cluster, Running, changed, port, served
 
 NOT_BEHIND_LOAD_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
-
-
-@pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """A cluster of two nodes."""
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(2))
-    return made
 
 
 @pytest.fixture
@@ -39,10 +21,8 @@ def aws(account: AwsAccount) -> LeavingZones:
 @pytest.fixture
 def waiting(account: AwsAccount, cluster: Cluster, aws: LeavingZones) -> Running:
     """A load balancer that waits for the zone of its first subnet, the old one being out."""
-    cluster.put(nlb("web", port(80, 30080), annotations=in_subnets(*account.private_subnets)))
-    running = Running(account, cluster, wrap=aws)
-    running.settle()
-    cluster.service()["metadata"]["annotations"] |= in_subnets(*moved(account))
+    running = served(account, cluster, nlb(in_subnets(*account.private_subnets), port(80)), wrap=aws)
+    changed(cluster, in_subnets(*moved(account)))
     running.settle(rounds=1)
     assert subnets_of(account) == {*account.private_subnets[1:]}
     return running
@@ -101,7 +81,7 @@ def test_members_go_while_aws_is_busy_without_a_look_at_the_health_of_others(
 def test_a_change_that_is_taken_back_meanwhile_is_taken_back_in_aws_too(
     account: AwsAccount, cluster: Cluster, aws: LeavingZones, waiting: Running
 ) -> None:
-    cluster.service()["metadata"]["annotations"] |= in_subnets(*account.private_subnets)
+    changed(cluster, in_subnets(*account.private_subnets))
     waiting.settle()
     aws.free()
     waiting.settle()

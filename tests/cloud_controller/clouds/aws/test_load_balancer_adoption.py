@@ -7,25 +7,20 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
-from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.model import SERVICE_UID_TAG
-from cloud_controller.plan import Action
-from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
-from tests.cloud_controller.clouds.aws.nlb_world import Running, load_balancers, put_nodes, target_groups
+from tests.cloud_controller.clouds.aws.in_the_account import load_balancers, target_groups
+from tests.cloud_controller.clouds.aws.services import put_nodes
 from tests.cloud_controller.clouds.aws.upstream_world import Upstream, recorded_services, upstream_name
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.load_balancing import Cluster, Running
 
 NODES = 4
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    classic_as_aws.mend(monkeypatch)
+def cluster() -> Cluster:
     return Cluster()
 
 
@@ -48,20 +43,6 @@ def names(account: AwsAccount) -> list[str]:
 def opened(account: AwsAccount) -> list[Any]:
     (group,) = account.ec2.describe_security_groups(GroupIds=[account.node_group_id])["SecurityGroups"]
     return list(group["IpPermissions"])
-
-
-def plan(account: AwsAccount, cluster: Cluster, *, without_class: bool = True) -> list[Action]:
-    """What a process that was just started would do."""
-    cloud = Aws(account.config())
-    observation = service.ServiceObservation(
-        [*cluster.objects["services"].values()],
-        [*cluster.objects["nodes"].values()],
-        cloud.load_balancers.read(),
-        cloud.load_balancers,
-        cloud.cluster_id,
-        cloud.load_balancer_classes,
-    )
-    return [*service.plan(observation, ServiceOptions(without_class=without_class))]
 
 
 def groups_left(account: AwsAccount) -> list[str]:
@@ -89,16 +70,14 @@ def test_a_load_balancer_of_upstream_is_adopted_and_deleted_with_its_service(
     key, lb = f"default/{name}", upstream_name(service["metadata"]["uid"])
     address = service["status"]
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
 
     assert names(account) == [lb]
     assert cluster.service(key)["status"] == address
     reasons = [reason for reason in cluster.reasons if reason != "NotOffered"]
     assert reasons == ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     assert running.calls.writes == {}, "another process finds everything as it should be"
 
     cluster.delete_service(key)
@@ -145,8 +124,7 @@ def test_target_groups_and_targets_of_a_network_load_balancer_stay(
     _, lb = serve(upstream, cluster, "nlb-several-ports")
     before = {group["TargetGroupArn"] for group in target_groups(account)}
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
 
     assert {group["TargetGroupArn"] for group in target_groups(account)} == before
     assert {each["LoadBalancerName"] for each in load_balancers(account)} == {lb}
@@ -159,8 +137,7 @@ def test_a_network_load_balancer_without_security_groups_gets_none(
 ) -> None:
     serve(upstream, cluster, "nlb-plain")
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
 
     assert "elbv2 SetSecurityGroups" not in running.calls.writes, "AWS lets none be added"
     assert groups_left(account) == []
@@ -174,8 +151,7 @@ def test_its_clients_reach_the_nodes_through_rules_of_its_own_which_follow_the_s
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
     key, _ = serve(upstream, cluster, "nlb-source-ranges")
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     spec = cluster.service(key)["spec"]
 
     spec["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
@@ -190,8 +166,7 @@ def test_rules_of_its_own_that_somebody_takes_away_are_back_after_the_next_look(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
     serve(upstream, cluster, "nlb-plain")
-    running = Running(account, cluster)
-    running.settle()
+    Running(account, cluster).settle()
     before = rules(account)
 
     permissions: Any = opened(account)
@@ -205,8 +180,7 @@ def test_a_rule_for_health_checks_that_several_need_goes_with_the_last_of_them(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
     keys = [serve(upstream, cluster, name)[0] for name in ("nlb-plain", "nlb-several-ports")]
-    running = Running(account, cluster, health_probe_mode="Shared")
-    running.settle()
+    running = Running(account, cluster, health_probe_mode="Shared").settle()
     shared = {f"tcp 10256-10256 10.0.{number}.0/24" for number in range(3)}
     assert shared <= rules(account)
 
@@ -225,8 +199,7 @@ def test_where_others_open_the_nodes_their_rules_are_left_alone(
     key, _ = serve(upstream, cluster, "nlb-plain")
     before = rules(account)
 
-    running = Running(account, cluster, disable_security_group_ingress=True)
-    running.settle()
+    running = Running(account, cluster, disable_security_group_ingress=True).settle()
     assert rules(account) == before
 
     cluster.service(key)["spec"]["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
@@ -242,8 +215,7 @@ def test_a_managed_security_group_of_a_network_load_balancer_serves_on(
     arn = load_balancers(account)[0]["LoadBalancerArn"]
     account.elbv2.set_security_groups(LoadBalancerArn=arn, SecurityGroups=[group])
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
 
     assert group in load_balancers(account)[0]["SecurityGroups"]
     assert len(load_balancers(account)[0]["SecurityGroups"]) == 2, "and the shared one, which the nodes let in"
@@ -275,8 +247,7 @@ def test_the_nodes_let_in_a_group_of_people_as_before(
     key, lb = serve(upstream, cluster, "classic-own-security-groups")
     before = rules(account)
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     assert rules(account) > before
     assert names(account) == [lb]
 
@@ -288,7 +259,7 @@ def test_the_nodes_let_in_a_group_of_people_as_before(
 def test_a_plan_says_what_is_adopted(account: AwsAccount, cluster: Cluster, upstream: Upstream) -> None:
     _, lb = serve(upstream, cluster, "nlb-plain")
 
-    (first, *_) = plan(account, cluster)
+    (first, *_) = Running(account, cluster).plan()
 
     assert str(first).startswith(f"~  service/default/nlb-plain: adopt load balancer {lb} of the AWS cloud controller")
 
@@ -300,8 +271,7 @@ def test_a_service_that_is_being_deleted_loses_its_finalizer_when_nothing_is_lef
         key, _ = serve(upstream, cluster, name)
         cluster.delete_service(key)
 
-    running = Running(account, cluster)
-    running.settle()
+    Running(account, cluster).settle()
 
     assert (names(account), target_groups(account), groups_left(account), opened(account)) == ([], [], [], [])
     assert not cluster.objects["services"]
@@ -399,14 +369,13 @@ def test_one_whose_service_does_not_exist_is_left_alone_and_reported(
     service = upstream.serve(name)
     lb = upstream_name(service["metadata"]["uid"])
 
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     running.resync()
 
     assert names(account) == [lb]
     assert running.calls.writes == {}
     assert caplog.text.count(f"left alone load_balancer={lb}") == 1
-    (line,) = map(str, plan(account, cluster))
+    (line,) = map(str, Running(account, cluster).plan())
     assert "no Service of this cluster has the UID in its name" in line
 
 
@@ -417,12 +386,11 @@ def test_beside_upstreams_controller_nothing_of_its_is_touched(
         key, _ = serve(upstream, cluster, name)
     cluster.delete_service(key)
 
-    running = Running(account, cluster, options=ServiceOptions(resync=300.0, without_class=False))
-    running.settle()
+    running = Running(account, cluster, options=ServiceOptions(resync=300.0, without_class=False)).settle()
 
     assert running.calls.writes == {}
     assert len(names(account)) == 2
-    assert plan(account, cluster, without_class=False) == []
+    assert Running(account, cluster).plan(without_class=False).actions == ()
 
 
 # ------------------------------------------------------------------------------------------------------- what it costs
@@ -432,8 +400,7 @@ def test_what_was_adopted_costs_no_more_than_what_was_made_here(
     account: AwsAccount, cluster: Cluster, upstream: Upstream
 ) -> None:
     serve(upstream, cluster, "nlb-several-ports")
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     running.calls.clear()
 
     running.resync()

@@ -7,21 +7,19 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Unavailable
-from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import Running, load_balancers, put_nodes, target_groups
-from tests.cloud_controller.clouds.aws.test_network_load_balancer_crashes import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.in_the_account import load_balancers, target_groups
+from tests.cloud_controller.clouds.aws.services import put_nodes
 from tests.cloud_controller.clouds.aws.upstream_world import Upstream, upstream_name
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.load_balancing import Cluster, Running
 
 MOST = 16
 """Changing calls of an adoption and deletion, and a few more: then nothing happens."""
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    classic_as_aws.mend(monkeypatch)
+def cluster() -> Cluster:
     return Cluster()
 
 
@@ -82,8 +80,7 @@ def test_an_adoption_that_broke_off_is_finished(
     found = state(account)
     assert [*found["classic"], *(each["LoadBalancerName"] for each in load_balancers(account))] == [lb]
     assert before != found
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     assert running.calls.writes == {}
 
     cluster.delete_service(f"default/{name}")

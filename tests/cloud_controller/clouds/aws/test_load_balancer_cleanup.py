@@ -8,32 +8,23 @@ import pytest
 
 from cloud_controller import cleanup, converge
 from cloud_controller.converge import Converge, Report
-from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    TYPE,
-    Refusing,
-    Running,
-    assert_nothing_left,
-    load_balancers,
-    nlb,
-    put_nodes,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
+from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
+from tests.cloud_controller.clouds.aws.services import TYPE, nlb, put_nodes
 from tests.cloud_controller.guard import guard
+from tests.cloud_controller.load_balancing import Cluster, Running, port
 
 
 @pytest.fixture
 def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """One Service with a network load balancer, and one with a classic one, before the cluster is gone."""
-    as_aws.mend(monkeypatch)
-    classic_as_aws.mend(monkeypatch)
     monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.01)
     made = Cluster()
     put_nodes(made, account.launch(1))
-    made.put(nlb())
-    old = nlb("old")
+    made.put(nlb({}, port(80), port(443)))
+    old = nlb({}, port(80), port(443), name="old")
     del old["metadata"]["annotations"][TYPE]
     made.put(old)
     Running(account, made).settle()

@@ -26,9 +26,9 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import Plan
-from tests.cloud_controller.clouds.aws import as_aws, classic_as_aws
-from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, nlb, node, port, slices
 from tests.cloud_controller.clouds.aws.conftest import REGION, AwsAccount
+from tests.cloud_controller.clouds.aws.services import backends, classic, named, nlb, node, slices
+from tests.cloud_controller.load_balancing import port
 
 CERTIFICATE = "a-certificate"
 """Stands for the one that each account has."""
@@ -158,9 +158,7 @@ _METHODS: dict[type, Any] = {
 
 
 @pytest.fixture
-def world(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> World:
-    as_aws.mend(monkeypatch)
-    classic_as_aws.mend(monkeypatch)
+def world(account: AwsAccount) -> World:
     return World(account)
 
 

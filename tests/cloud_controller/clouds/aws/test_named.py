@@ -13,17 +13,8 @@ from cloud_controller.clouds.aws.surroundings import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.nameable import KINDS, Nameable
-from tests.cloud_controller.clouds.aws.asked_services import (
-    CERTIFICATE,
-    CONFIG,
-    VPC,
-    built,
-    classic,
-    named,
-    nlb,
-    port,
-    subnet,
-)
+from tests.cloud_controller.clouds.aws.services import CERTIFICATE, CONFIG, VPC, built, classic, named, nlb, subnet
+from tests.cloud_controller.load_balancing import port
 
 LOGS = {"access_log_enabled": True, "access_log_s3_bucket_name": "logs", "access_log_s3_bucket_prefix": "shop/web"}
 

@@ -3,69 +3,24 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import Conflict
-from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.load_balancers.model import SERVICE_UID_TAG
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    TYPE,
-    WEB,
-    Running,
+from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     groups_made,
     listeners,
     load_balancers,
-    nlb,
     node_rules,
-    port,
-    put_nodes,
+    tags_of,
     target_groups,
     targets,
 )
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
-
-
-def annotation(argument: str) -> str:
-    return CATALOGUE.by_argument[argument].name
-
-
-@pytest.fixture(autouse=True)
-def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_aws.mend(monkeypatch)
-
-
-@pytest.fixture
-def cluster(account: AwsAccount) -> Cluster:
-    """A cluster of two nodes."""
-    made = Cluster()
-    put_nodes(made, account.launch(2))
-    return made
-
-
-def served(account: AwsAccount, cluster: Cluster, service: dict[str, Any]) -> Running:
-    """A controller that has given the Service what it asks for; its calls are counted from here on."""
-    cluster.put(service)
-    running = Running(account, cluster)
-    running.settle()
-    assert cluster.ingress, cluster.events
-    running.calls.clear()
-    return running
-
-
-def tags_of(account: AwsAccount, arn: str) -> dict[str, str]:
-    (found,) = account.elbv2.describe_tags(ResourceArns=[arn])["TagDescriptions"]
-    return {tag["Key"]: tag["Value"] for tag in found["Tags"]}
-
-
-def changed(cluster: Cluster, key: str = WEB, *, annotations: dict[str, str] | None = None, **spec: Any) -> None:
-    service = cluster.service(key)
-    service["metadata"]["annotations"] |= annotations or {}
-    service["spec"] |= spec
+from tests.cloud_controller.clouds.aws.services import TYPE, named, nlb, put_nodes
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
 
 
 def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:
@@ -82,7 +37,7 @@ def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:
 
 
 def test_a_service_gets_a_load_balancer_whose_ports_lead_to_its_nodes(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
     (lb,) = load_balancers(account)
     nodes = [*cluster.objects["nodes"]]
@@ -96,9 +51,9 @@ def test_a_service_gets_a_load_balancer_whose_ports_lead_to_its_nodes(account: A
 
 
 def test_it_costs_the_calls_that_make_it_and_one_look_whether_it_serves(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    cluster.put(nlb("second"))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     running.settle()
 
     assert dict(running.calls.counts) == {
@@ -113,7 +68,7 @@ def test_it_costs_the_calls_that_make_it_and_one_look_whether_it_serves(account:
 
 
 def test_all_that_is_made_says_whose_it_is(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, nlb(annotations={annotation("additional_resource_tags"): "team=web"}))
+    served(account, cluster, nlb(named(additional_resource_tags="team=web"), port(80), port(443)))
 
     (lb,) = load_balancers(account)
     arns = [lb["LoadBalancerArn"], *(group["TargetGroupArn"] for group in target_groups(account))]
@@ -131,8 +86,8 @@ def test_all_that_is_made_says_whose_it_is(account: AwsAccount, cluster: Cluster
 def test_clients_are_let_in_to_the_load_balancer_and_it_to_the_nodes_by_one_rule(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = served(account, cluster, nlb())
-    cluster.put(nlb("second"))
+    running = served(account, cluster, nlb({}, port(80), port(443)))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     running.settle()
 
     assert len(groups_made(account)) == 3, "one for each of two load balancers, one for both"
@@ -141,7 +96,7 @@ def test_clients_are_let_in_to_the_load_balancer_and_it_to_the_nodes_by_one_rule
 
 
 def test_tcp_and_udp_of_one_port_are_one_listener(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, nlb("web", port(53, 30053), port(53, 30053, "UDP")))
+    served(account, cluster, nlb({}, port(53), port(53, "UDP")))
 
     (lb,) = load_balancers(account)
     assert [each["Protocol"] for each in listeners(account, lb).values()] == ["TCP_UDP"]
@@ -150,8 +105,7 @@ def test_tcp_and_udp_of_one_port_are_one_listener(account: AwsAccount, cluster: 
 
 def test_tls_ends_at_a_listener_with_its_certificates(account: AwsAccount, cluster: Cluster) -> None:
     first, second = (f"arn:aws:iam::123456789012:server-certificate/{name}" for name in ("a", "b"))
-    certificates = {annotation("ssl_cert"): f"{first},{second}", annotation("ssl_ports"): "443"}
-    running = served(account, cluster, nlb(annotations=certificates))
+    running = served(account, cluster, nlb(named(ssl_cert=(first, second), ssl_ports="443"), port(80), port(443)))
 
     (lb,) = load_balancers(account)
     found = listeners(account, lb)
@@ -164,13 +118,9 @@ def test_tls_ends_at_a_listener_with_its_certificates(account: AwsAccount, clust
 
 
 def test_attributes_are_written_only_where_they_are_not_what_aws_gives(account: AwsAccount, cluster: Cluster) -> None:
-    own = {
-        annotation("cross_zone_load_balancing_enabled"): "true",
-        annotation("target_group_attributes"): "deregistration_delay.timeout_seconds=30",
-    }
-    cluster.put(nlb("web", port(80, 30080), annotations=own))
-    running = Running(account, cluster)
-    running.settle()
+    delay = "deregistration_delay.timeout_seconds=30"
+    cluster.put(nlb(named(cross_zone_load_balancing_enabled=True, target_group_attributes=delay), port(80)))
+    running = Running(account, cluster).settle()
 
     (lb,), (group,) = load_balancers(account), target_groups(account)
     of_lb = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"])["Attributes"]
@@ -185,9 +135,9 @@ def test_attributes_are_written_only_where_they_are_not_what_aws_gives(account: 
 
 
 def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    changed(cluster, annotations={annotation("cross_zone_load_balancing_enabled"): "true"})
+    changed(cluster, named(cross_zone_load_balancing_enabled="true"))
     running.settle()
 
     assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
@@ -195,9 +145,9 @@ def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, c
 
 
 def test_a_changed_health_check_is_one_write_a_target_group(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    changed(cluster, annotations={annotation("healthcheck_healthy_threshold"): "5"})
+    changed(cluster, named(healthcheck_healthy_threshold="5"))
     running.settle()
 
     assert dict(running.calls.counts) == {"elbv2 ModifyTargetGroup": 2}
@@ -205,7 +155,7 @@ def test_a_changed_health_check_is_one_write_a_target_group(account: AwsAccount,
 
 
 def test_source_ranges_change_the_rules_and_nothing_else(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
 
     changed(cluster, loadBalancerSourceRanges=["10.0.0.0/8"])
     running.settle()
@@ -214,9 +164,9 @@ def test_source_ranges_change_the_rules_and_nothing_else(account: AwsAccount, cl
 
 
 def test_prefix_lists_take_the_place_of_everybody_and_are_kept(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
 
-    changed(cluster, annotations={annotation("security_group_prefix_lists"): "pl-0123456789abcdef0"})
+    changed(cluster, named(security_group_prefix_lists="pl-0123456789abcdef0"))
     running.settle()
 
     name = load_balancers(account)[0]["LoadBalancerName"]
@@ -236,9 +186,9 @@ def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster
     theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
         "GroupId"
     ]
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    changed(cluster, annotations={annotation("security_groups"): theirs})
+    changed(cluster, named(security_groups=theirs))
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -250,9 +200,9 @@ def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster
 
 
 def test_a_port_more_and_a_port_less(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080), port(81, 30081)))
+    running = served(account, cluster, nlb({}, port(80), port(81)))
 
-    changed(cluster, ports=[port(80, 30080), port(82, 30082)])
+    changed(cluster, ports=[port(80), port(82)])
     running.settle()
 
     assert {*by_port(account)} == {80, 82}
@@ -260,9 +210,9 @@ def test_a_port_more_and_a_port_less(account: AwsAccount, cluster: Cluster) -> N
 
 
 def test_a_port_that_changes_its_protocol_keeps_its_listener(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(53, 30053)))
+    running = served(account, cluster, nlb({}, port(53)))
 
-    changed(cluster, ports=[port(53, 30054, "UDP")])
+    changed(cluster, ports=[port(53, "UDP", nodePort=30054)])
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -276,9 +226,9 @@ def test_a_port_that_changes_its_protocol_keeps_its_listener(account: AwsAccount
 
 
 def test_a_node_port_that_changes_changes_the_targets(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
 
-    changed(cluster, ports=[port(80, 30999)])
+    changed(cluster, ports=[port(80, nodePort=30999)])
     running.settle()
 
     assert by_port(account) == {80: {(node, 30999) for node in cluster.objects["nodes"]}}
@@ -286,9 +236,9 @@ def test_a_node_port_that_changes_changes_the_targets(account: AwsAccount, clust
 
 
 def test_tags_are_added_to_all_that_was_made(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
 
-    changed(cluster, annotations={annotation("additional_resource_tags"): "team=web"})
+    changed(cluster, named(additional_resource_tags="team=web"))
     running.settle()
 
     (lb,), (group,) = load_balancers(account), target_groups(account)
@@ -299,11 +249,11 @@ def test_tags_are_added_to_all_that_was_made(account: AwsAccount, cluster: Clust
 
 
 def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     (lb,) = load_balancers(account)
     account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": "cost-centre", "Value": "42"}])
 
-    changed(cluster, annotations={annotation("cross_zone_load_balancing_enabled"): "true"})
+    changed(cluster, named(cross_zone_load_balancing_enabled="true"))
     running.settle()
 
     assert tags_of(account, lb["LoadBalancerArn"])["cost-centre"] == "42"
@@ -311,9 +261,9 @@ def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluste
 
 
 def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb(annotations={annotation("subnets"): ",".join(account.public_subnets[:2])}))
+    running = served(account, cluster, nlb(named(subnets=",".join(account.public_subnets[:2])), port(80), port(443)))
 
-    changed(cluster, annotations={annotation("subnets"): ",".join(account.public_subnets)})
+    changed(cluster, named(subnets=",".join(account.public_subnets)))
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -324,10 +274,10 @@ def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) 
 def test_another_scheme_is_another_load_balancer_made_before_the_old_one_goes(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     (old,) = load_balancers(account)
 
-    changed(cluster, annotations={annotation("scheme"): "internal"})
+    changed(cluster, named(scheme="internal"))
     running.settle(rounds=6)
 
     (lb,) = load_balancers(account)
@@ -341,7 +291,7 @@ def test_another_scheme_is_another_load_balancer_made_before_the_old_one_goes(
 def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
     del cluster.service()["metadata"]["annotations"][TYPE]
     running.settle(rounds=6)
@@ -349,7 +299,7 @@ def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
     assert load_balancers(account) == [] and target_groups(account) == []
     assert cluster.ingress == [{"hostname": classic["DNSName"]}]
 
-    changed(cluster, annotations={TYPE: "nlb"})
+    changed(cluster, {TYPE: "nlb"})
     running.settle(rounds=6)
     (lb,) = load_balancers(account)
     assert account.elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
@@ -363,7 +313,7 @@ def test_another_kind_is_another_load_balancer_and_nothing_of_the_old_one_stays(
 def test_what_somebody_changed_and_a_list_shows_is_put_right_at_the_next_look(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
     (lb,), (group,) = load_balancers(account), target_groups(account)
     account.elbv2.modify_target_group(TargetGroupArn=group["TargetGroupArn"], HealthyThresholdCount=9)
     account.elbv2.set_security_groups(LoadBalancerArn=lb["LoadBalancerArn"], SecurityGroups=lb["SecurityGroups"][:1])
@@ -376,7 +326,7 @@ def test_what_somebody_changed_and_a_list_shows_is_put_right_at_the_next_look(
 
 
 def test_a_listener_that_somebody_deleted_is_back_at_the_next_look(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     running.resync()
     (lb,) = load_balancers(account)
     account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
@@ -388,7 +338,7 @@ def test_a_listener_that_somebody_deleted_is_back_at_the_next_look(account: AwsA
 
 
 def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     (lb,) = load_balancers(account)
     account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
     account.elbv2.remove_tags(ResourceArns=[lb["LoadBalancerArn"]], TagKeys=["kubernetes.io/service-name"])
@@ -403,7 +353,7 @@ def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsA
 
 
 def test_what_others_made_is_looked_at_once(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     account.elbv2.create_load_balancer(Name="k8s-of-others", Type="network", Subnets=account.public_subnets)
     running.resync()
     assert running.calls.of("elbv2 DescribeTags") == 1
@@ -418,7 +368,7 @@ def test_what_others_made_is_looked_at_once(account: AwsAccount, cluster: Cluste
 
 
 def test_a_node_more_is_one_registration_a_port(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
     put_nodes(cluster, account.launch(1))
     running.take_nodes()
@@ -429,7 +379,7 @@ def test_a_node_more_is_one_registration_a_port(account: AwsAccount, cluster: Cl
 
 
 def test_a_node_that_is_gone_is_one_deregistration_a_port(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
     gone = sorted(cluster.objects["nodes"])[0]
     del cluster.objects["nodes"][gone]
@@ -443,7 +393,7 @@ def test_a_node_that_is_gone_is_one_deregistration_a_port(account: AwsAccount, c
 
 def test_targets_are_registered_a_hundred_at_once(account: AwsAccount, cluster: Cluster) -> None:
     put_nodes(cluster, account.launch(203))
-    cluster.put(nlb("web", port(80, 30080)))
+    cluster.put(nlb({}, port(80)))
     running = Running(account, cluster)
 
     running.settle()
@@ -456,7 +406,7 @@ def test_a_machine_that_is_stopped_keeps_no_other_out(account: AwsAccount, clust
     stopped, *others = sorted(cluster.objects["nodes"])
     account.ec2.stop_instances(InstanceIds=[stopped])
 
-    served(account, cluster, nlb("web", port(80, 30080)))
+    served(account, cluster, nlb({}, port(80)))
 
     assert by_port(account) == {80: {(node, 30080) for node in others}}
 
@@ -464,11 +414,11 @@ def test_a_machine_that_is_stopped_keeps_no_other_out(account: AwsAccount, clust
 def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_everything(
     account: AwsAccount, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = served(account, cluster, nlb("web", port(80, 30080)))
+    running = served(account, cluster, nlb({}, port(80)))
     machine, fine = account.launch(2)
     account.ec2.stop_instances(InstanceIds=[machine["InstanceId"]])
     put_nodes(cluster, [machine, fine])
-    changed(cluster, ports=[port(80, 30080), port(81, 30081)])
+    changed(cluster, ports=[port(80), port(81)])
 
     running.take_nodes()
     running.settle()
@@ -486,7 +436,7 @@ def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_every
 
 
 def test_a_service_that_goes_leaves_nothing(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
 
     cluster.delete_service()
     running.settle()
@@ -497,8 +447,8 @@ def test_a_service_that_goes_leaves_nothing(account: AwsAccount, cluster: Cluste
 
 
 def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb())
-    cluster.put(nlb("second"))
+    running = served(account, cluster, nlb({}, port(80), port(443)))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     running.settle()
 
     cluster.delete_service()
@@ -513,13 +463,12 @@ def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, clus
 def test_what_a_service_left_that_vanished_goes_once_somebody_confirms_it(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    served(account, cluster, nlb())
+    served(account, cluster, nlb({}, port(80), port(443)))
     del cluster.objects["services"][WEB]
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     assert len(load_balancers(account)) == 1
 
-    cluster.confirm_all(running.controller)
+    running.confirm_all()
     running.settle()
 
     assert_nothing_left(account)
@@ -542,7 +491,7 @@ def test_what_others_made_is_never_touched(account: AwsAccount, cluster: Cluster
         ],
     )["LoadBalancers"][0]
 
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     cluster.delete_service()
     running.settle()
 
@@ -557,7 +506,7 @@ def test_what_others_made_is_never_touched(account: AwsAccount, cluster: Cluster
 def test_one_that_was_given_to_another_since_it_was_read_is_not_deleted(
     account: AwsAccount, cluster: Cluster, tag: str
 ) -> None:
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     (lb,) = load_balancers(account)
     account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": tag, "Value": "another"}])
 
@@ -571,13 +520,12 @@ def test_one_that_was_given_to_another_since_it_was_read_is_not_deleted(
 def test_one_that_another_service_of_the_name_left_is_not_taken_for_ones_own(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    served(account, cluster, nlb(uid="uid-old"))
+    served(account, cluster, nlb({}, port(80), port(443), uid="uid-old"))
     (old,) = load_balancers(account)
-    cluster.put(nlb(uid="uid-new"))
+    cluster.put(nlb({}, port(80), port(443), uid="uid-new"))
 
-    running = Running(account, cluster)
-    running.settle(rounds=6)
-    cluster.confirm_all(running.controller)
+    running = Running(account, cluster).settle(rounds=6)
+    running.confirm_all()
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -596,7 +544,7 @@ def test_two_clusters_in_one_vpc_know_nothing_of_each_other_though_one_is_a_copy
     account.ec2.create_tags(Resources=[nodes, *account.public_subnets], Tags=of_second)
     worlds = []
     for each, cluster_id in ((cluster, CLUSTER), (second, "second")):
-        each.put(nlb(annotations=annotations))
+        each.put(nlb(annotations, port(80), port(443)))
         worlds.append(Running(account, each, cluster_id=cluster_id, vpc_id=account.vpc_id))
     for running in (*worlds, *worlds):
         running.resync()
@@ -623,7 +571,7 @@ def test_many_may_look_at_everything_at_once(account: AwsAccount, cluster: Clust
             Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstanceProtocol": "TCP", "InstancePort": 80}],
             Subnets=account.public_subnets,
         )
-    running = served(account, cluster, nlb())
+    running = served(account, cluster, nlb({}, port(80), port(443)))
     read = running.cloud.load_balancers.read
 
     threads = [Thread(target=read, args=({"uid-web"},), daemon=True) for _ in range(40)]
@@ -637,10 +585,9 @@ def test_many_may_look_at_everything_at_once(account: AwsAccount, cluster: Clust
 
 def test_a_certificate_that_is_named_in_another_case_is_the_same_one(account: AwsAccount, cluster: Cluster) -> None:
     first, second = (f"arn:aws:iam::123456789012:server-certificate/{name}" for name in ("a", "b"))
-    tls = {annotation("ssl_cert"): f"{first},{second}", annotation("ssl_ports"): "443"}
-    running = served(account, cluster, nlb(annotations=tls))
+    running = served(account, cluster, nlb(named(ssl_cert=(first, second), ssl_ports="443"), port(80), port(443)))
 
-    cluster.service()["metadata"]["annotations"][annotation("ssl_cert")] = f"{first.upper()},{second.upper()}"
+    changed(cluster, named(ssl_cert=(first.upper(), second.upper())))
     running.settle()
 
     assert running.calls.writes == {}

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    Running,
-    assert_nothing_left,
-    listeners,
-    load_balancers,
-    nlb,
-    port,
-    put_nodes,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, listeners, load_balancers
+from tests.cloud_controller.clouds.aws.services import named, nlb, put_nodes
 from tests.cloud_controller.controllers.service.test_checkpoint import Cluster as ConfigMaps
+from tests.cloud_controller.load_balancing import Cluster, Running, changed, port
 
 SERVICES = 10
 PORTS = 2
@@ -31,20 +20,18 @@ SHARED = 2
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    as_aws.mend(monkeypatch)
+def cluster(account: AwsAccount) -> Cluster:
     made = Cluster()
     put_nodes(made, account.launch(NODES))
     for number in range(SERVICES):
-        made.put(nlb(f"web{number}", port(80, 30000 + number), port(443, 31000 + number)))
-    yield made
+        made.put(nlb({}, port(80, nodePort=30000 + number), port(443, nodePort=31000 + number), name=f"web{number}"))
+    return made
 
 
 def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cluster) -> None:
     kept = ConfigMaps()
 
-    running = Running(account, cluster, checkpoint=kept)
-    running.settle()
+    running = Running(account, cluster, checkpoint=kept).settle()
 
     a_service = 3 + PORTS * 4  # Front group and rules, load balancer; a target group, two registrations, a listener.
     assert running.calls.writes.total() == SERVICES * a_service + SHARED
@@ -62,8 +49,7 @@ def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cl
 
     assert running.checkpoint is not None
     assert running.checkpoint.keep()
-    restarted = Running(account, cluster, checkpoint=kept)
-    restarted.settle()
+    restarted = Running(account, cluster, checkpoint=kept).settle()
     assert restarted.calls.writes.total() == 0
     assert len(restarted.calls.made) <= 15
     assert not [each for each in restarted.calls.made if "Attributes" in each or "Health" in each or "Tags" in each]
@@ -76,9 +62,7 @@ def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cl
     assert not kept.full, "what it knew is not true any more"
 
     restarted.calls.clear()
-    cluster.service("default/web3")["metadata"]["annotations"][
-        CATALOGUE.by_argument["cross_zone_load_balancing_enabled"].name
-    ] = "true"
+    changed(cluster, named(cross_zone_load_balancing_enabled=True), "default/web3")
     restarted.settle()
     assert dict(restarted.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
     assert len(restarted.calls.made) <= 4
@@ -93,8 +77,7 @@ def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cl
 def test_without_a_checkpoint_details_are_read_once(account: AwsAccount, cluster: Cluster) -> None:
     Running(account, cluster).settle()
 
-    restarted = Running(account, cluster)
-    restarted.settle()
+    restarted = Running(account, cluster).settle()
 
     assert restarted.calls.writes.total() == 0
     assert restarted.calls.of("elbv2 DescribeListeners") == SERVICES
@@ -106,8 +89,7 @@ def test_what_somebody_did_while_no_process_ran_is_seen_in_spite_of_the_checkpoi
     account: AwsAccount, cluster: Cluster
 ) -> None:
     kept = ConfigMaps()
-    running = Running(account, cluster, checkpoint=kept)
-    running.settle()
+    running = Running(account, cluster, checkpoint=kept).settle()
     assert running.checkpoint is not None
     running.checkpoint.keep()
     victim = load_balancers(account)[0]

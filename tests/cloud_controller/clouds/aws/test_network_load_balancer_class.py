@@ -7,21 +7,13 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
+from cloud_controller.clouds.aws.annotations import PREFIX
 from cloud_controller.clouds.aws.build import claims
 from cloud_controller.clouds.aws.cloud import Aws
-from tests.cloud_controller.clouds.aws import as_aws
-from tests.cloud_controller.clouds.aws.asked_services import CERTIFICATE, classic, model, named
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Running,
-    assert_nothing_left,
-    load_balancers,
-    nlb,
-    put_nodes,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
+from tests.cloud_controller.clouds.aws.services import CERTIFICATE, classic, model, named, nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
 
 CLASS = "service.k8s.aws/nlb"
 FINALIZER = "service.k8s.aws/resources"
@@ -112,12 +104,9 @@ def test_a_service_with_the_other_controllers_finalizer_is_not_claimed() -> None
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(1))
-    made.put(nlb("web", annotations=CATALOGUE.annotations({"scheme": "internal"}), loadBalancerClass=CLASS))
-    return made
+def cluster(cluster: Cluster) -> Cluster:
+    cluster.put(nlb(named(scheme="internal"), port(80), port(443), loadBalancerClass=CLASS))
+    return cluster
 
 
 def test_without_the_option_the_class_is_another_controllers(account: AwsAccount, cluster: Cluster) -> None:
@@ -138,8 +127,7 @@ def test_with_the_option_the_service_is_served(account: AwsAccount, cluster: Clu
 def test_once_the_other_controller_has_taken_it_up_ours_goes_and_the_status_stays(
     account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = Running(account, cluster, serve_nlb_class=True)
-    running.settle()
+    running = Running(account, cluster, serve_nlb_class=True).settle()
     service = cluster.service(WEB)
     service["metadata"]["finalizers"].append(FINALIZER)
     service["status"] = {"loadBalancer": {"ingress": [{"hostname": "of-the-other"}]}}

@@ -5,96 +5,52 @@ Every call with CRASH_POINTS=all (`make crash-test`), else every eighth, beginni
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import Unavailable
-from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.load_balancers.model import SERVICE_UID_TAG
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Running,
+from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Behind, Died, Faults
+from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     groups_made,
     listeners,
     load_balancers,
-    nlb,
-    port,
-    put_nodes,
+    tags_of,
     target_groups,
     targets,
 )
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.services import named, nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
 
 MOST = 60
 """More changing calls than any of these need: a loop that gets there has never ended by itself."""
-
-STEP = 1 if os.environ.get("CRASH_POINTS") == "all" else 8
-
-
-class Died(BaseException):
-    """The process is gone; nothing of it may catch this."""
-
-
-class Faults:
-    """Between a controller and AWS: after `left` changing calls, that one's answer never comes (`dies`: nor any)."""
-
-    def __init__(self, left: int, *, dies: bool) -> None:
-        self.left = left
-        self.dies = dies
-        self.happened = False
-        self._lock = threading.Lock()
-
-    def __call__(self, cloud: Aws) -> None:
-        api = cloud._api
-        real = api.call
-
-        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-            if self.happened and self.dies:
-                raise Died
-            answer = real(service, operation, **params)
-            if not operation.startswith("Describe"):
-                with self._lock:  # Several are under way at once.
-                    self.left -= 1
-                    last = self.left == 0
-                if last:
-                    self.happened = True
-                    raise Died if self.dies else Unavailable(f"no answer from {operation}")
-            return answer
-
-        api.call = call  # type: ignore[method-assign]
-
 
 Change = Callable[[Cluster], None]
 
 
 def asked(cluster: Cluster) -> None:
-    cluster.put(nlb(annotations=CATALOGUE.annotations({"connection_idle_timeout": 60})))
+    cluster.put(nlb(named(connection_idle_timeout=60), port(80), port(443)))
 
 
-def changed(cluster: Cluster) -> None:
+def much_changed(cluster: Cluster) -> None:
     """Nearly all of it changes at once."""
-    service = cluster.service()
-    service["metadata"]["annotations"] |= {
-        CATALOGUE.by_argument["healthcheck_healthy_threshold"].name: "5",
-        CATALOGUE.by_argument["target_group_attributes"].name: "deregistration_delay.timeout_seconds=30",
-        CATALOGUE.by_argument["cross_zone_load_balancing_enabled"].name: "true",
-        CATALOGUE.by_argument["connection_idle_timeout"].name: "600",
-        CATALOGUE.by_argument["additional_resource_tags"].name: "team=web",
-    }
-    service["spec"]["loadBalancerSourceRanges"] = ["10.0.0.0/8"]
-    service["spec"]["ports"] = [port(80, 30081), port(443, 30443, "UDP"), port(8080, 30080)]
+    annotations = named(
+        healthcheck_healthy_threshold=5,
+        target_group_attributes="deregistration_delay.timeout_seconds=30",
+        cross_zone_load_balancing_enabled=True,
+        connection_idle_timeout=600,
+        additional_resource_tags="team=web",
+    )
+    ports = [port(80, nodePort=30081), port(443, "UDP"), port(8080)]
+    changed(cluster, annotations, ports=ports, loadBalancerSourceRanges=["10.0.0.0/8"])
 
 
 def replaced(cluster: Cluster) -> None:
-    cluster.service()["metadata"]["annotations"][CATALOGUE.by_argument["scheme"].name] = "internal"
+    changed(cluster, named(scheme="internal"))
 
 
 def deleted(cluster: Cluster) -> None:
@@ -121,7 +77,7 @@ def state(account: AwsAccount) -> dict[str, Any]:
                 "attributes": account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"])[
                     "Attributes"
                 ],
-                "tags": _tags(account, lb["LoadBalancerArn"]),
+                "tags": tags_of(account, lb["LoadBalancerArn"]),
             }
             for lb in load_balancers(account)
         ],
@@ -129,7 +85,7 @@ def state(account: AwsAccount) -> dict[str, Any]:
             (
                 each["Protocol"],
                 each["HealthyThresholdCount"],
-                _tags(account, each["TargetGroupArn"]).get("team"),
+                tags_of(account, each["TargetGroupArn"]).get("team"),
                 str(_delay(account, each)),
             )
             for each in groups.values()
@@ -155,16 +111,6 @@ def _idle_timeout(account: AwsAccount, listener: Any) -> str | None:
     return next((each["Value"] for each in found if each["Key"] == "tcp.idle_timeout.seconds"), None)
 
 
-def _tags(account: AwsAccount, arn: str) -> dict[str, str]:
-    (found,) = account.elbv2.describe_tags(ResourceArns=[arn])["TagDescriptions"]
-    return {tag["Key"]: tag["Value"] for tag in found["Tags"]}
-
-
-@pytest.fixture(autouse=True)
-def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_aws.mend(monkeypatch)
-
-
 def undisturbed(account: AwsAccount, cluster: Cluster, *changes: Change) -> None:
     running = Running(account, cluster)
     for change in changes:
@@ -172,29 +118,7 @@ def undisturbed(account: AwsAccount, cluster: Cluster, *changes: Change) -> None
         running.settle(rounds=6)
 
 
-class Behind:
-    """AWS, whose lists do not show yet what was made, though it is there by its name."""
-
-    def __init__(self) -> None:
-        self.behind = True
-
-    def __call__(self, cloud: Aws) -> None:
-        api = cloud._api
-        real = api.call
-        lists = {"DescribeLoadBalancers": "LoadBalancers", "DescribeTargetGroups": "TargetGroups"}
-
-        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-            answer = real(service, operation, **params)
-            if self.behind and service == "elbv2" and operation in lists and "Names" not in params:
-                answer[lists[operation]] = []
-            return answer
-
-        api.call = call  # type: ignore[method-assign]
-
-
-def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount) -> None:
-    cluster = Cluster()
-    put_nodes(cluster, account.launch(1))
+def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount, cluster: Cluster) -> None:
     undisturbed(account, cluster, asked)
     wanted = state(account)
     lists = Behind()
@@ -209,11 +133,9 @@ def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount) ->
     assert state(account) == wanted
 
 
-def test_nor_what_this_process_has_just_made(account: AwsAccount) -> None:
-    cluster = Cluster()
-    put_nodes(cluster, account.launch(1))
-    cluster.put(nlb())
-    cluster.put(nlb("second"))
+def test_nor_what_this_process_has_just_made(account: AwsAccount, cluster: Cluster) -> None:
+    cluster.put(nlb({}, port(80), port(443)))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     lists = Behind()
     running = Running(account, cluster, wrap=lists)
 
@@ -233,14 +155,12 @@ def test_nor_what_this_process_has_just_made(account: AwsAccount) -> None:
 @pytest.mark.parametrize("dies", [True, False], ids=["it dies", "an answer is lost"])
 @pytest.mark.parametrize(
     ("before", "change", "first"),
-    [((), asked, 1), ((asked,), changed, 2), ((asked,), replaced, 3), ((asked,), deleted, 1)],
+    [((), asked, 1), ((asked,), much_changed, 2), ((asked,), replaced, 3), ((asked,), deleted, 1)],
     ids=["creation", "change", "replacement", "deletion"],
 )
 def test_whatever_call_it_is_it_comes_to_the_same(
-    account: AwsAccount, before: tuple[Change, ...], change: Change, first: int, dies: bool
+    account: AwsAccount, cluster: Cluster, before: tuple[Change, ...], change: Change, first: int, dies: bool
 ) -> None:
-    cluster = Cluster()
-    put_nodes(cluster, account.launch(1))
     undisturbed(account, cluster, *before, change)
     wanted = state(account)
 
@@ -253,8 +173,7 @@ def test_whatever_call_it_is_it_comes_to_the_same(
         change(cluster)
         faults = Faults(number, dies=dies)
         try:
-            running = Running(account, cluster, wrap=faults)
-            running.settle(rounds=6)
+            running = Running(account, cluster, wrap=faults).settle(rounds=6)
         except Died:
             running = Running(account, cluster)
         except Unavailable:

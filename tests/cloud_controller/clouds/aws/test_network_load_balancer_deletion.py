@@ -6,44 +6,31 @@ import pytest
 
 from cloud_controller.binding import Binding
 from cloud_controller.controllers.service.controller import POLL
-from tests.cloud_controller.clouds.aws import as_aws, nlb_world
+from tests.cloud_controller import load_balancing
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Refusing,
-    Running,
+from tests.cloud_controller.clouds.aws.faulty_aws import security_groups_in_use
+from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     groups_made,
     load_balancers,
-    nlb,
-    put_nodes,
     target_groups,
 )
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.services import nlb
 from tests.cloud_controller.guard import guard
-
-
-def security_groups_in_use() -> Refusing:
-    """As they are for minutes after their load balancer has gone."""
-    in_use = ("DependencyViolation", "resource has a dependent object")
-    return Refusing(lambda operation, _: in_use if operation == "DeleteSecurityGroup" else None)
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(1))
-    made.put(nlb())
-    return made
+def cluster(cluster: Cluster) -> Cluster:
+    cluster.put(nlb({}, port(80), port(443)))
+    return cluster
 
 
 def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
     account: AwsAccount, cluster: Cluster
 ) -> None:
     in_use = security_groups_in_use()
-    running = Running(account, cluster, wrap=in_use)
-    running.settle()
+    running = Running(account, cluster, wrap=in_use).settle()
 
     cluster.delete_service()
     running.settle()
@@ -61,7 +48,7 @@ def test_while_security_groups_are_in_use_the_service_keeps_its_finalizer(
 
 def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Cluster) -> None:
     running = Running(account, cluster, wrap=security_groups_in_use())
-    cluster.put(nlb("second"))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     running.settle()
     cluster.delete_service()
     running.settle()
@@ -79,8 +66,7 @@ def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Clus
 
 def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluster: Cluster) -> None:
     in_use = security_groups_in_use()
-    running = Running(account, cluster, wrap=in_use)
-    running.settle()
+    running = Running(account, cluster, wrap=in_use).settle()
     cluster.delete_service()
     running.settle()
 
@@ -92,8 +78,7 @@ def test_however_many_looks_it_takes_it_is_told_once(account: AwsAccount, cluste
 
 
 def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=security_groups_in_use())
-    running.settle()
+    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
     cluster.delete_service()
     running.settle()
 
@@ -104,15 +89,13 @@ def test_the_next_process_goes_on_with_it(account: AwsAccount, cluster: Cluster)
 
 
 def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=security_groups_in_use())
-    running.settle()
+    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
     cluster.delete_service()
     running.settle()
     del cluster.objects["services"][WEB]
-    after = Running(account, cluster)
-    after.settle()
+    after = Running(account, cluster).settle()
 
-    cluster.confirm_all(after.controller)
+    after.confirm_all()
     after.settle()
 
     assert_nothing_left(account)
@@ -122,13 +105,12 @@ def test_one_confirmation_is_enough_though_it_takes_two_processes(
     account: AwsAccount, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.objects["namespaces"] = {"kube-system": {"metadata": {"uid": "uid-here"}}}
-    monkeypatch.setattr(nlb_world, "guard", lambda kube: guard(kube, Binding("uid-here")))
+    monkeypatch.setattr(load_balancing, "guard", lambda kube: guard(kube, Binding("uid-here")))
     Running(account, cluster).settle()
     del cluster.objects["services"][WEB]
-    running = Running(account, cluster, wrap=security_groups_in_use())
-    running.settle()
+    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
 
-    cluster.confirm_all(running.controller)
+    running.confirm_all()
     running.settle()
     assert groups_made(account)
     Running(account, cluster).settle()
@@ -138,12 +120,11 @@ def test_one_confirmation_is_enough_though_it_takes_two_processes(
 
 def test_meanwhile_another_service_gets_its_load_balancer(account: AwsAccount, cluster: Cluster) -> None:
     in_use = security_groups_in_use()
-    running = Running(account, cluster, wrap=in_use)
-    running.settle()
+    running = Running(account, cluster, wrap=in_use).settle()
     cluster.delete_service()
     running.settle(WEB)
 
-    cluster.put(nlb("second"))
+    cluster.put(nlb({}, port(80), port(443), name="second"))
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -154,13 +135,12 @@ def test_meanwhile_another_service_gets_its_load_balancer(account: AwsAccount, c
 
 
 def test_a_service_that_wants_one_again_takes_over_what_is_left(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=security_groups_in_use())
-    running.settle()
-    cluster.service()["spec"]["type"] = "ClusterIP"
+    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
+    changed(cluster, type="ClusterIP")
     running.settle()
     left = groups_made(account)
 
-    cluster.service()["spec"]["type"] = "LoadBalancer"
+    changed(cluster, type="LoadBalancer")
     running.settle()
 
     (lb,) = load_balancers(account)

@@ -8,32 +8,25 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Running,
+from tests.cloud_controller.clouds.aws.faulty_aws import Faults
+from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     groups_made,
     listeners,
     load_balancers,
-    nlb,
-    put_nodes,
     target_groups,
 )
-from tests.cloud_controller.clouds.aws.test_network_load_balancer_crashes import Faults
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.services import named, nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
 
-NAMED_EDGE = CATALOGUE.annotations({"name": "edge"})
+NAMED_EDGE = named(name="edge")
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(1))
-    made.put(nlb(annotations=NAMED_EDGE))
-    return made
+def cluster(cluster: Cluster) -> Cluster:
+    cluster.put(nlb(NAMED_EDGE, port(80), port(443)))
+    return cluster
 
 
 def names(account: AwsAccount) -> list[str]:
@@ -43,8 +36,7 @@ def names(account: AwsAccount) -> list[str]:
 def test_it_has_the_name_and_another_process_finds_it(account: AwsAccount, cluster: Cluster) -> None:
     Running(account, cluster).settle()
 
-    second = Running(account, cluster)
-    second.settle()
+    second = Running(account, cluster).settle()
     second.resync()
     second.settle()
 
@@ -54,11 +46,10 @@ def test_it_has_the_name_and_another_process_finds_it(account: AwsAccount, clust
 
 def test_it_is_changed_and_deleted_like_any_other(account: AwsAccount, cluster: Cluster) -> None:
     Running(account, cluster).settle()
-    cross_zone = CATALOGUE.annotations({"cross_zone_load_balancing_enabled": True})
-    cluster.service(WEB)["metadata"]["annotations"] |= cross_zone
+    cross_zone = named(cross_zone_load_balancing_enabled=True)
+    changed(cluster, cross_zone)
 
-    changing = Running(account, cluster)
-    changing.settle()
+    changing = Running(account, cluster).settle()
     assert dict(changing.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
 
     cluster.delete_service()
@@ -67,9 +58,8 @@ def test_it_is_changed_and_deleted_like_any_other(account: AwsAccount, cluster: 
 
 
 def test_another_name_changes_nothing_and_the_plan_says_so(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster)
-    running.settle()
-    cluster.service(WEB)["metadata"]["annotations"] |= CATALOGUE.annotations({"name": "other"})
+    running = Running(account, cluster).settle()
+    cluster.service(WEB)["metadata"]["annotations"] |= named(name="other")
     running.calls.clear()
 
     running.settle()
@@ -79,11 +69,10 @@ def test_another_name_changes_nothing_and_the_plan_says_so(account: AwsAccount, 
 
 
 def test_another_scheme_ends_it_first_for_no_two_can_have_the_name(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster)
-    running.settle()
+    running = Running(account, cluster).settle()
     (before,) = load_balancers(account)
 
-    cluster.service(WEB)["metadata"]["annotations"] |= CATALOGUE.annotations({"scheme": "internal"})
+    cluster.service(WEB)["metadata"]["annotations"] |= named(scheme="internal")
     running.settle(rounds=8)
 
     (after,) = load_balancers(account)
@@ -110,7 +99,7 @@ def test_of_two_services_with_one_name_the_second_is_refused_and_the_first_is_le
     account: AwsAccount, cluster: Cluster
 ) -> None:
     Running(account, cluster).settle()
-    cluster.put(nlb("thief", annotations=NAMED_EDGE))
+    cluster.put(nlb(NAMED_EDGE, port(80), port(443), name="thief"))
 
     running = Running(account, cluster)
     with pytest.raises(InvalidConfiguration, match="already has the name 'edge'"):

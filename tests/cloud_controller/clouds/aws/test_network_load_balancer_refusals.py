@@ -10,34 +10,19 @@ from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.load_balancers.model import LoadBalancerState
 from cloud_controller.load_balancers.operations import UpdateLoadBalancer
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Refusal,
-    Refusing,
-    Running,
+from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
+from tests.cloud_controller.clouds.aws.in_the_account import (
     groups_made,
     listeners,
     load_balancers,
-    nlb,
-    port,
-    put_nodes,
     target_groups,
     targets,
 )
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.services import nlb, put_nodes
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
 
 CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
-
-
-@pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """A cluster of two nodes."""
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(2))
-    return made
 
 
 def with_certificates(*names: str) -> dict[str, str]:
@@ -52,7 +37,7 @@ def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: 
             else None
         )
     )
-    cluster.put(nlb("web", port(80, 30080)))
+    cluster.put(nlb({}, port(80)))
     running = Running(account, cluster, wrap=in_use)
     for _ in range(3):
         with pytest.raises(Exception, match="ResourceInUse"):
@@ -75,9 +60,7 @@ def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccoun
             else None
         )
     )
-    cluster.put(nlb("web", port(80, 30080)))
-    running = Running(account, cluster, wrap=no_bucket)
-    running.settle()
+    running = served(account, cluster, nlb({}, port(80)), wrap=no_bucket)
     logs = {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}
     cluster.service()["metadata"]["annotations"] |= {
         CATALOGUE.by_argument[argument].name: text for argument, text in logs.items()
@@ -101,9 +84,7 @@ def test_where_no_target_can_be_registered_none_is_taken_out(account: AwsAccount
     no_right = Refusing(
         lambda operation, _: ("AccessDenied", "not authorized") if operation == "RegisterTargets" else None
     )
-    cluster.put(nlb("web", port(80, 30080)))
-    running = Running(account, cluster)
-    running.settle()
+    running = served(account, cluster, nlb({}, port(80)))
     before = [*cluster.objects["nodes"]]
     cluster.objects["nodes"].clear()
     put_nodes(cluster, account.launch(2))
@@ -125,9 +106,7 @@ def test_an_address_outside_of_the_vpc_keeps_no_other_out(account: AwsAccount, c
             return "ValidationError", f"The Availability Zone is required for IP address '{outside}'."
         return None
 
-    cluster.put(nlb("web", port(80, 30080)))
-    running = Running(account, cluster, wrap=Refusing(refuses))
-    running.settle()
+    served(account, cluster, nlb({}, port(80)), wrap=Refusing(refuses))
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(inside, 30080)}
@@ -144,7 +123,7 @@ def test_where_all_addresses_are_outside_of_the_vpc_the_service_is_told(account:
         return "ValidationError", f"The Availability Zone is required for IP address '{first}'."
 
     put_nodes(cluster, account.launch(30))
-    cluster.put(nlb("web", port(80, 30080)))
+    cluster.put(nlb({}, port(80)))
     running = Running(account, cluster, wrap=Refusing(refuses))
 
     with pytest.raises(InvalidConfiguration, match="Availability Zone is required"):
@@ -167,11 +146,9 @@ def test_a_certificate_that_becomes_the_default_is_not_taken_off(
             return "OperationNotPermitted", "the default certificate"
         return None
 
-    cluster.put(nlb("web", port(443, 30443), annotations=with_certificates(*before)))
-    running = Running(account, cluster, wrap=Refusing(refuses))
-    running.settle()
+    running = served(account, cluster, nlb(with_certificates(*before), port(443)), wrap=Refusing(refuses))
 
-    cluster.service()["metadata"]["annotations"] |= with_certificates(*after)
+    changed(cluster, with_certificates(*after))
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -184,12 +161,10 @@ def test_a_listener_that_ends_no_tls_any_more_has_no_certificates_to_take_off(
     of_tls_alone = Refusing(
         lambda operation, _: ("UnsupportedProtocol", "not TLS") if "ListenerCertificates" in operation else None
     )
-    cluster.put(nlb("web", port(443, 30443), annotations=with_certificates(*CERTIFICATES)))
-    running = Running(account, cluster)
-    running.settle()
+    running = served(account, cluster, nlb(with_certificates(*CERTIFICATES), port(443)))
     of_tls_alone(running.cloud)
 
-    cluster.service()["metadata"]["annotations"] |= with_certificates()
+    changed(cluster, with_certificates())
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -229,12 +204,10 @@ def test_subnets_without_ipv6_come_and_go_while_the_load_balancer_has_none(
         }
         for kind in ("ipv4", "dualstack")
     }
-    cluster.put(nlb(annotations=wanted.pop(first)))
-    running = Running(account, cluster, wrap=Refusing(refuses))
-    running.settle()
+    running = served(account, cluster, nlb(wanted.pop(first), port(80), port(443)), wrap=Refusing(refuses))
     ((then, annotations),) = wanted.items()
 
-    cluster.service()["metadata"]["annotations"] |= annotations
+    changed(cluster, annotations)
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -242,7 +215,7 @@ def test_subnets_without_ipv6_come_and_go_while_the_load_balancer_has_none(
     assert (without in {each["SubnetId"] for each in lb["AvailabilityZones"]}) is (then == "ipv4")
 
 
-@pytest.mark.parametrize("stays", [[port(80, 30080)], [port(53, 30053)]], ids=["its port too", "its transport"])
+@pytest.mark.parametrize("stays", [[port(80)], [port(53)]], ids=["its port too", "its transport"])
 def test_ipv6_comes_when_udp_has_gone(account: AwsAccount, cluster: Cluster, stays: list[dict[str, Any]]) -> None:
     with_ipv6(account, *account.public_subnets)
 
@@ -254,12 +227,10 @@ def test_ipv6_comes_when_udp_has_gone(account: AwsAccount, cluster: Cluster, sta
         return None
 
     families: dict[str, Any] = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}
-    cluster.put(nlb("web", *stays, port(53, 30053, "UDP"), **families))
-    running = Running(account, cluster, wrap=Refusing(refuses))
-    running.settle()
+    running = served(account, cluster, nlb({}, *stays, port(53, "UDP"), **families), wrap=Refusing(refuses))
     assert [lb["IpAddressType"] for lb in load_balancers(account)] == ["ipv4"]
 
-    cluster.service()["spec"]["ports"] = stays
+    changed(cluster, ports=stays)
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -269,9 +240,7 @@ def test_ipv6_comes_when_udp_has_gone(account: AwsAccount, cluster: Cluster, sta
 
 
 def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAccount, cluster: Cluster) -> None:
-    cluster.put(nlb("web", port(80, 30080)))
-    running = Running(account, cluster)
-    running.settle()
+    running = served(account, cluster, nlb({}, port(80)))
     (present,) = running.cloud.load_balancers.read({"uid-web"})
     account.elbv2.delete_load_balancer(LoadBalancerArn=load_balancers(account)[0]["LoadBalancerArn"])
     # moto tells of what is gone that it has no tags.
@@ -300,12 +269,12 @@ def test_a_subnet_makes_place_before_another_of_its_zone_comes(account: AwsAccou
         arguments = {"internal": "true", "subnets": ",".join(subnets)}
         return {CATALOGUE.by_argument[argument].name: text for argument, text in arguments.items()}
 
-    cluster.put(nlb(annotations=annotations(*account.private_subnets)))
-    running = Running(account, cluster, wrap=Refusing(refuses))
-    running.settle()
+    running = served(
+        account, cluster, nlb(annotations(*account.private_subnets), port(80), port(443)), wrap=Refusing(refuses)
+    )
     wanted = (account.public_subnets[0], *account.private_subnets[1:])
 
-    cluster.service()["metadata"]["annotations"] |= annotations(*wanted)
+    changed(cluster, annotations(*wanted))
     running.settle()
 
     (lb,) = load_balancers(account)

@@ -6,41 +6,26 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
-from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    LeavingZones,
-    Refusal,
-    Refusing,
-    Running,
-    in_subnets,
-    listeners,
-    load_balancers,
-    nlb,
-    port,
-    put_nodes,
-    subnets_of,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones, Refusal, Refusing
+from tests.cloud_controller.clouds.aws.in_the_account import listeners, load_balancers, subnets_of
+from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
 
-UDP = port(53, 30053, "UDP")
-ON = CATALOGUE.annotations({"enable_prefix_for_ipv6_source_nat": "on"})
+UDP = port(53, "UDP")
+ON = named(enable_prefix_for_ipv6_source_nat="on")
 BOTH_FAMILIES: dict[str, Any] = {"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "RequireDualStack"}
 IPV4: dict[str, Any] = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(1))
+def cluster(account: AwsAccount, cluster: Cluster) -> Cluster:
+    """A cluster whose public subnets have IPv6 ranges."""
     vpc = account.ec2.describe_vpcs(VpcIds=[account.vpc_id])["Vpcs"][0]
     prefix = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].removesuffix("00::/56")
     for number, subnet in enumerate(account.public_subnets):
         account.ec2.associate_subnet_cidr_block(SubnetId=subnet, Ipv6CidrBlock=f"{prefix}{number:02x}::/64")
-    return made
+    return cluster
 
 
 @pytest.fixture
@@ -79,26 +64,21 @@ def observed(account: AwsAccount) -> tuple[str, str, set[str]]:
 def test_udp_is_served_over_both_families_where_the_service_asks_for_the_range(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
+    cluster.put(nlb(ON, UDP, **BOTH_FAMILIES))
 
     Running(account, cluster, wrap=as_documented).settle()
 
     assert observed(account) == ("dualstack", "on", {"UDP"})
-    second = Running(account, cluster)
-    second.settle()
+    second = Running(account, cluster).settle()
     assert second.calls.writes == {}, "another process finds it as it should be"
 
 
 def test_a_load_balancer_that_serves_udp_gets_ipv6_and_the_range_in_one_call(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", UDP))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
-    running.calls.clear()
+    running = served(account, cluster, nlb({}, UDP), wrap=as_documented)
 
-    cluster.service(WEB)["metadata"]["annotations"] |= ON
-    cluster.service(WEB)["spec"] |= BOTH_FAMILIES
+    changed(cluster, ON, **BOTH_FAMILIES)
     running.settle()
 
     assert observed(account) == ("dualstack", "on", {"UDP"})
@@ -107,12 +87,9 @@ def test_a_load_balancer_that_serves_udp_gets_ipv6_and_the_range_in_one_call(
 
 
 def test_it_goes_back_to_ipv4_alone_in_one_call(account: AwsAccount, cluster: Cluster, as_documented: Refusing) -> None:
-    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
-    running.calls.clear()
+    running = served(account, cluster, nlb(ON, UDP, **BOTH_FAMILIES), wrap=as_documented)
 
-    cluster.service(WEB)["spec"] |= IPV4
+    changed(cluster, **IPV4)
     running.settle()
 
     assert observed(account) == ("ipv4", "off", {"UDP"})
@@ -120,12 +97,9 @@ def test_it_goes_back_to_ipv4_alone_in_one_call(account: AwsAccount, cluster: Cl
 
 
 def test_a_subnet_less_leaves_the_range_on(account: AwsAccount, cluster: Cluster, as_documented: Refusing) -> None:
-    cluster.put(nlb("web", UDP, annotations=ON, **BOTH_FAMILIES))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
+    running = served(account, cluster, nlb(ON, UDP, **BOTH_FAMILIES), wrap=as_documented)
 
-    fewer = CATALOGUE.annotations({"subnets": account.public_subnets[:2]})
-    cluster.service(WEB)["metadata"]["annotations"] |= fewer
+    changed(cluster, named(subnets=account.public_subnets[:2]))
     running.settle()
 
     assert observed(account) == ("dualstack", "on", {"UDP"})
@@ -136,13 +110,11 @@ def test_a_subnet_less_leaves_the_range_on(account: AwsAccount, cluster: Cluster
 def test_without_the_range_ipv6_stays_once_udp_has_gone(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", UDP, port(80, 30080), annotations=ON, **BOTH_FAMILIES))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
+    running = served(account, cluster, nlb(ON, UDP, port(80), **BOTH_FAMILIES), wrap=as_documented)
 
     for name in ON:
         del cluster.service(WEB)["metadata"]["annotations"][name]
-    cluster.service(WEB)["spec"]["ports"] = [port(80, 30080)]
+    changed(cluster, ports=[port(80)])
     running.settle()
 
     assert observed(account) == ("dualstack", "off", {"TCP"})
@@ -151,12 +123,9 @@ def test_without_the_range_ipv6_stays_once_udp_has_gone(
 def test_the_range_comes_with_other_subnets_of_which_the_old_ones_have_no_ipv6(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", UDP, annotations=in_subnets(*account.private_subnets)))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
+    running = served(account, cluster, nlb(in_subnets(*account.private_subnets), UDP), wrap=as_documented)
 
-    cluster.service(WEB)["metadata"]["annotations"] |= ON | in_subnets(*account.public_subnets)
-    cluster.service(WEB)["spec"] |= BOTH_FAMILIES
+    changed(cluster, ON | in_subnets(*account.public_subnets), **BOTH_FAMILIES)
     running.settle()
 
     assert observed(account) == ("dualstack", "on", {"UDP"})
@@ -166,12 +135,11 @@ def test_the_range_comes_with_other_subnets_of_which_the_old_ones_have_no_ipv6(
 def test_the_range_goes_with_other_subnets_of_which_the_new_ones_have_no_ipv6(
     account: AwsAccount, cluster: Cluster, as_documented: Refusing
 ) -> None:
-    cluster.put(nlb("web", UDP, annotations=ON | in_subnets(*account.public_subnets[:2]), **BOTH_FAMILIES))
-    running = Running(account, cluster, wrap=as_documented)
-    running.settle()
+    running = served(
+        account, cluster, nlb(ON | in_subnets(*account.public_subnets[:2]), UDP, **BOTH_FAMILIES), wrap=as_documented
+    )
 
-    cluster.service(WEB)["metadata"]["annotations"] |= in_subnets(*account.private_subnets)
-    cluster.service(WEB)["spec"] |= IPV4
+    changed(cluster, in_subnets(*account.private_subnets), **IPV4)
     running.settle()
 
     assert observed(account) == ("ipv4", "off", {"UDP"})
@@ -181,11 +149,9 @@ def test_the_range_goes_with_other_subnets_of_which_the_new_ones_have_no_ipv6(
 def test_another_subnet_of_a_zone_is_waited_for(account: AwsAccount, cluster: Cluster) -> None:
     leaving_zones = LeavingZones(account)
     before, after = account.public_subnets[:2], (second_of_the_first_zone(account), account.public_subnets[1])
-    cluster.put(nlb("web", UDP, annotations=ON | in_subnets(*before), **BOTH_FAMILIES))
-    running = Running(account, cluster, wrap=leaving_zones)
-    running.settle()
+    running = served(account, cluster, nlb(ON | in_subnets(*before), UDP, **BOTH_FAMILIES), wrap=leaving_zones)
 
-    cluster.service(WEB)["metadata"]["annotations"] |= in_subnets(*after)
+    changed(cluster, in_subnets(*after))
     running.settle()
     assert cluster.reasons[-1] == "Waiting"
     leaving_zones.free()

@@ -12,36 +12,17 @@ from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.controllers.service.controller import ServiceOptions
-from cloud_controller.kube import EventType
-from tests.cloud_controller.clouds.aws import as_aws
+from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsAccount, tag_list
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Refusal,
-    Refusing,
-    Running,
-    nlb,
-    port,
-    put_nodes,
-    target_groups,
-    targets,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
+from tests.cloud_controller.clouds.aws.in_the_account import target_groups, targets
+from tests.cloud_controller.clouds.aws.services import named, nlb, put_nodes
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, endpoint, endpoint_slice, port
 
 
-@pytest.fixture(autouse=True)
-def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_aws.mend(monkeypatch)
-
-
-def endpoint_slice(node: str, *addresses: str) -> dict[str, Any]:
-    pod = {"kind": "Pod", "namespace": "default", "name": "web-0"}
-    return {
-        "metadata": {"namespace": "default", "name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
-        "addressType": "IPv4",
-        "ports": [{"name": "", "protocol": "TCP", "port": 8000}],
-        "endpoints": [{"addresses": [each], "nodeName": node, "targetRef": pod} for each in addresses],
-    }
+def pods(node: str, *addresses: str) -> Object:
+    """The Service's slice: pods of these addresses on one node."""
+    return endpoint_slice(*(endpoint(each, node) for each in addresses))
 
 
 def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(account: AwsAccount) -> None:
@@ -49,11 +30,11 @@ def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(acc
     (machine,) = account.launch(1)
     put_nodes(cluster, [machine])
     own, free = machine["PrivateIpAddress"], _another_in_the_subnet(account)
-    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
     running = Running(account, cluster)
-    lies = endpoint_slice(machine["InstanceId"], free, own, "8.8.8.8", "10.244.0.7")
+    lies = pods(machine["InstanceId"], free, own, "8.8.8.8", "10.244.0.7")
 
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, lies)
+    running.take_slice(lies)
     running.settle(WEB)
 
     (group,) = target_groups(account)
@@ -72,10 +53,10 @@ def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: A
         "spec": {"providerID": f"aws:///eu-central-1a/0123456789-0123456789abcdef/{name}"},
         "status": {"addresses": [{"type": "InternalIP", "address": address}]},
     }
-    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
     running = Running(account, cluster)
 
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, endpoint_slice(name, address))
+    running.take_slice(pods(name, address))
     running.settle(WEB)
 
     (group,) = target_groups(account)
@@ -90,7 +71,7 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
     (machine,) = account.launch(1)
     put_nodes(cluster, [machine])
     inside, outside = _another_in_the_subnet(account), "10.85.0.7"
-    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
     registered: list[dict[str, Any]] = []
 
     def record(operation: str, params: dict[str, Any]) -> None:
@@ -99,8 +80,8 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
 
     options = ServiceOptions(resync=300.0, pod_ranges=("10.85.0.0/16",))
     running = Running(account, cluster, wrap=Refusing(record), options=options)
-    slice_ = endpoint_slice(machine["InstanceId"], inside, outside)
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    slice_ = pods(machine["InstanceId"], inside, outside)
+    running.take_slice(slice_)
     running.settle(WEB)
 
     assert sorted(registered, key=lambda each: each["Id"]) == [
@@ -117,9 +98,9 @@ def balanced_pod(account: AwsAccount) -> tuple[Cluster, str, dict[str, Any]]:
     cluster = Cluster()
     (machine,) = account.launch(1)
     put_nodes(cluster, [machine])
-    cluster.put(nlb("web", port(80, 30080), annotations=CATALOGUE.annotations({"nlb_target_type": "ip"})))
+    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
     address = _another_in_the_subnet(account)
-    return cluster, address, endpoint_slice(machine["InstanceId"], address)
+    return cluster, address, pods(machine["InstanceId"], address)
 
 
 def pod_interface(account: AwsAccount, address: str, **tags: str) -> str:
@@ -145,7 +126,7 @@ def sources_of(account: AwsAccount, group: str) -> set[str]:
 
 def served(account: AwsAccount, cluster: Cluster, slice_: dict[str, Any]) -> Running:
     running = Running(account, cluster)
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    running.take_slice(slice_)
     running.settle(WEB)
     return running
 
@@ -184,8 +165,7 @@ def test_interfaces_of_pods_are_one_list_for_many_visits_and_none_where_targets_
     assert running.calls.of("ec2 DescribeNetworkInterfaces") == 1
 
     del cluster.service(WEB)["metadata"]["annotations"][CATALOGUE.by_argument["nlb_target_type"].name]
-    by_node = Running(account, cluster)
-    by_node.settle()
+    by_node = Running(account, cluster).settle()
 
     assert by_node.calls.of("ec2 DescribeNetworkInterfaces") == 0
 
@@ -195,13 +175,11 @@ def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
 ) -> None:
     cluster, address, slice_ = balanced_pod
     pod_interface(account, address)
-    slice_["endpoints"] += endpoint_slice(slice_["endpoints"][0]["nodeName"], _another_in_the_subnet(account, 251))[
-        "endpoints"
-    ]
+    slice_["endpoints"] += pods(slice_["endpoints"][0]["nodeName"], _another_in_the_subnet(account, 251))["endpoints"]
     running = Running(account, cluster)
     now = [0.0]
     monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    running.take_slice(slice_)
 
     for now[0] in range(0, 1800, 30):
         running.settle(WEB, rounds=1)
@@ -262,7 +240,7 @@ def test_without_the_right_to_see_interfaces_pods_are_served_all_the_same(
         return ("UnauthorizedOperation", "no") if operation == "DescribeNetworkInterfaces" else None
 
     running = Running(account, cluster, wrap=Refusing(denied))
-    running.controller._endpoints._slice_changed(EventType.ADDED, None, slice_)
+    running.take_slice(slice_)
     running.settle(WEB)
 
     (group,) = target_groups(account)

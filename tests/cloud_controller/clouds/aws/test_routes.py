@@ -24,7 +24,8 @@ from cloud_controller.clouds.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
 if TYPE_CHECKING:
-    from tests.cloud_controller.clouds.aws.conftest import AwsAccount, Calls
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 
 POD_CIDRS = ("100.96.0.0/24", "100.96.1.0/24", "100.96.2.0/24")
 

@@ -10,28 +10,18 @@ from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.surroundings import Surroundings
-from tests.cloud_controller.clouds.aws import as_aws
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, Calls, tag_list
-from tests.cloud_controller.clouds.aws.nlb_world import (
-    WEB,
-    Refusal,
-    Refusing,
-    Running,
-    assert_nothing_left,
-    load_balancers,
-    nlb,
-    put_nodes,
-)
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster
+from tests.cloud_controller.calls import Calls
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
+from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
+from tests.cloud_controller.clouds.aws.services import nlb
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
 
 
 @pytest.fixture
-def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    as_aws.mend(monkeypatch)
-    made = Cluster()
-    put_nodes(made, account.launch(1))
-    made.put(nlb())
-    return made
+def cluster(cluster: Cluster) -> Cluster:
+    cluster.put(nlb({}, port(80), port(443)))
+    return cluster
 
 
 def as_aws_refuses(account: AwsAccount) -> Refusing:
@@ -71,8 +61,7 @@ def front_of(account: AwsAccount) -> str:
 
 
 def test_a_rule_in_a_group_of_the_cluster_is_taken_away(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=as_aws_refuses(account))
-    running.settle()
+    running = Running(account, cluster, wrap=as_aws_refuses(account)).settle()
     of_cluster = add_group(account, "databases", {CLUSTER_TAG: "owned"})
     let_in(account, of_cluster, front_of(account))
 
@@ -90,8 +79,7 @@ def test_a_rule_in_a_group_of_the_cluster_is_taken_away(account: AwsAccount, clu
 def test_a_rule_in_a_foreign_group_is_named_with_awss_reason(
     direction: str, account: AwsAccount, cluster: Cluster
 ) -> None:
-    running = Running(account, cluster, wrap=as_aws_refuses(account))
-    running.settle()
+    running = Running(account, cluster, wrap=as_aws_refuses(account)).settle()
     foreign, front = add_group(account, "databases"), front_of(account)
     permissions: Any = ip_permissions([from_group(front)])
     change: Any = getattr(account.ec2, f"authorize_security_group_{direction}")
@@ -109,8 +97,7 @@ def test_a_rule_in_a_foreign_group_is_named_with_awss_reason(
 
 
 def test_it_goes_when_the_foreign_rule_has_gone(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=as_aws_refuses(account))
-    running.settle()
+    running = Running(account, cluster, wrap=as_aws_refuses(account)).settle()
     foreign = add_group(account, "databases")
     let_in(account, foreign, front_of(account))
     cluster.delete_service()

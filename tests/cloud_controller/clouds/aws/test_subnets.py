@@ -10,7 +10,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.surroundings import Facts, Subnet
-from tests.cloud_controller.clouds.aws.asked_services import subnet
+from tests.cloud_controller.clouds.aws.services import subnet
 
 CONFIG = Config("prod-1")
 OURS = {"kubernetes.io/cluster/prod-1": "shared"}

@@ -8,7 +8,8 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.surroundings import LIFETIME, SecurityGroup, Subnet, Surroundings
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, Calls, tag_list
+from tests.cloud_controller.calls import Calls
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 
 BATCH = {"ec2 DescribeSubnets": 1, "ec2 DescribeRouteTables": 1, "ec2 DescribeSecurityGroups": 1}
 

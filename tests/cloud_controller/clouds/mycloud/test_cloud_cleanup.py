@@ -14,14 +14,14 @@ import pytest
 from cloud_controller import cleanup, converge
 from cloud_controller.cli import commands as cli
 from cloud_controller.cloud import AccessDenied, CloudError, Unavailable
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.kube import Kube, UnauthorizedError
 from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
 from local.mycloud.models.volumes import Volume as CloudVolume
-from tests.cloud_controller.clouds.mycloud.service_world import Cluster, controller, port, settle, web
+from tests.cloud_controller.clouds.mycloud.services import named, web
+from tests.cloud_controller.load_balancing import Cluster, Running
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
@@ -64,11 +64,9 @@ def settle_volumes(site: MyCloudSite) -> None:
 def served(site: MyCloudSite, name: str = "web", cluster_id: str | None = None, **settings: Any) -> Json:
     """The load balancer that a Service was given before its cluster went."""
     cluster = Cluster()
-    service = web(CATALOGUE.annotations(settings), uid=f"uid-{name}-{cluster_id}", ports=[port(8080, 30080)])
-    service["metadata"]["name"] = name
-    cluster.put(service)
+    cluster.put(web(named(**settings), name=name, uid=f"uid-{name}-{cluster_id}"))
     before = {each["id"] for each in site.load_balancers()}
-    settle(site, controller(site, cluster, cluster_id=cluster_id or site.cluster["id"]), f"default/{name}")
+    Running(site, cluster, cluster_id=cluster_id or site.cluster["id"]).settle(f"default/{name}")
     return next((each for each in site.load_balancers() if each["id"] not in before), {})
 
 

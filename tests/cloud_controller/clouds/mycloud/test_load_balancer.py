@@ -5,29 +5,16 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers.service import controller as service_controller
-from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceController
+from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
 from cloud_controller.controllers.service.rules import FINALIZER
-from tests.cloud_controller.clouds.mycloud.service_world import (
-    MAX_QPS,
-    SCHEME,
-    WEB,
-    Cluster,
-    Copies,
-    Crash,
-    controller,
-    members,
-    only,
-    port,
-    settle,
-    web,
-)
+from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, only, put_node, web
+from tests.cloud_controller.load_balancing import WEB, Cluster, Copies, Crash, Running, changed, port, served
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.cloud import MyCloud
@@ -38,8 +25,8 @@ if TYPE_CHECKING:
 def cluster(site: MyCloudSite) -> Cluster:
     """Two workers, the first of them an ingress node, and no Service."""
     cluster = Cluster()
-    cluster.put_node(site.machine("worker-0"), ingress=True)
-    cluster.put_node(site.machine("worker-1"))
+    put_node(cluster, site.machine("worker-0"), ingress=True)
+    put_node(cluster, site.machine("worker-1"))
     return cluster
 
 
@@ -49,23 +36,23 @@ def cluster(site: MyCloudSite) -> Cluster:
 def test_a_service_gets_a_load_balancer_with_its_ports_on_the_ingress_nodes(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web({MAX_QPS: "100"}, ports=[port(8080, 30080), port(5353, 30053, "UDP")]))
+    cluster.put(web({MAX_QPS: "100"}, port(8080), port(5353, "UDP")))
 
-    settle(site, controller(site, cluster))
+    Running(site, cluster).settle()
 
     lb = only(site.load_balancers())
     address = cluster.objects["nodes"]["worker-0"]["status"]["addresses"][0]["address"]
     assert lb["name"] == f"{site.cluster['id']}-default-web"
     assert lb["tags"] == {
         "kubernetes.io/cluster": site.cluster["id"],
-        "kubernetes.io/service-uid": "uid-1",
+        "kubernetes.io/service-uid": "uid-web",
         "kubernetes.io/service": "default/web",
     }
     assert [(each["protocol"], each["port"], each["max_qps"]) for each in lb["listeners"]] == [
         ("TCP", 8080, 100),
         ("UDP", 5353, 100),
     ]
-    assert members(lb) == {f"{address}:30080", f"{address}:30053"}
+    assert members(lb) == {f"{address}:30080", f"{address}:30353"}
     assert [each["health_check"]["protocol"] for each in lb["backend_sets"]] == ["TCP", "NONE"]
     assert cluster.ingress == [{"ip": lb["address"], "ipMode": "Proxy"}]
     assert cluster.service()["metadata"]["finalizers"] == [FINALIZER]
@@ -76,10 +63,10 @@ def test_a_load_balancer_that_is_still_created_holds_no_worker_and_gives_no_addr
     site: MyCloudSite, cluster: Cluster
 ) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
+    running = Running(site, cluster)
 
-    running.handle(WEB)
-    running.handle(WEB)
+    running.handle()
+    running.handle()
 
     assert only(site.load_balancers())["state"] == "creating"
     assert cluster.ingress == []
@@ -87,22 +74,19 @@ def test_a_load_balancer_that_is_still_created_holds_no_worker_and_gives_no_addr
 
 
 def test_after_a_restart_with_nothing_changed_nothing_is_written(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     before = (site.writes(), cluster.writes, len(cluster.events))
 
-    settle(site, controller(site, cluster))
+    Running(site, cluster).settle()
 
     assert (site.writes(), cluster.writes, len(cluster.events)) == before
 
 
 def test_a_visit_to_a_service_in_order_costs_no_call_at_all(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     before = site.context.calls.all()
 
-    running.handle(WEB)
+    running.handle()
 
     assert site.context.calls.all() == before
 
@@ -113,7 +97,7 @@ def test_services_of_other_classes_and_types_are_left_alone(site: MyCloudSite, c
         service["metadata"]["name"] = f"web-{number}"
         service["spec"] |= spec
         cluster.put(service)
-    running = controller(site, cluster)
+    running = Running(site, cluster)
 
     running.handle("default/web-0")
     running.handle("default/web-1")
@@ -124,13 +108,13 @@ def test_services_of_other_classes_and_types_are_left_alone(site: MyCloudSite, c
 def test_no_ingress_node_at_all_means_every_eligible_node_and_a_warning(site: MyCloudSite) -> None:
     cluster = Cluster()
     for name in ("worker-0", "worker-1", "worker-2"):
-        cluster.put_node(site.machine(name))
+        put_node(cluster, site.machine(name))
     cluster.objects["nodes"]["worker-2"]["metadata"]["labels"] = {
         "node.kubernetes.io/exclude-from-external-load-balancers": ""
     }
     cluster.put(web())
 
-    settle(site, controller(site, cluster))
+    Running(site, cluster).settle()
 
     assert len(members(only(site.load_balancers()))) == 2
     assert "NoIngressNodes" in cluster.reasons
@@ -140,14 +124,12 @@ def test_no_ingress_node_at_all_means_every_eligible_node_and_a_warning(site: My
 
 
 def test_a_changed_annotation_changes_the_listener_in_place(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web({MAX_QPS: "100"}))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web({MAX_QPS: "100"}))
     before = only(site.load_balancers())
     writes = site.writes()
 
     cluster.service()["metadata"]["annotations"] = {MAX_QPS: "200"}
-    settle(site, running)
+    running.settle()
 
     after = only(site.load_balancers())
     assert (after["id"], after["address"]) == (before["id"], before["address"])
@@ -156,12 +138,10 @@ def test_a_changed_annotation_changes_the_listener_in_place(site: MyCloudSite, c
 
 
 def test_an_annotation_that_is_taken_away_brings_its_default_back(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web({MAX_QPS: "100"}))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web({MAX_QPS: "100"}))
 
     cluster.service()["metadata"]["annotations"] = {}
-    settle(site, running)
+    running.settle()
 
     assert only(site.load_balancers())["listeners"][0]["max_qps"] is None
 
@@ -169,12 +149,10 @@ def test_an_annotation_that_is_taken_away_brings_its_default_back(site: MyCloudS
 def test_another_port_is_opened_before_the_old_one_is_closed_and_others_are_not_touched(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web(ports=[port(8080, 30080), port(8443, 30443)]))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web({}, port(8080), port(8443)))
 
-    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(9443, 30444)]
-    settle(site, running)
+    changed(cluster, ports=[port(8080), port(9443, nodePort=30444)])
+    running.settle()
 
     lb = only(site.load_balancers())
     assert [(each["port"], each["backend_set"]) for each in lb["listeners"]] == [(8080, "tcp-8080"), (9443, "tcp-9443")]
@@ -185,16 +163,14 @@ def test_another_port_is_opened_before_the_old_one_is_closed_and_others_are_not_
 def test_a_changed_scheme_makes_a_new_load_balancer_and_then_deletes_the_old_one(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     old = only(site.load_balancers())
 
     cluster.service()["metadata"]["annotations"] = {SCHEME: "internal"}
-    running.handle(WEB)
+    running.handle()
     assert [lb["state"] for lb in site.load_balancers()] == ["available", "creating"]
     assert cluster.ingress[0]["ip"] == old["address"]
-    settle(site, running)
+    running.settle()
 
     new = only(site.load_balancers())
     assert (new["scheme"], new["id"] != old["id"]) == ("internal", True)
@@ -203,19 +179,17 @@ def test_a_changed_scheme_makes_a_new_load_balancer_and_then_deletes_the_old_one
 
 
 def test_a_node_that_comes_or_goes_changes_members_only(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     writes, cluster.events = site.writes(), []
 
-    cluster.put_node(site.machine("worker-2"), ingress=True)
+    put_node(cluster, site.machine("worker-2"), ingress=True)
     writes += 1  # the machine
     running.handle(NODES_CHANGED)
-    settle(site, running)
+    running.settle()
     assert len(members(only(site.load_balancers()))) == 2
     del cluster.objects["nodes"]["worker-0"]
     running.handle(NODES_CHANGED)
-    settle(site, running)
+    running.settle()
 
     assert len(members(only(site.load_balancers()))) == 1
     assert site.writes() - writes == 2
@@ -223,15 +197,13 @@ def test_a_node_that_comes_or_goes_changes_members_only(site: MyCloudSite, clust
 
 
 def test_what_somebody_changed_in_the_cloud_is_mended_at_the_next_resync(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     lb = only(site.load_balancers())
     site.client.delete_path(f"load_balancers/{lb['id']}/listeners/TCP/8080")
     site.client.update("load_balancers", lb["id"], {"tags": {**lb["tags"], "team": "web"}, "name": "renamed"})
 
-    running.handle(RESYNC)
-    settle(site, running)
+    running.resync()
+    running.settle()
 
     mended = only(site.load_balancers())
     assert [each["port"] for each in mended["listeners"]] == [8080]
@@ -243,15 +215,14 @@ def test_what_somebody_changed_in_the_cloud_is_mended_at_the_next_resync(site: M
 def test_a_load_balancer_whose_tag_names_another_service_or_none_stays_its_owners(
     tag: dict[str, str], site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     lb = only(site.load_balancers())
     tags = {key: value for key, value in lb["tags"].items() if key != "kubernetes.io/service"}
     site.client.update("load_balancers", lb["id"], {"tags": tags | tag})
 
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     running.handle("shop/gone")
-    settle(site, running)
+    running.settle()
 
     mended = only(site.load_balancers())
     assert (mended["id"], mended["state"], mended["tags"]) == (lb["id"], "available", lb["tags"])
@@ -260,48 +231,46 @@ def test_a_load_balancer_whose_tag_names_another_service_or_none_stays_its_owner
 def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
     site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     monkeypatch.setattr(service_controller, "_RESYNC_RETRY", 0.0)
 
     def fail(*_: object) -> None:
         raise Unavailable("the cloud is down")
 
-    monkeypatch.setattr(running._load_balancers, "read", fail)
+    monkeypatch.setattr(running.controller._load_balancers, "read", fail)
     with pytest.raises(Unavailable):
-        running.handle(RESYNC)
+        running.resync()
 
-    assert running.trouble() == "the cloud is down"
-    assert running._queue.get(timeout=0) == RESYNC
+    assert running.controller.trouble() == "the cloud is down"
+    assert running.controller._queue.get(timeout=0) == RESYNC
 
 
 def test_a_look_at_what_the_cloud_does_that_failed_does_not_wait_for_minutes(
     site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
-    running.handle(WEB)
-    running._queue._due.clear()
+    running = Running(site, cluster)
+    running.handle()
+    running.controller._queue._due.clear()
 
     def fail(*_: object) -> None:
         raise Unavailable("the cloud is down")
 
-    monkeypatch.setattr(running._load_balancers, "read", fail)
+    monkeypatch.setattr(running.controller._load_balancers, "read", fail)
     with pytest.raises(Unavailable):
         running.handle(POLL)
 
-    assert POLL in running._queue._due
+    assert POLL in running.controller._queue._due
 
 
 def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     old = only(site.load_balancers())
     site.client.delete("load_balancers", old["id"])
     site.settle()
 
-    running.handle(RESYNC)
-    settle(site, running)
+    running.resync()
+    running.settle()
 
     new = only(site.load_balancers())
     assert new["id"] != old["id"]
@@ -312,18 +281,16 @@ def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluste
 
 
 def test_the_finalizer_goes_only_when_the_load_balancer_is_gone(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     cluster.events = []
 
     cluster.delete_service()
-    running.handle(WEB)
-    running.handle(WEB)
+    running.handle()
+    running.handle()
 
     assert only(site.load_balancers())["state"] == "deleting"
     assert cluster.service()["metadata"]["finalizers"] == [FINALIZER]
-    settle(site, running)
+    running.settle()
     assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
     assert cluster.reasons == ["DeletingLoadBalancer", "DeletedLoadBalancer"]
 
@@ -333,10 +300,10 @@ def test_a_service_that_is_gone_while_the_copy_still_shows_its_finalizer_is_no_e
 ) -> None:
     behind = web()
     behind["metadata"] |= {"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    running = controller(site, cluster)
-    running._services = Copies({WEB: behind})  # type: ignore[assignment]
+    running = Running(site, cluster)
+    running.controller._services = Copies({WEB: behind})  # type: ignore[assignment]
 
-    running.handle(WEB)
+    running.handle()
 
     assert cluster.events == []
 
@@ -344,12 +311,10 @@ def test_a_service_that_is_gone_while_the_copy_still_shows_its_finalizer_is_no_e
 def test_a_type_changed_away_deletes_the_load_balancer_and_clears_status_and_finalizer(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
 
-    cluster.service()["spec"]["type"] = "ClusterIP"
-    settle(site, running)
+    changed(cluster, type="ClusterIP")
+    running.settle()
 
     assert site.load_balancers() == []
     assert (cluster.ingress, cluster.service()["metadata"]["finalizers"]) == ([], [])
@@ -358,15 +323,12 @@ def test_a_type_changed_away_deletes_the_load_balancer_and_clears_status_and_fin
 def test_a_service_that_took_the_name_of_a_deleted_one_gets_its_own_load_balancer(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web(uid="uid-1"))
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     old = only(site.load_balancers())
 
-    cluster.put(web(uid="uid-2"))
-    running = controller(site, cluster)
-    settle(site, running)
-    cluster.confirm_all(running)
-    settle(site, running)
+    running = served(site, cluster, web(uid="uid-2"))
+    running.confirm_all()
+    running.settle()
 
     new = only(site.load_balancers())
     assert new["id"] != old["id"]
@@ -376,15 +338,13 @@ def test_a_service_that_took_the_name_of_a_deleted_one_gets_its_own_load_balance
 def test_the_load_balancer_of_a_service_that_vanished_stays_until_somebody_confirms_its_deletion(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     cluster.objects["services"].clear()
-    running = controller(site, cluster)
-    settle(site, running)
+    running = Running(site, cluster).settle()
     assert only(site.load_balancers())["state"] == "available"
 
-    cluster.confirm_all(running)
-    settle(site, running)
+    running.confirm_all()
+    running.settle()
 
     assert site.load_balancers() == []
 
@@ -392,39 +352,36 @@ def test_the_load_balancer_of_a_service_that_vanished_stays_until_somebody_confi
 def test_what_is_held_is_forgotten_once_a_person_has_deleted_it_in_the_cloud(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     cluster.objects["services"].clear()
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     work_off(running)
-    assert running._safeguard.held()
+    assert running.controller._safeguard.held()
 
     site.client.delete("load_balancers", only(site.load_balancers())["id"])
     site.settle()
-    running.handle(RESYNC)
+    running.resync()
     work_off(running)
 
-    assert not running._safeguard.held()
+    assert not running.controller._safeguard.held()
 
 
-def work_off(running: ServiceController) -> None:
+def work_off(running: Running) -> None:
     """What the controller's workers would do now."""
-    while (key := running._queue.get(timeout=0)) is not None:
+    while (key := running.controller._queue.get(timeout=0)) is not None:
         running.handle(key)
-        running._queue.done(key)
+        running.controller._queue.done(key)
 
 
 def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_nothing(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     cluster.delete_service()
-    running._visits._deletions.note(cluster.service())
+    running.controller._visits._deletions.note(cluster.service())
     cluster.objects["services"].clear()
 
-    settle(site, running)
+    running.settle()
 
     assert site.load_balancers() == []
 
@@ -432,12 +389,11 @@ def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_not
 def test_a_load_balancer_is_not_taken_for_an_orphan_while_the_copy_of_the_services_is_behind(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
-    running = controller(site, cluster)
-    running._services = Copies({})  # type: ignore[assignment]
+    served(site, cluster, web())
+    running = Running(site, cluster)
+    running.controller._services = Copies({})  # type: ignore[assignment]
 
-    running.handle(WEB)
+    running.handle()
 
     assert only(site.load_balancers())["state"] == "available"
 
@@ -446,16 +402,16 @@ def test_a_load_balancer_is_not_taken_for_an_orphan_while_the_copy_of_the_servic
 def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_with_its_service(
     site: MyCloudSite, cluster: Cluster, finalizer: bool
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     site.client.update("load_balancers", only(site.load_balancers())["id"], {"tags": {"kubernetes.io/cluster": "c-9"}})
 
     if not finalizer:
         cluster.service()["metadata"]["finalizers"].clear()
-        running._visits._deletions.note({"metadata": {"uid": "uid-1", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        running.controller._visits._deletions.note(
+            {"metadata": {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        )
     cluster.delete_service()
-    settle(site, running)
+    running.settle()
 
     assert only(site.load_balancers())["state"] == "available"
     assert cluster.objects["services"] == {}
@@ -469,8 +425,8 @@ def test_load_balancers_of_others_are_never_touched(site: MyCloudSite, cluster: 
         )
     before = site.load_balancers()
 
-    running = controller(site, cluster)
-    running.handle(WEB)
+    running = Running(site, cluster)
+    running.handle()
 
     assert site.load_balancers() == before
 
@@ -480,10 +436,10 @@ def test_load_balancers_of_others_are_never_touched(site: MyCloudSite, cluster: 
 
 def test_a_bad_annotation_is_an_event_at_its_service_and_nothing_is_made(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web({MAX_QPS: "many"}))
-    running = controller(site, cluster)
+    running = Running(site, cluster)
 
     with pytest.raises(InvalidConfiguration):
-        running.handle(WEB)
+        running.handle()
 
     ((reason, message),) = cluster.events
     assert reason == "SyncLoadBalancerFailed"
@@ -494,58 +450,54 @@ def test_a_bad_annotation_is_an_event_at_its_service_and_nothing_is_made(site: M
 def test_an_annotation_that_becomes_bad_leaves_the_load_balancer_as_it_is_and_deletion_possible(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
 
     cluster.service()["metadata"]["annotations"] = {MAX_QPS: "0"}
     with pytest.raises(InvalidConfiguration):
-        running.handle(WEB)
+        running.handle()
     assert only(site.load_balancers())["state"] == "available"
     cluster.delete_service()
-    settle(site, running)
+    running.settle()
 
     assert site.load_balancers() == []
 
 
 def test_a_port_that_the_cloud_refuses_is_told_at_the_service(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web(ports=[port(80, 30080)]))
+    cluster.put(web({}, port(80)))
 
     with pytest.raises(InvalidConfiguration):
-        controller(site, cluster).handle(WEB)
+        Running(site, cluster).handle()
 
     assert cluster.reasons == ["EnsuringLoadBalancer", "SyncLoadBalancerFailed"]
     assert "port 80 is below 1024" in cluster.events[-1][1]
 
 
 def test_a_failed_load_balancer_is_told_and_kept(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     lb = only(site.load_balancers())
     site.set_load_balancer_state(lb["id"], "failed", "TCP 8080 cannot be bound")
-    running.handle(RESYNC)
+    running.resync()
 
     with pytest.raises(CloudError):
-        running.handle(WEB)
+        running.handle()
 
     assert "TCP 8080 cannot be bound" in cluster.events[-1][1]
     assert only(site.load_balancers())["id"] == lb["id"]
     site.set_load_balancer_state(lb["id"], "available")
-    running.handle(WEB)
+    running.handle()
 
 
 def test_a_throttled_cloud_is_no_fault_of_the_service(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     site.fault("POST /v1/load_balancers", "throttle", retry_after=90)
 
     with pytest.raises(Throttled) as throttled:
-        running.handle(WEB)
+        running.handle()
 
     assert throttled.value.retry_after == 90
     assert "SyncLoadBalancerFailed" not in cluster.reasons
-    settle(site, running)
+    running.settle()
     assert len(site.load_balancers()) == 1
 
 
@@ -554,8 +506,8 @@ def test_every_answer_lost_once_changes_nothing_of_the_outcome(site: MyCloudSite
         step()
         for method in ("POST", "PUT", "DELETE"):
             site.fault(f"{method} /v1/load_balancers*", "drop_answer", count=2)
-        settle(site, controller(site, cluster))
-        site.client.delete_path("admin/faults")
+        Running(site, cluster).settle()
+        site.clear_faults()
 
         assert len(site.load_balancers()) == count
     assert "SyncLoadBalancerFailed" not in cluster.reasons
@@ -570,15 +522,12 @@ def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_pro
         if not next(answers, True):
             raise Unavailable("the answer was lost")
 
-    cluster.put(web())
-    cloud = partial(_losing, after=lose_the_second_answer)
-    running = controller(site, cluster, load_balancers=cloud)
-    settle(site, running)
-    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(9443, 30444)]
+    running = served(site, cluster, web(), wrap=CrashingLoadBalancers(lose_the_second_answer))
+    changed(cluster, ports=[port(8080), port(9443, nodePort=30444)])
 
     with pytest.raises(Unavailable):
-        running.handle(WEB)
-    settle(site, running)
+        running.handle()
+    running.settle()
 
     assert [each["port"] for each in only(site.load_balancers())["listeners"]] == [8080, 9443]
     assert site.calls("PUT /v1/load_balancers/{id}/backend_sets/{name}") == 1, "what was done is not done again"
@@ -586,21 +535,17 @@ def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_pro
 
 def test_what_was_made_is_known_also_when_the_look_at_it_failed(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
-    running.handle(WEB)
+    running = Running(site, cluster)
+    running.handle()
     site.fault("GET /v1/load_balancers*", "throttle", retry_after=90)
     with pytest.raises(Throttled):
         running.handle(POLL)
 
-    cluster.service()["spec"]["ports"] = [port(9443, 30444)]
-    settle(site, running)
+    changed(cluster, ports=[port(9443, nodePort=30444)])
+    running.settle()
 
     assert [each["port"] for each in only(site.load_balancers())["listeners"]] == [9443]
     assert "SyncLoadBalancerFailed" not in cluster.reasons
-
-
-def _losing(cloud: MyCloud, after: Callable[[], None]) -> CrashingLoadBalancers:
-    return CrashingLoadBalancers(cloud.load_balancers, after)
 
 
 # ------------------------------------------------------------------------------------------------------------ crashes
@@ -623,9 +568,12 @@ class CrashingLoadBalancers:
         }
     )
 
-    def __init__(self, inner: Any, after: Callable[[], None]) -> None:
-        self._inner = inner
+    def __init__(self, after: Callable[[], None]) -> None:
         self._after = after
+
+    def __call__(self, cloud: MyCloud) -> None:
+        self._inner = cloud.load_balancers
+        cloud._load_balancers = self  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -644,12 +592,12 @@ def lifetime(cluster: Cluster, site: MyCloudSite) -> list[Callable[[], None]]:
     """What happens to the Service, step by step."""
 
     def create() -> None:
-        cluster.put(web(ports=[port(8080, 30080), port(8443, 30443)]))
+        cluster.put(web({}, port(8080), port(8443)))
 
     def change() -> None:
-        cluster.service()["spec"]["ports"] = [port(8080, 30081), port(9443, 30444)]
+        changed(cluster, ports=[port(8080, nodePort=30081), port(9443, nodePort=30444)])
         cluster.service()["metadata"]["annotations"] = {MAX_QPS: "5"}
-        cluster.put_node(site.machine("worker-2"), ingress=True)
+        put_node(cluster, site.machine("worker-2"), ingress=True)
         del cluster.objects["nodes"]["worker-0"]
 
     def replace() -> None:
@@ -681,7 +629,7 @@ def test_a_crash_after_any_single_write_leaves_nothing_that_the_next_run_does_no
     expected = []
     for step in lifetime(cluster, site):
         step()
-        settle(site, controller(site, cluster))
+        Running(site, cluster).settle()
         expected.append(comparable(site, cluster))
     assert expected[-1] == ([], {})
     crashes = 0
@@ -699,26 +647,23 @@ def _live_and_die_at(last_write: int, site: MyCloudSite, expected: list[Any]) ->
         site.client.delete("machines", machine["id"])
         site.forget_machine(machine["id"])
     cluster = Cluster()
-    cluster.put_node(site.machine("worker-0"), ingress=True)
-    cluster.put_node(site.machine("worker-1"))
+    put_node(cluster, site.machine("worker-0"), ingress=True)
+    put_node(cluster, site.machine("worker-1"))
     count = itertools.count(1)
 
     def die() -> None:
         if next(count) == last_write:
             raise Crash
 
-    def dying(cloud: MyCloud) -> CrashingLoadBalancers:
-        return CrashingLoadBalancers(cloud.load_balancers, die)
-
     cluster.after_write = die
     died = False
     for number, step in enumerate(lifetime(cluster, site)):
         step()
         try:
-            settle(site, controller(site, cluster, load_balancers=dying))
+            Running(site, cluster, wrap=CrashingLoadBalancers(die)).settle()
         except Crash:
             died = True
-            settle(site, controller(site, cluster))
+            Running(site, cluster).settle()
         assert without_machines(comparable(site, cluster)) == without_machines(expected[number])
     return died
 

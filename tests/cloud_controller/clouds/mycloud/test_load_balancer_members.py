@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
+from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
 from cloud_controller.controllers.service.timing import GATHER_NEW, NodeStorm
 from cloud_controller.kube import EventType
-from tests.cloud_controller.clouds.mycloud.service_world import (
-    MAX_QPS,
-    WEB,
-    Cluster,
-    controller,
-    members,
-    only,
-    port,
-    settle,
-    web,
-)
+from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, members, named, only, put_node, web
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, endpoint, endpoint_slice, port, served
 
 if TYPE_CHECKING:
-    from cloud_controller.controllers.service.controller import ServiceController
     from cloud_controller.kube import Object
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
@@ -37,7 +26,7 @@ def cluster(site: MyCloudSite) -> Cluster:
     """Two workers, neither of them an ingress node."""
     cluster = Cluster()
     for name in ("worker-0", "worker-1"):
-        cluster.put_node(site.machine(name))
+        put_node(cluster, site.machine(name))
     return cluster
 
 
@@ -48,26 +37,13 @@ def pods(cluster: Cluster, **ready: int) -> Object:
         for index, (node, count) in enumerate(sorted(ready.items()))
         for number in range(count)
     ]
-    made = {
-        "metadata": {"namespace": "default", "name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
-        "addressType": "IPv4",
-        "ports": [{"name": "", "protocol": "TCP", "port": 8000}],
-        "endpoints": endpoints,
-    }
+    made = endpoint_slice(*endpoints)
     cluster.objects["endpointslices"]["default/web-1"] = made
     return made
 
 
-def endpoint(address: str, node: str, *, pod_of: str | None = "default") -> Object:
-    """As the endpoint slice controller writes one; `pod_of` None: without any pod."""
-    found: Object = {"addresses": [address], "conditions": {"ready": True}, "nodeName": node}
-    return found | ({"targetRef": {"kind": "Pod", "namespace": pod_of, "name": "web-0"}} if pod_of else {})
-
-
 def local() -> Object:
-    service = web()
-    service["spec"] |= {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
-    return service
+    return web(externalTrafficPolicy="Local", healthCheckNodePort=31000)
 
 
 def weights(lb: Json) -> dict[str, int]:
@@ -78,18 +54,12 @@ def address(cluster: Cluster, node: str) -> str:
     return str(cluster.objects["nodes"][node]["status"]["addresses"][0]["address"])
 
 
-def running_with(site: MyCloudSite, cluster: Cluster, service: Object, **ready: int) -> ServiceController:
+def running_with(site: MyCloudSite, cluster: Cluster, service: Object, **ready: int) -> Running:
     """A controller that has seen to the Service, with so many ready pods on its nodes."""
     cluster.put(service)
-    running = controller(site, cluster)
-    follow(running, pods(cluster, **ready))
-    settle(site, running)
-    return running
-
-
-def follow(running: ServiceController, changed: Object, old: Object | None = None) -> None:
-    """What the informer of EndpointSlices would tell."""
-    running._endpoints._slice_changed(EventType.MODIFIED if old else EventType.ADDED, old, changed)
+    running = Running(site, cluster)
+    running.take_slice(pods(cluster, **ready))
+    return running.settle()
 
 
 # ------------------------------------------------------------------------------------------------------ following pods
@@ -103,8 +73,8 @@ def test_with_local_the_nodes_with_ready_pods_get_traffic_by_their_number(site: 
     check = lb["backend_sets"][0]["health_check"]
     assert (check["protocol"], check["port"], check["path"]) == ("HTTP", 31000, "/healthz")
 
-    follow(running, pods(cluster, **{"worker-1": 2}), cluster.objects["endpointslices"]["default/web-1"])
-    running.handle(WEB)
+    running.take_slice(pods(cluster, **{"worker-1": 2}), cluster.objects["endpointslices"]["default/web-1"])
+    running.handle()
 
     assert weights(only(site.load_balancers())) == {address(cluster, "worker-1"): 2}
 
@@ -113,15 +83,15 @@ def test_a_service_whose_first_pods_come_with_its_address_is_told_as_ensured(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
     cluster.put(local())
-    running = controller(site, cluster)
-    running.handle(WEB)
+    running = Running(site, cluster)
+    running.handle()
     assert ("UnAvailableLoadBalancer", "There are no ready pods for LoadBalancer") in cluster.events
     site.settle()
     running.handle(POLL)
     cluster.events.clear()
 
-    follow(running, pods(cluster, **{"worker-0": 1}))
-    running.handle(WEB)
+    running.take_slice(pods(cluster, **{"worker-0": 1}))
+    running.handle()
 
     assert cluster.reasons[-1] == "EnsuredLoadBalancer"
     assert "UpdatedLoadBalancer" not in cluster.reasons
@@ -129,19 +99,19 @@ def test_a_service_whose_first_pods_come_with_its_address_is_told_as_ensured(
 
 def test_a_change_of_pods_brings_a_visit_only_to_services_that_follow_them(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
-    while waiting := running._queue.get(timeout=0):
-        running._queue.done(waiting)
-    follow(running, pods(cluster, **{"worker-0": 1}))
-    assert running._queue.get(timeout=2) is None
+    running = Running(site, cluster)
+    while waiting := running.controller._queue.get(timeout=0):
+        running.controller._queue.done(waiting)
+    running.take_slice(pods(cluster, **{"worker-0": 1}))
+    assert running.controller._queue.get(timeout=2) is None
 
     cluster.put(local())
-    follow(running, pods(cluster, **{"worker-0": 1}))
-    follow(running, pods(cluster, **{"worker-0": 2}))
+    running.take_slice(pods(cluster, **{"worker-0": 1}))
+    running.take_slice(pods(cluster, **{"worker-0": 2}))
 
-    assert running._queue.get(timeout=10) == WEB
-    running._queue.done(WEB)
-    assert running._queue.get(timeout=0) is None, "two changes at once are one visit"
+    assert running.controller._queue.get(timeout=10) == WEB
+    running.controller._queue.done(WEB)
+    assert running.controller._queue.get(timeout=0) is None, "two changes at once are one visit"
 
 
 def test_pods_are_members_themselves_where_the_service_asks_for_it(site: MyCloudSite, cluster: Cluster) -> None:
@@ -157,21 +127,18 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
 ) -> None:
     give_pod_ranges(site, cluster)
     running = running_with(site, cluster, by_pod(), **{"worker-0": 1})
-    made = pods(cluster, **{"worker-0": 1})
-    forged = made | {
-        "metadata": made["metadata"] | {"name": "web-forged"},
-        "endpoints": [
-            endpoint(address(cluster, "worker-0"), "worker-0"),
-            endpoint("10.244.1.7", "worker-0"),
-            endpoint("8.8.8.8", "worker-0"),
-            endpoint("10.244.0.6", "worker-0", pod_of="payments"),
-            endpoint("10.244.0.7", "worker-0", pod_of=None),
-        ],
-    }
+    forged = endpoint_slice(
+        endpoint(address(cluster, "worker-0"), "worker-0"),
+        endpoint("10.244.1.7", "worker-0"),
+        endpoint("8.8.8.8", "worker-0"),
+        endpoint("10.244.0.6", "worker-0", pod_of="payments"),
+        endpoint("10.244.0.7", "worker-0", pod_of=None),
+        name="web-forged",
+    )
 
-    follow(running, forged)
+    running.take_slice(forged)
     for _ in range(3):
-        running.handle(WEB)
+        running.handle()
 
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000"}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
@@ -181,7 +148,7 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
 
 
 def by_pod() -> Object:
-    service = web(CATALOGUE.annotations({"backend_type": "pod-ip"}))
+    service = web(named(backend_type="pod-ip"))
     del service["spec"]["ports"][0]["nodePort"]
     return service
 
@@ -206,26 +173,24 @@ def route(site: MyCloudSite, cluster: Cluster, node: str, cidr: str) -> None:
 def test_old_members_serve_until_a_new_one_is_known_to_be_healthy(
     site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     lb = only(site.load_balancers())
     old = members(lb)
     health = {("tcp-8080", *_split(member)): True for member in old}
-    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
-    cluster.service()["spec"]["ports"] = [port(8080, 31080)]
+    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
+    changed(cluster, ports=[port(8080, nodePort=31080)])
 
-    running.handle(WEB)
-    running.handle(WEB)
+    running.handle()
+    running.handle()
 
     both = members(only(site.load_balancers()))
     assert old < both and len(both) == 4
     assert cluster.reasons.count("HandingOver") == 1
-    assert running._queue.get(timeout=10) == WEB, "it comes back by itself"
-    running._queue.done(WEB)
+    assert running.controller._queue.get(timeout=10) == WEB, "it comes back by itself"
+    running.controller._queue.done(WEB)
 
     health |= {("tcp-8080", *_split(next(iter(both - old)))): True}
-    running.handle(WEB)
+    running.handle()
 
     assert members(only(site.load_balancers())) == both - old
     assert "SyncLoadBalancerFailed" not in cluster.reasons
@@ -242,33 +207,29 @@ def test_old_members_serve_on_although_another_part_of_the_change_fails(
         cluster.objects["nodes"][node]["metadata"]["labels"] = labels
 
     exclude("worker-1", excluded=True)
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     old = members(only(site.load_balancers()))
     health = {("tcp-8080", *_split(member)): True for member in old}
-    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
-    monkeypatch.setattr(running._load_balancers, "put_listener", refused)
-    cluster.service()["spec"]["ports"] = [port(8080, 30080), port(8081, 30081)]
+    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running.controller._load_balancers, "put_listener", refused)
+    changed(cluster, ports=[port(8080), port(8081)])
     exclude("worker-0", excluded=True)
     exclude("worker-1", excluded=False)
     running.handle(NODES_CHANGED)
 
     for _ in range(2):
         with pytest.raises(InvalidConfiguration):
-            running.handle(WEB)
+            running.handle()
 
     assert len(old) == 1 and old < members(only(site.load_balancers()))
 
 
 def test_old_members_that_are_dead_themselves_do_not_wait(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     old = members(only(site.load_balancers()))
-    cluster.service()["spec"]["ports"] = [port(8080, 31080)]
+    changed(cluster, ports=[port(8080, nodePort=31080)])
 
-    running.handle(WEB)  # No data plane runs here, so nothing is healthy.
+    running.handle()  # No data plane runs here, so nothing is healthy.
 
     assert not members(only(site.load_balancers())) & old
 
@@ -284,16 +245,14 @@ def _split(member: str) -> tuple[str, int]:
 def test_a_node_more_costs_one_call_a_load_balancer_and_no_read(site: MyCloudSite, cluster: Cluster) -> None:
     names = [f"web-{number:02}" for number in range(12)]
     for number, name in enumerate(names):
-        service = web(uid=f"uid-{name}", ports=[port(8080, 30080 + number)])
-        service["metadata"]["name"] = name
-        cluster.put(service)
-    running = controller(site, cluster)
+        cluster.put(web({}, port(8080, nodePort=30080 + number), name=name))
+    running = Running(site, cluster)
     for _ in range(2):
         for name in names:
             running.handle(f"default/{name}")
         site.settle()
         running.handle(POLL)
-    cluster.put_node(site.machine("worker-2"))
+    put_node(cluster, site.machine("worker-2"))
     before = site.context.calls.all()
 
     running.handle(NODES_CHANGED)
@@ -302,25 +261,23 @@ def test_a_node_more_costs_one_call_a_load_balancer_and_no_read(site: MyCloudSit
 
     after = site.context.calls.all()
     assert {op: after[op] - before.get(op, 0) for op in after if after[op] != before.get(op, 0)} == {REGISTER: 12}
-    rounds = running._metrics.registry.get_sample_value("service_controller_nodesync_latency_seconds_count")
+    rounds = running.controller._metrics.registry.get_sample_value("service_controller_nodesync_latency_seconds_count")
     assert rounds == 1, "all of it is one change of nodes"
 
 
 def test_a_hundred_new_nodes_are_as_few_calls_as_the_api_takes(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     site.client.post(
         "admin/machines",
         {"cluster_id": site.cluster["id"], "subnet_ids": [site.subnet["id"]], "count": 100, "name_prefix": "new-"},
     )
     for machine in site.client.list("machines"):
         if machine["simulated"]:
-            cluster.put_node(machine)
+            put_node(cluster, machine)
     before = site.calls(REGISTER)
 
     running.handle(NODES_CHANGED)
-    running.handle(WEB)
+    running.handle()
 
     assert site.calls(REGISTER) - before == 3
     assert len(members(only(site.load_balancers()))) == 102
@@ -328,16 +285,16 @@ def test_a_hundred_new_nodes_are_as_few_calls_as_the_api_takes(site: MyCloudSite
 
 def test_what_of_a_node_concerns_no_load_balancer_brings_nothing(site: MyCloudSite, cluster: Cluster) -> None:
     cluster.put(web())
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     node = cluster.objects["nodes"]["worker-0"]
     heartbeat = {**node, "status": {**node["status"], "conditions": [{"type": "Ready", "status": "False"}]}}
     labelled = {**node, "metadata": {**node["metadata"], "labels": {"a": "b"}, "annotations": {"c": "d"}}}
     cordoned = {**node, "spec": {**node["spec"], "unschedulable": True, "taints": [{"key": "x"}]}}
 
     for other in (heartbeat, labelled, cordoned):
-        running._node_changed(EventType.MODIFIED, node, other)
+        running.controller._node_changed(EventType.MODIFIED, node, other)
 
-    assert NODES_CHANGED not in running._queue._due
+    assert NODES_CHANGED not in running.controller._queue._due
 
 
 @pytest.mark.parametrize(
@@ -355,43 +312,39 @@ def test_what_of_a_node_concerns_no_load_balancer_brings_nothing(site: MyCloudSi
 def test_what_members_depend_on_brings_a_change_of_members(
     site: MyCloudSite, cluster: Cluster, change: dict[str, Any]
 ) -> None:
-    running = controller(site, cluster)
+    running = Running(site, cluster)
     node = cluster.objects["nodes"]["worker-0"]
     changed = {part: {**node[part], **change.get(part, {})} for part in node}
 
-    running._node_changed(EventType.MODIFIED, node, changed)
+    running.controller._node_changed(EventType.MODIFIED, node, changed)
 
-    assert NODES_CHANGED in running._queue._due
+    assert NODES_CHANGED in running.controller._queue._due
 
 
 def test_nodes_that_still_come_put_the_change_of_members_off(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
-    cluster.put_node(site.machine("worker-2"))
-    running._storm = NodeStorm(lambda: 0.0)
-    running._storm.changed(GATHER_NEW)
+    running = served(site, cluster, web())
+    put_node(cluster, site.machine("worker-2"))
+    running.controller._storm = NodeStorm(lambda: 0.0)
+    running.controller._storm.changed(GATHER_NEW)
 
     running.handle(NODES_CHANGED)
-    running.handle(WEB)
+    running.handle()
 
     assert len(members(only(site.load_balancers()))) == 2
-    assert NODES_CHANGED in running._queue._due
+    assert NODES_CHANGED in running.controller._queue._due
 
 
 # ---------------------------------------------------------------------------------------------------- events, faults
 
 
 def test_a_service_whose_annotation_became_wrong_still_follows_the_nodes(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web({MAX_QPS: "100"}))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web({MAX_QPS: "100"}))
     cluster.service()["metadata"]["annotations"] = {MAX_QPS: "many"}
     del cluster.objects["nodes"]["worker-0"]
     running.handle(NODES_CHANGED)
 
     with pytest.raises(InvalidConfiguration):
-        running.handle(WEB)
+        running.handle()
 
     lb = only(site.load_balancers())
     assert members(lb) == {f"{address(cluster, 'worker-1')}:30080"}
@@ -400,30 +353,26 @@ def test_a_service_whose_annotation_became_wrong_still_follows_the_nodes(site: M
 
 
 def test_members_that_cannot_be_changed_are_told_with_upstreams_reason(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
-    cluster.put_node(site.machine("worker-2"))
+    running = served(site, cluster, web())
+    put_node(cluster, site.machine("worker-2"))
     running.handle(NODES_CHANGED)
     site.client.post(
         "admin/faults", {"operation": "POST *batch_register", "kind": "error", "status": 503, "count": None}
     )
 
     with pytest.raises(Unavailable):
-        running.handle(WEB)
+        running.handle()
 
     assert cluster.reasons[-1] == "UpdateLoadBalancerFailed"
 
 
 def test_without_any_node_left_there_is_the_warning_alone(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(web())
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     cluster.events.clear()
     cluster.objects["nodes"].clear()
     running.handle(NODES_CHANGED)
 
-    running.handle(WEB)
+    running.handle()
 
     assert cluster.reasons == ["UnAvailableLoadBalancer"]
     assert members(only(site.load_balancers())) == set()
@@ -432,69 +381,67 @@ def test_without_any_node_left_there_is_the_warning_alone(site: MyCloudSite, clu
 def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     cluster.objects["services"].clear()
     site.client.post(
         "admin/faults", {"operation": "DELETE /v1/load_balancers/*", "kind": "error", "status": 503, "count": None}
     )
 
-    running = controller(site, cluster)
-    running.handle(WEB)
-    cluster.confirm_all(running)
+    running = Running(site, cluster)
+    running.handle()
+    running.confirm_all()
     with pytest.raises(Unavailable):
-        running.handle(WEB)
+        running.handle()
 
     assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
 
 
 def test_drift_is_looked_for_again_and_again_unless_that_is_switched_off(site: MyCloudSite, cluster: Cluster) -> None:
     for resync, again in ((300.0, True), (0.0, False)):
-        running = controller(site, cluster, resync=resync)
-        running._queue.add(RESYNC)
-        assert running._queue.get(timeout=10) == RESYNC
+        running = Running(site, cluster, options=ServiceOptions(resync=resync))
+        running.controller._queue.add(RESYNC)
+        assert running.controller._queue.get(timeout=10) == RESYNC
 
-        running.handle(RESYNC)
+        running.resync()
 
-        assert (RESYNC in running._queue._due) is again
+        assert (RESYNC in running.controller._queue._due) is again
 
 
 def test_what_the_process_before_made_a_moment_ago_is_found_by_a_second_look(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     cluster.objects["services"].clear()
-    site.client.put("admin/consistency", {"lag_seconds": 3600})
-    running = controller(site, cluster, resync=0.0)
-    assert WEB not in running._queue._queued
-    assert RESYNC in running._queue._due
+    site.set_lag(3600)
+    running = Running(site, cluster, options=ServiceOptions(resync=0.0))
+    assert WEB not in running.controller._queue._queued
+    assert RESYNC in running.controller._queue._due
 
-    site.client.put("admin/consistency", {"lag_seconds": 0})
-    running.handle(RESYNC)
-    running.handle(WEB)
+    site.set_lag(0)
+    running.resync()
+    running.handle()
 
-    assert [action.target for action in running._safeguard.held()] == ["service/default/web"]
+    assert [action.target for action in running.controller._safeguard.held()] == ["service/default/web"]
 
 
 def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_meanwhile(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
     cluster.put(web())
-    running = controller(site, cluster, resync=0.0)
-    del running._queue._due[RESYNC]  # As if it had come already.
-    site.client.put("admin/consistency", {"lag_seconds": 3600})
+    running = Running(site, cluster, options=ServiceOptions(resync=0.0))
+    del running.controller._queue._due[RESYNC]  # As if it had come already.
+    site.set_lag(3600)
     site.client.post("admin/faults", {"operation": "POST /v1/load_balancers", "kind": "drop_answer", "count": None})
     with pytest.raises(Unavailable):
-        running.handle(WEB)
+        running.handle()
 
     cluster.delete_service()
-    settle(site, running)
+    running.settle()
     assert WEB not in cluster.objects["services"], "nothing of it was to be seen"
-    assert RESYNC in running._queue._due
-    site.client.put("admin/consistency", {"lag_seconds": 0})
-    running.handle(RESYNC)
-    settle(site, running)
+    assert RESYNC in running.controller._queue._due
+    site.set_lag(0)
+    running.resync()
+    running.settle()
 
     assert site.load_balancers() == []
 
@@ -502,10 +449,9 @@ def test_a_creation_whose_answer_was_lost_is_looked_for_though_its_service_goes_
 def test_a_service_that_is_visited_before_the_first_full_pass_keeps_its_members(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(web())
-    settle(site, controller(site, cluster))
+    served(site, cluster, web())
     before = members(only(site.load_balancers()))
 
-    controller(site, cluster, started=False).handle(WEB)
+    Running(site, cluster, started=False).handle(WEB)
 
     assert members(only(site.load_balancers())) == before != set()

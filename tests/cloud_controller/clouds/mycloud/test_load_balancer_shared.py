@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service.controller import POLL, RESYNC
+from cloud_controller.controllers.service.controller import POLL
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
-from tests.cloud_controller.clouds.mycloud.service_world import (
-    WEB,
-    Cluster,
-    controller,
-    members,
-    only,
-    port,
-    settle,
-    web,
-)
+from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
+from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
 
 if TYPE_CHECKING:
-    from cloud_controller.kube import Object
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
 
 
@@ -30,7 +20,7 @@ if TYPE_CHECKING:
 def cluster(site: MyCloudSite) -> Cluster:
     """One ingress node."""
     cluster = Cluster()
-    cluster.put_node(site.machine("worker-0"), ingress=True)
+    put_node(cluster, site.machine("worker-0"), ingress=True)
     return cluster
 
 
@@ -43,29 +33,16 @@ def shared(site: MyCloudSite) -> Json:
     return site.client.get("load_balancers", made["id"])
 
 
-def asking(name: str, *ports: dict[str, Any], **settings: Any) -> Object:
-    service = web(CATALOGUE.annotations(settings), uid=f"uid-{name}", ports=[*ports])
-    service["metadata"]["name"] = name
-    return service
-
-
 def listeners(lb: Json) -> dict[int, str | None]:
     """Port to UID of the owner."""
     return {each["port"]: each["tags"].get("kubernetes.io/service-uid") for each in lb["listeners"]}
 
 
-def sync(site: MyCloudSite, cluster: Cluster, *names: str) -> None:
-    """Visits to these Services by a controller that was just started."""
-    running = controller(site, cluster)
-    for name in names:
-        settle(site, running, f"default/{name}")
-
-
 def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    cluster.put(asking("dns", port(5353, 30053, "UDP"), port(5353, 30054), id=shared["id"]))
+    cluster.put(web(named(id=shared["id"])))
+    cluster.put(web(named(id=shared["id"]), port(5353, "UDP"), port(5353, nodePort=30354), name="dns"))
 
-    sync(site, cluster, "web", "dns")
+    Running(site, cluster).settle(WEB).settle("default/dns")
 
     lb = only(site.load_balancers())
     assert listeners(lb) == {8080: "uid-web", 5353: "uid-dns"}
@@ -79,16 +56,16 @@ def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, c
 def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
     other_network = site.client.create("networks", {"name": "n2"})
     other = site.client.create("clusters", {"name": "c2", "network_id": other_network["id"]})
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    cluster.put(web(named(id=shared["id"])))
     theirs = Cluster()
-    theirs.put(asking("web", port(8443, 30443), id=shared["id"]))
+    theirs.put(web(named(id=shared["id"]), port(8443)))
     theirs.service()["metadata"]["uid"] = "uid-theirs"
 
-    sync(site, cluster, "web")
-    settle(site, controller(site, theirs, cluster_id=other["id"], network_id=site.network["id"]))
+    Running(site, cluster).settle(WEB)
+    Running(site, theirs, cluster_id=other["id"], network_id=site.network["id"]).settle()
     assert listeners(only(site.load_balancers())) == {8080: "uid-web", 8443: "uid-theirs"}
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
 
     assert listeners(only(site.load_balancers())) == {8443: "uid-theirs"}
     assert cluster.objects["services"] == {}
@@ -97,10 +74,9 @@ def test_services_of_two_clusters_share_one(site: MyCloudSite, cluster: Cluster,
 def test_a_port_that_another_has_is_an_event_that_names_the_holder(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
-    cluster.put(asking("second", port(8080, 30081), id=shared["id"], force_override_listeners=True))
-    running = controller(site, cluster)
-    settle(site, running, "default/first")
+    cluster.put(web(named(id=shared["id"]), name="first"))
+    cluster.put(web(named(id=shared["id"], force_override_listeners=True), port(8080, nodePort=30081), name="second"))
+    running = Running(site, cluster).settle("default/first")
 
     with pytest.raises(InvalidConfiguration):
         running.handle("default/second")
@@ -112,55 +88,54 @@ def test_a_port_that_another_has_is_an_event_that_names_the_holder(
 def test_a_port_that_becomes_free_goes_to_the_service_that_waits_for_it(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
-    cluster.put(asking("second", port(8080, 30081), id=shared["id"]))
-    running = controller(site, cluster)
-    settle(site, running, "default/first")
+    cluster.put(web(named(id=shared["id"]), name="first"))
+    cluster.put(web(named(id=shared["id"]), port(8080, nodePort=30081), name="second"))
+    running = Running(site, cluster).settle("default/first")
     with pytest.raises(InvalidConfiguration):
         running.handle("default/second")
-    while waiting := running._queue.get(timeout=0):
-        running._queue.done(waiting)
+    while waiting := running.controller._queue.get(timeout=0):
+        running.controller._queue.done(waiting)
 
     cluster.delete_service("default/first")
-    settle(site, running, "default/first")
+    running.settle("default/first")
 
-    assert "default/second" in running._queue._due
-    settle(site, running, "default/second")
+    assert "default/second" in running.controller._queue._due
+    running.settle("default/second")
     assert listeners(only(site.load_balancers())) == {8080: "uid-second"}
 
 
 def test_who_waits_for_the_cloud_goes_on_when_another_services_visit_sees_that_it_has_ended(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("first", port(8080, 30080), id=shared["id"]))
-    cluster.put(asking("second", port(8080, 30081), id=shared["id"]))
-    running = controller(site, cluster)
+    cluster.put(web(named(id=shared["id"]), name="first"))
+    cluster.put(web(named(id=shared["id"]), port(8080, nodePort=30081), name="second"))
+    running = Running(site, cluster)
     running.handle("default/first")
     with pytest.raises(InvalidConfiguration):
         running.handle("default/second")
-    while waiting := running._queue.get(timeout=0):
-        running._queue.done(waiting)
+    while waiting := running.controller._queue.get(timeout=0):
+        running.controller._queue.done(waiting)
 
     site.settle()
     with pytest.raises(InvalidConfiguration):  # It reads what it shares at each visit, for the port may be free now.
         running.handle("default/second")
 
-    assert running._queue.get(timeout=0) == "default/first"
+    assert running.controller._queue.get(timeout=0) == "default/first"
 
 
 def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, cluster: Cluster) -> None:
     tags = {SHARED_WITH_TAG: f"{site.cluster['id']}/default"}
     body = {"name": "edge", "network_id": site.network["id"], "tags": tags}
     made = site.client.create("load_balancers", body)
-    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
-    running = controller(site, cluster)
-    assert running._queue.get(timeout=10) == WEB
-    running._queue.done(WEB)
-    running.handle(WEB)
-    assert (cluster.ingress, WEB in running._queue._due) == ([], True)
+    cluster.put(web(named(id=made["id"])))
+    running = Running(site, cluster)
+    assert running.controller._queue.get(timeout=10) == WEB
+    running.controller._queue.done(WEB)
+    running.handle()
+    assert (cluster.ingress, WEB in running.controller._queue._due) == ([], True)
 
     site.settle()
-    settle(site, running)
+    running.settle()
 
     assert cluster.ingress[0]["ip"] == made["address"]
 
@@ -170,13 +145,13 @@ def test_what_makes_a_load_balancer_unfit_is_looked_at_again_at_each_visit(
 ) -> None:
     tags = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "a/b"}
     site.client.update("load_balancers", shared["id"], {"tags": tags})
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    running = controller(site, cluster)
+    cluster.put(web(named(id=shared["id"])))
+    running = Running(site, cluster)
     with pytest.raises(InvalidConfiguration, match="belongs to Service a/b"):
-        running.handle(WEB)
+        running.handle()
 
     site.client.update("load_balancers", shared["id"], {"tags": {SHARED_WITH_TAG: "any"}})
-    settle(site, running)
+    running.settle()
 
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
 
@@ -184,29 +159,27 @@ def test_what_makes_a_load_balancer_unfit_is_looked_at_again_at_each_visit(
 def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_is_overwritten(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    running = controller(site, cluster)
+    cluster.put(web(named(id=shared["id"])))
+    running = Running(site, cluster)
     path = f"load_balancers/{shared['id']}"
     theirs = {"kubernetes.io/cluster": "c-other", "kubernetes.io/service-uid": "u", "kubernetes.io/service": "a/b"}
     site.client.put(f"{path}/backend_sets/theirs", {"tags": theirs})
     site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "theirs", "tags": theirs})
 
     with pytest.raises(InvalidConfiguration, match="taken by Service a/b of cluster c-other"):
-        running.handle(WEB)
+        running.handle()
 
     assert listeners(only(site.load_balancers())) == {8080: "u"}
 
 
 def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("mine", port(8080, 30080)))
-    sync(site, cluster, "mine")
+    cluster.put(web(name="mine"))
+    Running(site, cluster).settle("default/mine")
     before = only(site.load_balancers())
-    thief = asking("thief", port(9090, 30090), id=before["id"])
-    thief["metadata"]["namespace"] = "elsewhere"
-    cluster.put(thief)
+    cluster.put(web(named(id=before["id"]), port(9090), name="thief", namespace="elsewhere"))
 
     with pytest.raises(InvalidConfiguration, match="belongs to Service default/mine") as refused:
-        controller(site, cluster).handle("elsewhere/thief")
+        Running(site, cluster).handle("elsewhere/thief")
 
     assert f"{SHARED_WITH_TAG}={site.cluster['id']}/elsewhere" in str(refused.value)
     assert only(site.load_balancers()) == before
@@ -215,10 +188,10 @@ def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite
 def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
     made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
     site.settle()
-    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
+    cluster.put(web(named(id=made["id"])))
 
     with pytest.raises(InvalidConfiguration, match="belongs to no Service and is not shared"):
-        controller(site, cluster).handle(WEB)
+        Running(site, cluster).handle()
 
     assert only(site.load_balancers())["listeners"] == []
 
@@ -228,10 +201,10 @@ def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: 
     body = {"name": "edge", "network_id": network["id"], "tags": {SHARED_WITH_TAG: "any"}}
     made = site.client.create("load_balancers", body)
     site.settle()
-    cluster.put(asking("web", port(8080, 30080), id=made["id"]))
+    cluster.put(web(named(id=made["id"])))
 
     with pytest.raises(InvalidConfiguration) as refused:
-        controller(site, cluster).handle(WEB)
+        Running(site, cluster).handle()
 
     assert network["id"] in refused.value.why and site.network["id"] in str(refused.value.allowed)
     assert only(site.load_balancers())["backend_sets"] == []
@@ -240,40 +213,41 @@ def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: 
 def test_two_services_of_one_namespace_use_one_load_balancer_and_the_last_one_takes_it_along(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(asking("api", port(8443, 30443)))
-    running = controller(site, cluster)
-    settle(site, running, "default/api")
+    cluster.put(web({}, port(8443), name="api"))
+    running = Running(site, cluster).settle("default/api")
     lb = only(site.load_balancers())
-    cluster.put(asking("redirect", port(8080, 30080), id=lb["id"]))
-    settle(site, running, "default/redirect")
+    cluster.put(web(named(id=lb["id"]), name="redirect"))
+    running.settle("default/redirect")
     assert listeners(only(site.load_balancers())) == {8443: None, 8080: "uid-redirect"}
 
     cluster.delete_service("default/api")
-    settle(site, running, "default/api")
+    running.settle("default/api")
     assert (listeners(only(site.load_balancers())), [*cluster.objects["services"]]) == (
         {8080: "uid-redirect"},
         ["default/redirect"],
     )
     cluster.delete_service("default/redirect")
-    settle(site, running, "default/redirect")
+    running.settle("default/redirect")
 
-    assert "default/api" in {*running._queue._due, *running._queue._queued}, "the load balancer was its Service's"
-    settle(site, running, "default/api")
+    assert "default/api" in {*running.controller._queue._due, *running.controller._queue._queued}, (
+        "the load balancer was its Service's"
+    )
+    running.settle("default/api")
     assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
 
 
 def test_a_controller_that_was_just_started_deletes_what_the_last_service_has_left(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(asking("api", port(8443, 30443)))
-    sync(site, cluster, "api")
-    cluster.put(asking("redirect", port(8080, 30080), id=only(site.load_balancers())["id"]))
-    sync(site, cluster, "redirect")
+    cluster.put(web({}, port(8443), name="api"))
+    Running(site, cluster).settle("default/api")
+    cluster.put(web(named(id=only(site.load_balancers())["id"]), name="redirect"))
+    Running(site, cluster).settle("default/redirect")
     for name in ("api", "redirect"):
         cluster.delete_service(f"default/{name}")
-        sync(site, cluster, name)
+        Running(site, cluster).settle(f"default/{name}")
 
-    sync(site, cluster, "api")
+    Running(site, cluster).settle("default/api")
 
     assert site.load_balancers() == []
 
@@ -282,12 +256,11 @@ def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, 
     path = f"load_balancers/{shared['id']}"
     site.client.put(f"{path}/backend_sets/by-hand", {})
     site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand", "tags": {"team": "edge"}})
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
+    cluster.put(web(named(id=shared["id"])))
     with pytest.raises(InvalidConfiguration, match="has a listener that no Service owns"):
-        controller(site, cluster).handle(WEB)
+        Running(site, cluster).handle()
 
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(id=shared["id"], force_override_listeners=True)))
 
     lb = only(site.load_balancers())
     assert (listeners(lb), len(members(lb))) == ({8080: "uid-web"}, 1)
@@ -300,16 +273,16 @@ def test_a_listener_changes_hands_once_a_member_of_its_new_owner_is_healthy(
     path = f"load_balancers/{shared['id']}"
     site.client.put(f"{path}/backend_sets/by-hand", {})
     site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand"})
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
-    running = controller(site, cluster)
+    cluster.put(web(named(id=shared["id"], force_override_listeners=True)))
+    running = Running(site, cluster)
     health = {("by-hand", "10.0.0.9", 80): True}
-    monkeypatch.setattr(running._load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
 
-    settle(site, running)
+    running.settle()
     assert listeners(only(site.load_balancers())) == {8080: None}
     assert cluster.reasons.count("HandingOver") == 1
     health[("tcp-8080-uid-web", "10.0.0.1", 30080)] = True
-    settle(site, running)
+    running.settle()
 
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
     assert cluster.ingress[0]["ip"] == shared["address"]
@@ -325,12 +298,11 @@ def test_a_service_that_leaves_gives_back_what_it_took_over(site: MyCloudSite, c
     site.client.put(f"{path}/listeners/TCP/8080", listener)
     site.settle()
     before = only(site.load_balancers())
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"], force_override_listeners=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(id=shared["id"], force_override_listeners=True)))
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
 
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
 
     after = only(site.load_balancers())
     assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
@@ -340,11 +312,10 @@ def test_a_service_that_leaves_gives_back_what_it_took_over(site: MyCloudSite, c
 def test_after_a_restart_with_nothing_changed_nothing_is_written(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(id=shared["id"])))
     before = (site.writes(), cluster.writes, len(cluster.events))
 
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
 
     assert (site.writes(), cluster.writes, len(cluster.events)) == before
 
@@ -352,13 +323,11 @@ def test_after_a_restart_with_nothing_changed_nothing_is_written(
 def test_parts_that_somebody_deleted_are_made_again_at_the_next_resync(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web(named(id=shared["id"])))
     site.client.delete_path(f"load_balancers/{shared['id']}/listeners/TCP/8080")
 
-    running.handle(RESYNC)
-    settle(site, running)
+    running.resync()
+    running.settle()
 
     assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
 
@@ -366,28 +335,24 @@ def test_parts_that_somebody_deleted_are_made_again_at_the_next_resync(
 def test_a_service_that_gets_an_id_moves_there_and_its_own_load_balancer_goes_last(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080)))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web())
     old = cluster.ingress[0]["ip"]
 
-    cluster.service()["metadata"]["annotations"] = CATALOGUE.annotations({"id": shared["id"]})
-    running.handle(WEB)
+    cluster.service()["metadata"]["annotations"] = named(id=shared["id"])
+    running.handle()
     assert cluster.ingress[0]["ip"] == old
     assert {lb["state"] for lb in site.load_balancers()} == {"available", "updating"}
-    settle(site, running)
+    running.settle()
 
     assert only(site.load_balancers())["id"] == shared["id"]
     assert cluster.ingress[0]["ip"] == shared["address"]
 
 
 def test_a_service_that_loses_its_id_gets_its_own_again(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web(named(id=shared["id"])))
 
     cluster.service()["metadata"]["annotations"] = {}
-    settle(site, running)
+    running.settle()
 
     edge, own = sorted(site.load_balancers(), key=lambda lb: lb["id"] != shared["id"])
     assert (edge["listeners"], edge["backend_sets"]) == ([], [])
@@ -397,15 +362,14 @@ def test_a_service_that_loses_its_id_gets_its_own_again(site: MyCloudSite, clust
 def test_a_service_that_vanished_leaves_no_parts_once_their_removal_is_confirmed(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"]))
-    cluster.put(asking("dns", port(5353, 30053), id=shared["id"]))
-    sync(site, cluster, "web", "dns")
+    cluster.put(web(named(id=shared["id"])))
+    cluster.put(web(named(id=shared["id"]), port(5353), name="dns"))
+    Running(site, cluster).settle(WEB).settle("default/dns")
     del cluster.objects["services"]["default/web"]
-    running = controller(site, cluster)
-    settle(site, running)
+    running = Running(site, cluster).settle()
 
-    cluster.confirm_all(running)
-    settle(site, running)
+    running.confirm_all()
+    running.settle()
 
     assert listeners(only(site.load_balancers())) == {5353: "uid-dns"}
 
@@ -416,13 +380,12 @@ def test_a_service_that_vanished_leaves_no_parts_once_their_removal_is_confirmed
 def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(preserve_on_delete=True)))
     before = only(site.load_balancers())
     cluster.events.clear()
 
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
 
     after = only(site.load_balancers())
     assert after["tags"] == {"cloud-controller/preserved-from": f"{site.cluster['id']}/default/web"}
@@ -433,74 +396,66 @@ def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
 
 
 def test_what_others_wrote_on_it_since_it_was_read_is_preserved_too(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    running = controller(site, cluster)
-    settle(site, running)
+    running = served(site, cluster, web(named(preserve_on_delete=True)))
     lb = only(site.load_balancers())
     site.client.update("load_balancers", lb["id"], {"name": "edge", "tags": lb["tags"] | {"cost-centre": "7"}})
 
     cluster.delete_service()
-    settle(site, running)
+    running.settle()
 
     after = only(site.load_balancers())
     assert (after["name"], after["tags"]["cost-centre"]) == ("edge", "7")
 
 
 def test_who_waits_for_what_is_preserved_is_told_at_once(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    running = controller(site, cluster)
-    settle(site, running)
-    cluster.put(asking("heir", port(8080, 30080), id=only(site.load_balancers())["id"], force_override_listeners=True))
+    running = served(site, cluster, web(named(preserve_on_delete=True)))
+    cluster.put(web(named(id=only(site.load_balancers())["id"], force_override_listeners=True), name="heir"))
     with pytest.raises(InvalidConfiguration):
         running.handle("default/heir")
-    assert "default/heir" not in running._queue._due
+    assert "default/heir" not in running.controller._queue._due
 
     cluster.delete_service()
-    running.handle(WEB)
+    running.handle()
 
-    assert "default/heir" in running._queue._due
+    assert "default/heir" in running.controller._queue._due
 
 
 def test_what_was_preserved_serves_a_service_of_its_name_again(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(preserve_on_delete=True)))
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
     before = only(site.load_balancers())
 
-    heir = asking("web", port(8080, 30081), id=before["id"], force_override_listeners=True)
+    heir = web(named(id=before["id"], force_override_listeners=True), port(8080, nodePort=30081))
     heir["metadata"]["uid"] = "uid-heir"
-    cluster.put(heir)
-    sync(site, cluster, "web")
+    served(site, cluster, heir)
 
     assert listeners(only(site.load_balancers())) == {8080: "uid-heir"}
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
     after = only(site.load_balancers())
     assert (after["listeners"], after["backend_sets"]) == (before["listeners"], before["backend_sets"])
 
 
 def test_what_was_preserved_serves_no_service_of_another_name(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(preserve_on_delete=True)))
     cluster.delete_service()
-    sync(site, cluster, "web")
-    cluster.put(asking("heir", port(9090, 30090), id=only(site.load_balancers())["id"]))
+    Running(site, cluster).settle(WEB)
+    cluster.put(web(named(id=only(site.load_balancers())["id"]), port(9090), name="heir"))
 
     with pytest.raises(InvalidConfiguration, match="is not shared"):
-        controller(site, cluster).handle("default/heir")
+        Running(site, cluster).handle("default/heir")
 
 
 def test_a_type_changed_away_and_back_makes_a_new_one_beside_the_preserved(site: MyCloudSite, cluster: Cluster) -> None:
-    cluster.put(asking("web", port(8080, 30080), preserve_on_delete=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(preserve_on_delete=True)))
     preserved = only(site.load_balancers())
-    cluster.service()["spec"]["type"] = "ClusterIP"
-    sync(site, cluster, "web")
+    changed(cluster, type="ClusterIP")
+    Running(site, cluster).settle(WEB)
     assert cluster.ingress == []
 
-    cluster.service()["spec"]["type"] = "LoadBalancer"
-    sync(site, cluster, "web")
+    changed(cluster, type="LoadBalancer")
+    Running(site, cluster).settle(WEB)
 
     assert len(site.load_balancers()) == 2
     assert cluster.ingress[0]["ip"] not in ("", preserved["address"])
@@ -509,11 +464,10 @@ def test_a_type_changed_away_and_back_makes_a_new_one_beside_the_preserved(site:
 def test_preserved_parts_of_a_shared_load_balancer_stay_there(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
-    cluster.put(asking("web", port(8080, 30080), id=shared["id"], preserve_on_delete=True))
-    sync(site, cluster, "web")
+    served(site, cluster, web(named(id=shared["id"], preserve_on_delete=True)))
 
     cluster.delete_service()
-    sync(site, cluster, "web")
+    Running(site, cluster).settle(WEB)
 
     lb = only(site.load_balancers())
     assert listeners(lb) == {8080: None}
@@ -527,21 +481,19 @@ def test_preserved_parts_of_a_shared_load_balancer_stay_there(
 def test_a_load_balancer_that_no_list_shows_yet_is_neither_forgotten_nor_made_twice(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    site.client.put("admin/consistency", {"lag_seconds": 3600})
-    cluster.put(asking("web", port(8080, 30080)))
-    running = controller(site, cluster)
-    settle(site, running)
+    site.set_lag(3600)
+    running = served(site, cluster, web())
     assert site.load_balancers() == []
     address = cluster.ingress[0]["ip"]
 
-    running.handle(RESYNC)
-    settle(site, running)
+    running.resync()
+    running.settle()
     assert cluster.ingress[0]["ip"] == address
     cluster.delete_service()
-    running.handle(WEB)
+    running.handle()
     running.handle(POLL)
 
     assert WEB in cluster.objects["services"], "it is still being deleted, whatever the list says"
-    settle(site, running)
+    running.settle()
     assert cluster.objects["services"] == {}
     assert site.calls("POST /v1/load_balancers") == 1

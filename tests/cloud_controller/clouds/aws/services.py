@@ -1,7 +1,8 @@
-"""Services, nodes and a VPC for tests of what a Service comes to on AWS."""
+"""Services, nodes and a VPC of AWS, for tests of what a Service comes to there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
@@ -11,8 +12,10 @@ from cloud_controller.clouds.aws.surroundings import Facts, Subnet
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import Built, LoadBalancerModel, Pool
+from tests.cloud_controller.load_balancing import Cluster, service
 
 CONFIG = Config("prod-1")
+TYPE = f"{PREFIX}type"
 CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/1"
 
 
@@ -31,19 +34,24 @@ def named(**arguments: Any) -> dict[str, str]:
     return CATALOGUE.annotations(arguments)
 
 
-def port(number: int = 80, protocol: str = "TCP", **more: Any) -> dict[str, Any]:
-    return {"protocol": protocol, "port": number, "nodePort": 30000 + number} | more
+classic = service
 
 
-def classic(annotations: dict[str, str] | None = None, *ports: dict[str, Any], **spec: Any) -> Object:
-    return {
-        "metadata": {"namespace": "shop", "name": "web", "uid": "uid-1", "annotations": annotations or {}},
-        "spec": {"type": "LoadBalancer", "ports": [*ports] or [port()]} | spec,
-    }
+def nlb(annotations: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Object:
+    """A Service that asks for a network load balancer."""
+    return service({TYPE: "nlb", **(annotations or {})}, *ports, **more)
 
 
-def nlb(annotations: dict[str, str] | None = None, *ports: dict[str, Any], **spec: Any) -> Object:
-    return classic({f"{PREFIX}type": "nlb", **(annotations or {})}, *ports, **spec)
+def in_subnets(*subnets: str) -> dict[str, str]:
+    """The annotations of an internal load balancer in these subnets."""
+    return named(internal=True, subnets=subnets)
+
+
+def put_nodes(cluster: Cluster, machines: Iterable[Any]) -> None:
+    """Nodes of these machines."""
+    for machine in machines:
+        name, zone = machine["InstanceId"], machine["Placement"]["AvailabilityZone"]
+        cluster.put_node(name, f"aws:///{zone}/{name}", machine["PrivateIpAddress"])
 
 
 def node(number: int = 1, *, provider_id: str | None = None, **labels: str) -> Object:

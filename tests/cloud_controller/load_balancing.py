@@ -1,0 +1,323 @@
+"""What tests of load balancers are made of, on any cloud: Services, a cluster in memory, a controller driven by hand.
+
+    running = served(account, cluster, service(named(scheme="internal"), port(443)))
+
+    changed(cluster, named(scheme="internet-facing"))
+    running.settle()
+
+    assert running.calls.writes == {...}
+
+`account` is the fixture of a cloud (an `Account`), `named` its catalogue's annotations. docs/testing.md tells the rest.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from cloud_controller.controllers.service import controller as service_controller
+from cloud_controller.controllers.service.checkpoint import Checkpoint
+from cloud_controller.controllers.service.controller import (
+    NODES_CHANGED,
+    POLL,
+    RESYNC,
+    ServiceController,
+    ServiceObservation,
+    ServiceOptions,
+)
+from cloud_controller.kube import LEASES, EventType, NotFoundError, Object, PatchType, Resource, key
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Plan
+from tests.cloud_controller.calls import Calls
+from tests.cloud_controller.guard import guard, lease_that_confirms
+
+WEB = "default/web"
+
+
+class Account(Protocol):
+    """What the fixture of a cloud offers, so that controllers of that cloud can be run."""
+
+    def new_cloud(self, **config: Any) -> Any:
+        """The cloud as a process sees it that was just started; `config` differs from the cluster's cloud config."""
+
+    def settle(self) -> None:
+        """Let the cloud finish what it was asked for."""
+
+
+# ---------------------------------------------------------------------------------------------------------- factories
+
+
+def service(
+    annotations: dict[str, str] | None = None,
+    *ports: dict[str, Any],
+    name: str = "web",
+    namespace: str = "default",
+    uid: str | None = None,
+    **spec: Any,
+) -> Object:
+    """A Service that asks for a load balancer; without ports, for port 80."""
+    metadata = {"namespace": namespace, "name": name, "uid": uid or f"uid-{name}"}
+    return {
+        "metadata": {**metadata, "annotations": {**(annotations or {})}},
+        "spec": {"type": "LoadBalancer", "ports": [*ports] or [port()], **spec},
+        "status": {},
+    }
+
+
+def port(number: int = 80, protocol: str = "TCP", **more: Any) -> dict[str, Any]:
+    """A port of a Service; its node port ends in the same digits: 30080 for 80, 30443 for 443 and 8443."""
+    return {"protocol": protocol, "port": number, "nodePort": 30000 + number % 1000, **more}
+
+
+def endpoint(address: str, node: str, *, pod_of: str | None = "default") -> Object:
+    """A ready endpoint, as the endpoint slice controller writes it; `pod_of` None: it is no pod."""
+    found: Object = {"addresses": [address], "conditions": {"ready": True}, "nodeName": node}
+    return found | ({"targetRef": {"kind": "Pod", "namespace": pod_of, "name": "web-0"}} if pod_of else {})
+
+
+def endpoint_slice(*endpoints: Object, name: str = "web-1") -> Object:
+    """The EndpointSlice of Service `default/web`, whose pods serve port 8000."""
+    return {
+        "metadata": {"namespace": "default", "name": name, "labels": {"kubernetes.io/service-name": "web"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "", "protocol": "TCP", "port": 8000}],
+        "endpoints": [*endpoints],
+    }
+
+
+# ----------------------------------------------------------------------------------------------- the Kubernetes side
+
+
+class Crash(BaseException):
+    """The process died."""
+
+
+class Cluster:
+    """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
+
+    def __init__(self) -> None:
+        kinds = ("services", "nodes", "endpointslices", "leases")
+        self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in kinds}
+        self.events: list[tuple[str, str]] = []
+        self.writes = 0
+        self.after_write: Callable[[], None] = lambda: None
+
+    # what the controller calls
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        try:
+            return self.objects[resource.plural][f"{namespace}/{name}" if namespace else name]
+        except KeyError:
+            raise NotFoundError(404, "NotFound", f"{name} is gone") from None
+
+    def patch(
+        self, resource: Resource, name: str, patch: Any, namespace: str, *, type: PatchType, subresource: str = ""
+    ) -> Object:
+        service = copy.deepcopy(self.get(resource, name, namespace))
+        assert patch["metadata"]["uid"] == service["metadata"]["uid"]
+        finalizers = service["metadata"].setdefault("finalizers", [])
+        if subresource == "status":
+            assert type is PatchType.MERGE
+            service["status"]["loadBalancer"] = patch["status"]["loadBalancer"] or {}
+        else:
+            assert type is PatchType.STRATEGIC
+            finalizers += [f for f in patch["metadata"].get("finalizers", []) if f not in finalizers]
+            for gone in patch["metadata"].get("$deleteFromPrimitiveList/finalizers", []):
+                finalizers.remove(gone)
+        self.writes += 1
+        if service["metadata"].get("deletionTimestamp") and not finalizers:
+            del self.objects["services"][f"{namespace}/{name}"]
+        else:
+            self.objects["services"][f"{namespace}/{name}"] = service
+        self.after_write()
+        return service
+
+    def replace(self, resource: Resource, obj: Object) -> Object:
+        metadata = obj["metadata"]
+        self.objects[resource.plural][f"{metadata['namespace']}/{metadata['name']}"] = obj
+        return obj
+
+    def normal(self, obj: Object, reason: str, message: str) -> None:
+        assert obj["metadata"]["name"]
+        self.events.append((reason, message))
+
+    warning = normal
+
+    # what the tests do
+
+    def delete_service(self, key: str = WEB) -> None:
+        metadata = self.objects["services"][key]["metadata"]
+        if metadata.get("finalizers"):
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        else:
+            del self.objects["services"][key]
+
+    def service(self, key: str = WEB) -> Object:
+        return self.objects["services"][key]
+
+    def put(self, service: Object) -> None:
+        """Create the Service, or change the annotations and the spec of the one that is there."""
+        present = self.objects["services"].setdefault(key(service), copy.deepcopy(service))
+        if present["metadata"]["uid"] == service["metadata"]["uid"]:
+            present["metadata"]["annotations"] = {**service["metadata"]["annotations"]}
+            present["spec"] = {**service["spec"]}
+        else:
+            self.objects["services"][key(service)] = copy.deepcopy(service)
+
+    def put_node(
+        self,
+        name: str,
+        provider_id: str,
+        address: str,
+        *,
+        labels: dict[str, str] | None = None,
+        annotations: dict[str, str] | None = None,
+    ) -> None:
+        self.objects["nodes"][name] = {
+            "metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}},
+            "spec": {"providerID": provider_id},
+            "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+        }
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason for reason, _ in self.events]
+
+    @property
+    def ingress(self) -> list[dict[str, str]]:
+        return list((self.service()["status"].get("loadBalancer") or {}).get("ingress") or [])
+
+
+class Copies:
+    """The informer's side of `Cluster`."""
+
+    def __init__(self, objects: dict[str, Object]) -> None:
+        self._objects = objects
+
+    def add_handler(self, handler: Callable[[EventType, Object | None, Object | None], None]) -> None:
+        self.handler = handler
+
+    def get(self, key: str) -> Object | None:
+        return copy.deepcopy(self._objects.get(key))
+
+    def items(self) -> list[Object]:
+        return [*self._objects.values()]
+
+
+def changed(cluster: Cluster, annotations: dict[str, str] | None = None, web: str = WEB, **spec: Any) -> None:
+    """Somebody adds annotations to a Service, and changes these fields of its spec."""
+    service = cluster.service(web)
+    service["metadata"]["annotations"] |= annotations or {}
+    service["spec"] |= spec
+
+
+# ------------------------------------------------------------------------------------------------------- the controller
+
+
+class Running:
+    """A controller that was just started, and the calls of its process. `wrap` may stand between it and the cloud.
+
+    Without `started`, it only knows what the cloud has; with a `checkpoint`, it begins with what that kept.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        cluster: Cluster,
+        *,
+        wrap: Callable[[Any], None] = lambda _: None,
+        checkpoint: Any = None,
+        started: bool = True,
+        options: ServiceOptions | None = None,
+        **config: Any,
+    ) -> None:
+        self.account = account
+        self.cluster = cluster
+        self.calls = Calls()
+        self.cloud = account.new_cloud(**config)
+        self.cloud.observe_calls(self.calls)
+        wrap(self.cloud)
+        self.checkpoint = checkpoint and Checkpoint(checkpoint, self.cloud.cluster_id, self.cloud.load_balancers)
+        copies: Any = (Copies(cluster.objects[kind]) for kind in ("services", "nodes", "endpointslices"))
+        services, nodes, slices = copies
+        as_any: Any = cluster
+        self.controller = ServiceController(
+            as_any,
+            self.cloud,
+            services,
+            nodes,
+            slices,
+            cluster,
+            Metrics(),
+            options or ServiceOptions(resync=300.0),
+            guard(cluster),
+            self.checkpoint,
+        )
+        self.controller.evidence()
+        if started:
+            self.resync()
+
+    def handle(self, key: str = WEB) -> None:
+        """What a worker does for one key of the queue."""
+        self.controller.handle(key)
+
+    def resync(self) -> None:
+        """Everything is read again."""
+        self.handle(RESYNC)
+
+    def take_nodes(self) -> None:
+        """The nodes have changed, and no more of them come."""
+        self.controller._storm.over()
+        self.handle(NODES_CHANGED)
+
+    def take_slice(self, changed: Object, old: Object | None = None) -> None:
+        """An EndpointSlice is there, or has changed."""
+        self.controller._endpoints._slice_changed(EventType.MODIFIED if old else EventType.ADDED, old, changed)
+
+    def confirm_all(self) -> None:
+        """An administrator confirms everything that the controller holds."""
+        self.cluster.replace(LEASES, lease_that_confirms(self.controller._safeguard))
+
+    def apply(self, service: Object) -> dict[str, int]:
+        """Visit the Service, which is like this now: the calls that changed something. They leave nothing to do."""
+        self.cluster.put(service)
+        self.calls.clear()
+        self.settle(key(service), rounds=1)
+        made = dict(self.calls.writes)
+        assert not self.plan().changes
+        return made
+
+    def plan(self, **options: Any) -> Plan:
+        """What is to be done for all Services, by what the cloud has now."""
+        services, nodes = ([*self.cluster.objects[kind].values()] for kind in ("services", "nodes"))
+        cloud, load_balancers = self.cloud, self.cloud.load_balancers
+        found = load_balancers.read()
+        observation = ServiceObservation(
+            services, nodes, found, load_balancers, cloud.cluster_id, cloud.load_balancer_classes
+        )
+        return service_controller.plan(observation, ServiceOptions(**options))
+
+    def observed(self, uid: str = "uid-web") -> list[ObservedLoadBalancer]:
+        """The load balancers of a Service, whole or in part."""
+        found: list[ObservedLoadBalancer] = self.cloud.load_balancers.read({uid})
+        return [lb for lb in found if lb.owner is not None and lb.owner.uid == uid]
+
+    def settle(self, *keys: str, rounds: int = 4) -> Running:
+        """Visit these Services, or all that are there or were, while the cloud works."""
+        for _ in range(rounds):
+            for each in keys or sorted({*self.cluster.objects["services"], *self.controller._cache.keys()}):
+                self.handle(each)
+            self.account.settle()
+            self.handle(POLL)
+        return self
+
+
+def served(account: Account, cluster: Cluster, service: Object, **more: Any) -> Running:
+    """A controller that has given the Service a load balancer; its calls are counted from here on."""
+    cluster.put(service)
+    running = Running(account, cluster, **more).settle()
+    assert cluster.service(key(service))["status"], cluster.events
+    running.calls.clear()
+    return running
