@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from cloud_controller.controllers.service import controller as service_controller
@@ -55,12 +55,15 @@ def service(
     name: str = "web",
     namespace: str = "default",
     uid: str | None = None,
+    finalizers: Sequence[str] = (),
+    deleted: bool = False,
     **spec: Any,
 ) -> Object:
     """A Service that asks for a load balancer; without ports, for port 80."""
-    metadata = {"namespace": namespace, "name": name, "uid": uid or f"uid-{name}"}
+    metadata = {"namespace": namespace, "name": name, "uid": uid or f"uid-{name}", "finalizers": [*finalizers]}
+    deletion = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {}
     return {
-        "metadata": {**metadata, "annotations": {**(annotations or {})}},
+        "metadata": {**metadata, **deletion, "annotations": {**(annotations or {})}},
         "spec": {"type": "LoadBalancer", "ports": [*ports] or [port()], **spec},
         "status": {},
     }

@@ -29,6 +29,14 @@ def group_of_people(account: AwsAccount) -> str:
     return made["GroupId"]
 
 
+def with_ipv6(account: AwsAccount, *subnets: str) -> None:
+    """These subnets have IPv6 ranges."""
+    vpc = account.ec2.describe_vpcs(VpcIds=[account.vpc_id])["Vpcs"][0]
+    prefix = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].removesuffix("00::/56")
+    for number, subnet in enumerate(subnets):
+        account.ec2.associate_subnet_cidr_block(SubnetId=subnet, Ipv6CidrBlock=f"{prefix}{number:02x}::/64")
+
+
 def rules_of(account: AwsAccount, group: str) -> list[Any]:
     """What a security group lets in."""
     return account.ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"][0]["IpPermissions"]

@@ -282,7 +282,7 @@ def test_a_service_that_is_being_deleted_loses_its_finalizer_when_nothing_is_lef
 
 def assert_refused(running: Running, key: str, why: str) -> None:
     with pytest.raises(InvalidConfiguration, match=why):
-        running.controller.handle(key)
+        running.handle(key)
     assert running.calls.writes == {}
     assert why in running.cluster.events[-1][1]
 
@@ -356,7 +356,7 @@ def test_annotated_security_groups_are_refused_where_the_load_balancer_can_have_
     running = Running(account, cluster)
 
     with pytest.raises(InvalidConfiguration, match="it was made without security groups"):
-        running.controller.handle(key)
+        running.handle(key)
 
     assert names(account) == [lb]
     assert SERVICE_UID_TAG in tags_of(account, lb), "it is the Service's all the same"

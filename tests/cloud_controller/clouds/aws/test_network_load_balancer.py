@@ -11,6 +11,7 @@ from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
+    group_of_people,
     groups_made,
     listeners,
     load_balancers,
@@ -137,7 +138,7 @@ def test_attributes_are_written_only_where_they_are_not_what_aws_gives(account: 
 def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    changed(cluster, named(cross_zone_load_balancing_enabled="true"))
+    changed(cluster, named(cross_zone_load_balancing_enabled=True))
     running.settle()
 
     assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
@@ -147,7 +148,7 @@ def test_a_changed_attribute_is_one_write_after_two_looks(account: AwsAccount, c
 def test_a_changed_health_check_is_one_write_a_target_group(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, nlb({}, port(80), port(443)))
 
-    changed(cluster, named(healthcheck_healthy_threshold="5"))
+    changed(cluster, named(healthcheck_healthy_threshold=5))
     running.settle()
 
     assert dict(running.calls.counts) == {"elbv2 ModifyTargetGroup": 2}
@@ -183,9 +184,7 @@ def test_prefix_lists_take_the_place_of_everybody_and_are_kept(account: AwsAccou
 
 
 def test_groups_of_people_take_the_place_of_our_own(account: AwsAccount, cluster: Cluster) -> None:
-    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
-        "GroupId"
-    ]
+    theirs = group_of_people(account)
     running = served(account, cluster, nlb({}, port(80), port(443)))
 
     changed(cluster, named(security_groups=theirs))
@@ -253,7 +252,7 @@ def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluste
     (lb,) = load_balancers(account)
     account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": "cost-centre", "Value": "42"}])
 
-    changed(cluster, named(cross_zone_load_balancing_enabled="true"))
+    changed(cluster, named(cross_zone_load_balancing_enabled=True))
     running.settle()
 
     assert tags_of(account, lb["LoadBalancerArn"])["cost-centre"] == "42"
@@ -261,9 +260,9 @@ def test_tags_that_somebody_else_has_just_added_stay(account: AwsAccount, cluste
 
 
 def test_a_subnet_more_is_added_in_place(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb(named(subnets=",".join(account.public_subnets[:2])), port(80), port(443)))
+    running = served(account, cluster, nlb(named(subnets=account.public_subnets[:2]), port(80), port(443)))
 
-    changed(cluster, named(subnets=",".join(account.public_subnets)))
+    changed(cluster, named(subnets=account.public_subnets))
     running.settle()
 
     (lb,) = load_balancers(account)

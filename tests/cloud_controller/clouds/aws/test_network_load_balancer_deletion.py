@@ -54,8 +54,8 @@ def test_each_look_at_what_is_in_use_is_cheap(account: AwsAccount, cluster: Clus
     running.settle()
     running.calls.clear()
 
-    running.controller.handle(POLL)
-    running.controller.handle(WEB)
+    running.handle(POLL)
+    running.handle()
 
     assert dict(running.calls.counts) == {
         "elbv2 DescribeLoadBalancers": 1,

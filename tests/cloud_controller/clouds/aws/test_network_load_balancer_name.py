@@ -18,7 +18,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     target_groups,
 )
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
+from tests.cloud_controller.load_balancing import Cluster, Running, changed, port
 
 NAMED_EDGE = named(name="edge")
 
@@ -59,7 +59,7 @@ def test_it_is_changed_and_deleted_like_any_other(account: AwsAccount, cluster: 
 
 def test_another_name_changes_nothing_and_the_plan_says_so(account: AwsAccount, cluster: Cluster) -> None:
     running = Running(account, cluster).settle()
-    cluster.service(WEB)["metadata"]["annotations"] |= named(name="other")
+    changed(cluster, named(name="other"))
     running.calls.clear()
 
     running.settle()
@@ -72,7 +72,7 @@ def test_another_scheme_ends_it_first_for_no_two_can_have_the_name(account: AwsA
     running = Running(account, cluster).settle()
     (before,) = load_balancers(account)
 
-    cluster.service(WEB)["metadata"]["annotations"] |= named(scheme="internal")
+    changed(cluster, named(scheme="internal"))
     running.settle(rounds=8)
 
     (after,) = load_balancers(account)

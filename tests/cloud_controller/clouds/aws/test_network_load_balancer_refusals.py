@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
-from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.load_balancers.model import LoadBalancerState
 from cloud_controller.load_balancers.operations import UpdateLoadBalancer
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
@@ -16,32 +15,24 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     groups_made,
     listeners,
     load_balancers,
+    subnets_of,
     target_groups,
     targets,
+    with_ipv6,
 )
-from tests.cloud_controller.clouds.aws.services import nlb, put_nodes
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
+from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb, put_nodes
+from tests.cloud_controller.load_balancing import Cluster, Running, changed, port, served
 
 CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
 
 
-def with_certificates(*names: str) -> dict[str, str]:
-    return {CATALOGUE.by_argument["ssl_cert"].name: ",".join(names)}
-
-
 def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: AwsAccount, cluster: Cluster) -> None:
-    in_use = Refusing(
-        lambda operation, _: (
-            ("ResourceInUse", "The allocation IDs are not available for use")
-            if operation == "CreateLoadBalancer"
-            else None
-        )
-    )
+    in_use = Refusing.of("CreateLoadBalancer", "ResourceInUse", "The allocation IDs are not available for use")
     cluster.put(nlb({}, port(80)))
     running = Running(account, cluster, wrap=in_use)
     for _ in range(3):
         with pytest.raises(Exception, match="ResourceInUse"):
-            running.controller.handle(WEB)
+            running.handle()
 
     assert len(groups_made(account)) == 2, "its own and the shared one"
     assert len(target_groups(account)) == 1
@@ -53,18 +44,10 @@ def test_an_address_that_is_in_use_is_waited_for_with_one_set_of_parts(account: 
 
 
 def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccount, cluster: Cluster) -> None:
-    no_bucket = Refusing(
-        lambda operation, _: (
-            ("InvalidConfigurationRequest", "Access Denied for bucket: logs")
-            if operation == "ModifyLoadBalancerAttributes"
-            else None
-        )
-    )
+    code, why = "InvalidConfigurationRequest", "Access Denied for bucket: logs"
+    no_bucket = Refusing.of("ModifyLoadBalancerAttributes", code, why)
     running = served(account, cluster, nlb({}, port(80)), wrap=no_bucket)
-    logs = {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}
-    cluster.service()["metadata"]["annotations"] |= {
-        CATALOGUE.by_argument[argument].name: text for argument, text in logs.items()
-    }
+    changed(cluster, named(access_log_enabled=True, access_log_s3_bucket_name="logs"))
     gone, stays = sorted(cluster.objects["nodes"])
     del cluster.objects["nodes"][gone]
     (new,) = account.launch(1)
@@ -73,7 +56,7 @@ def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccoun
     running.take_nodes()
     for _ in range(2):
         with pytest.raises(InvalidConfiguration, match="Access Denied for bucket"):
-            running.controller.handle(WEB)
+            running.handle()
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(stays, 30080), (new["InstanceId"], 30080)}
@@ -81,18 +64,15 @@ def test_members_follow_the_nodes_though_a_setting_is_refused(account: AwsAccoun
 
 
 def test_where_no_target_can_be_registered_none_is_taken_out(account: AwsAccount, cluster: Cluster) -> None:
-    no_right = Refusing(
-        lambda operation, _: ("AccessDenied", "not authorized") if operation == "RegisterTargets" else None
-    )
     running = served(account, cluster, nlb({}, port(80)))
     before = [*cluster.objects["nodes"]]
     cluster.objects["nodes"].clear()
     put_nodes(cluster, account.launch(2))
-    no_right(running.cloud)
+    Refusing.of("RegisterTargets", "AccessDenied")(running.cloud)
 
     running.take_nodes()
     with pytest.raises(AccessDenied):
-        running.controller.handle(WEB)
+        running.handle()
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(node, 30080) for node in before}
@@ -127,7 +107,7 @@ def test_where_all_addresses_are_outside_of_the_vpc_the_service_is_told(account:
     running = Running(account, cluster, wrap=Refusing(refuses))
 
     with pytest.raises(InvalidConfiguration, match="Availability Zone is required"):
-        running.controller.handle(WEB)
+        running.handle()
 
     assert len(calls) < 10
 
@@ -146,9 +126,9 @@ def test_a_certificate_that_becomes_the_default_is_not_taken_off(
             return "OperationNotPermitted", "the default certificate"
         return None
 
-    running = served(account, cluster, nlb(with_certificates(*before), port(443)), wrap=Refusing(refuses))
+    running = served(account, cluster, nlb(named(ssl_cert=before), port(443)), wrap=Refusing(refuses))
 
-    changed(cluster, with_certificates(*after))
+    changed(cluster, named(ssl_cert=after))
     running.settle()
 
     (lb,) = load_balancers(account)
@@ -161,22 +141,14 @@ def test_a_listener_that_ends_no_tls_any_more_has_no_certificates_to_take_off(
     of_tls_alone = Refusing(
         lambda operation, _: ("UnsupportedProtocol", "not TLS") if "ListenerCertificates" in operation else None
     )
-    running = served(account, cluster, nlb(with_certificates(*CERTIFICATES), port(443)))
+    running = served(account, cluster, nlb(named(ssl_cert=CERTIFICATES), port(443)))
     of_tls_alone(running.cloud)
 
-    changed(cluster, with_certificates())
+    changed(cluster, named(ssl_cert=()))
     running.settle()
 
     (lb,) = load_balancers(account)
     assert listeners(account, lb)[443]["Protocol"] == "TCP"
-
-
-def with_ipv6(account: AwsAccount, *subnets: str) -> None:
-    """These subnets have IPv6 ranges."""
-    vpc = account.ec2.describe_vpcs(VpcIds=[account.vpc_id])["Vpcs"][0]
-    prefix = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].removesuffix("00::/56")
-    for number, subnet in enumerate(subnets):
-        account.ec2.associate_subnet_cidr_block(SubnetId=subnet, Ipv6CidrBlock=f"{prefix}{number:02x}::/64")
 
 
 @pytest.mark.parametrize("first", ["ipv4", "dualstack"])
@@ -192,17 +164,14 @@ def test_subnets_without_ipv6_come_and_go_while_the_load_balancer_has_none(
         if operation in ("SetSubnets", "SetIpAddressType"):
             (lb,) = load_balancers(account)
             kind = kind or lb["IpAddressType"]
-            subnets = subnets or [each["SubnetId"] for each in lb["AvailabilityZones"]]
+            subnets = subnets or subnets_of(account)
         if kind == "dualstack" and without in (subnets or ()):
             return "InvalidSubnet", f"You must specify subnets with an associated IPv6 CIDR block: {without}"
         return None
 
     wanted = {
-        kind: {
-            CATALOGUE.by_argument["ip_address_type"].name: kind,
-            CATALOGUE.by_argument["subnets"].name: f"{with_},{without if kind == 'ipv4' else also_with}",
-        }
-        for kind in ("ipv4", "dualstack")
+        "ipv4": named(ip_address_type="ipv4", subnets=(with_, without)),
+        "dualstack": named(ip_address_type="dualstack", subnets=(with_, also_with)),
     }
     running = served(account, cluster, nlb(wanted.pop(first), port(80), port(443)), wrap=Refusing(refuses))
     ((then, annotations),) = wanted.items()
@@ -212,7 +181,7 @@ def test_subnets_without_ipv6_come_and_go_while_the_load_balancer_has_none(
 
     (lb,) = load_balancers(account)
     assert lb["IpAddressType"] == then
-    assert (without in {each["SubnetId"] for each in lb["AvailabilityZones"]}) is (then == "ipv4")
+    assert (without in subnets_of(account)) is (then == "ipv4")
 
 
 @pytest.mark.parametrize("stays", [[port(80)], [port(53)]], ids=["its port too", "its transport"])
@@ -244,8 +213,7 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
     (present,) = running.cloud.load_balancers.read({"uid-web"})
     account.elbv2.delete_load_balancer(LoadBalancerArn=load_balancers(account)[0]["LoadBalancerArn"])
     # moto tells of what is gone that it has no tags.
-    gone = Refusing(lambda operation, _: ("LoadBalancerNotFound", "gone") if operation == "DescribeTags" else None)
-    gone(running.cloud)
+    Refusing.of("DescribeTags", "LoadBalancerNotFound")(running.cloud)
 
     with pytest.raises(NotFound, match="does not exist any more"):
         running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
@@ -259,24 +227,16 @@ def test_a_subnet_makes_place_before_another_of_its_zone_comes(account: AwsAccou
 
     def refuses(operation: str, params: dict[str, Any]) -> Refusal | None:
         if operation == "SetSubnets":
-            (lb,) = load_balancers(account)
-            present = {each["SubnetId"] for each in lb["AvailabilityZones"]}
+            present = subnets_of(account)
             if {zones[each] for each in {*params["Subnets"]} - present} & {zones[each] for each in present}:
                 return "InvalidConfigurationRequest", "an Availability Zone that is already associated"
         return None
 
-    def annotations(*subnets: str) -> dict[str, str]:
-        arguments = {"internal": "true", "subnets": ",".join(subnets)}
-        return {CATALOGUE.by_argument[argument].name: text for argument, text in arguments.items()}
-
-    running = served(
-        account, cluster, nlb(annotations(*account.private_subnets), port(80), port(443)), wrap=Refusing(refuses)
-    )
+    running = served(account, cluster, nlb(in_subnets(*account.private_subnets)), wrap=Refusing(refuses))
     wanted = (account.public_subnets[0], *account.private_subnets[1:])
 
-    changed(cluster, annotations(*wanted))
+    changed(cluster, in_subnets(*wanted))
     running.settle()
 
-    (lb,) = load_balancers(account)
-    assert {each["SubnetId"] for each in lb["AvailabilityZones"]} == {*wanted}
+    assert subnets_of(account) == {*wanted}
     assert running.calls.of("elbv2 SetSubnets") == 2

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones, Refusal, Refusing
-from tests.cloud_controller.clouds.aws.in_the_account import listeners, load_balancers, subnets_of
+from tests.cloud_controller.clouds.aws.in_the_account import listeners, load_balancers, subnets_of, with_ipv6
 from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb
 from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
 
@@ -21,10 +21,7 @@ IPV4: dict[str, Any] = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
 @pytest.fixture
 def cluster(account: AwsAccount, cluster: Cluster) -> Cluster:
     """A cluster whose public subnets have IPv6 ranges."""
-    vpc = account.ec2.describe_vpcs(VpcIds=[account.vpc_id])["Vpcs"][0]
-    prefix = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].removesuffix("00::/56")
-    for number, subnet in enumerate(account.public_subnets):
-        account.ec2.associate_subnet_cidr_block(SubnetId=subnet, Ipv6CidrBlock=f"{prefix}{number:02x}::/64")
+    with_ipv6(account, *account.public_subnets)
     return cluster
 
 

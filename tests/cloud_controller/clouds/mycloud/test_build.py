@@ -19,20 +19,11 @@ from cloud_controller.clouds.mycloud.build import (
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.model import Built, HealthCheck, Reuse
+from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, named
+from tests.cloud_controller.load_balancing import port
+from tests.cloud_controller.load_balancing import service as web
 
-MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 SOURCE_RANGES = CATALOGUE.by_argument["load_balancer_source_ranges"].name
-
-
-def web(annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    return {
-        "metadata": {"namespace": "default", "name": "web", "uid": "uid-1", "annotations": annotations or {}},
-        "spec": {"type": "LoadBalancer", "ports": [port(80)]} | spec,
-    }
-
-
-def port(number: int, protocol: str = "TCP", **more: Any) -> dict[str, Any]:
-    return {"protocol": protocol, "port": number, "nodePort": 30000 + number} | more
 
 
 def node(number: int, *, ingress: str | None = None, **spec: Any) -> Object:
@@ -56,10 +47,6 @@ def built(service: Object, *nodes: Object) -> Built:
 def backends(*nodes: Object, slices: tuple[Object, ...] = ()) -> Backends:
     found = (backend(each) for each in nodes or (node(1),))
     return Backends(tuple(each for each in found if each is not None), slices)
-
-
-def named(**arguments: Any) -> dict[str, str]:
-    return CATALOGUE.annotations(arguments)
 
 
 def check(annotations: dict[str, str] | None = None, **spec: Any) -> HealthCheck:
@@ -103,7 +90,7 @@ def test_the_name_is_for_people_and_the_tags_are_the_identity() -> None:
     assert model.name == "c-1-default-web"
     assert model.tags == {
         "kubernetes.io/cluster": "c-1",
-        "kubernetes.io/service-uid": "uid-1",
+        "kubernetes.io/service-uid": "uid-web",
         "kubernetes.io/service": "default/web",
     }
 
@@ -353,7 +340,7 @@ def test_on_a_load_balancer_of_others_each_part_says_whose_it_is_and_has_a_name_
 
     assert found.reuse == Reuse("lb-0123456789ab", force=True)
     (pool,), (listener,) = found.model.pools, found.model.listeners
-    assert pool.name == listener.pool == "tcp-80-uid-1"
+    assert pool.name == listener.pool == "tcp-80-uid-web"
     assert pool.tags == listener.tags == found.model.tags
 
 

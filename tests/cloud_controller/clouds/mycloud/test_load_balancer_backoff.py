@@ -11,12 +11,13 @@ import pytest
 from cloud_controller.controllers.service.controller import NODES_CHANGED, RESYNC
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
+from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.clouds.mycloud.test_load_balancer_any_history import Process
+from tests.cloud_controller.load_balancing import WEB
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
 
-WEB = "default/web"
 CREATE = "POST /v1/load_balancers"
 
 
@@ -33,12 +34,7 @@ class World:
         self.pass_time(0)
 
     def create(self, **annotations: str) -> None:
-        service: Object = {
-            "metadata": {"namespace": "default", "name": "web", "annotations": annotations},
-            "spec": {"type": "LoadBalancer", "ports": [{"port": 8080, "nodePort": 30080, "protocol": "TCP"}]},
-            "status": {},
-        }
-        self.api.put("services", service)
+        self.api.put("services", web(annotations))
 
     def annotate(self, name: str, value: str) -> None:
         def change(service: Object) -> None:
