@@ -54,7 +54,7 @@ def state(account: AwsAccount) -> dict[str, Any]:
 def finish(account: AwsAccount, cluster: Cluster, fault: Faults) -> None:
     """A controller that the fault happens to, and if need be another one."""
     try:
-        running = Running(account, cluster, wrap=fault, resync=False)
+        running = Running(account, cluster, wrap=fault, started=False)
         running.resync()
         running.settle()
     except (Died, Unavailable):

@@ -50,7 +50,7 @@ def classic_load_balancers(account: AwsAccount) -> list[str]:
 def test_nothing_of_a_gone_cluster_is_left(account: AwsAccount, cluster: Cluster) -> None:
     assert load_balancers(account) and classic_load_balancers(account)
 
-    report = clean(Running(account, cluster, resync=False))
+    report = clean(Running(account, cluster, started=False))
 
     assert (report.complete, classic_load_balancers(account)) == (True, [])
     assert_nothing_left(account)
@@ -60,7 +60,7 @@ def test_what_is_in_use_for_a_while_is_tried_again(account: AwsAccount, cluster:
     refusals = [("DependencyViolation", "resource has a dependent object")] * 3
     in_use = Refusing(lambda call, _: refusals.pop() if refusals and call == "DeleteSecurityGroup" else None)
 
-    clean(Running(account, cluster, resync=False, wrap=in_use))
+    clean(Running(account, cluster, started=False, wrap=in_use))
 
     assert refusals == []
     assert_nothing_left(account)
@@ -69,6 +69,6 @@ def test_what_is_in_use_for_a_while_is_tried_again(account: AwsAccount, cluster:
 def test_another_clusters_load_balancers_stay(account: AwsAccount, cluster: Cluster) -> None:
     before = [each["LoadBalancerArn"] for each in load_balancers(account)]
 
-    assert clean(Running(account, cluster, resync=False, cluster_id="prod-2", vpc_id=account.vpc_id)).complete
+    assert clean(Running(account, cluster, started=False, cluster_id="prod-2", vpc_id=account.vpc_id)).complete
 
     assert [each["LoadBalancerArn"] for each in load_balancers(account)] == before

@@ -90,7 +90,7 @@ def test_a_subnet_that_carries_another_clusters_tag_alone_is_refused() -> None:
 
 
 def test_a_group_of_another_services_load_balancer_is_refused() -> None:
-    other, own = Owner("prod-1", "uid-2", "bank", "api"), Owner("prod-1", "uid-1", "shop", "web")
+    other, own = Owner("prod-1", "uid-2", "bank", "api"), Owner("prod-1", "uid-web", "default", "web")
     groups = tuple(SecurityGroup(f"sg-{n}", f"g{n}", each.tags) for n, each in enumerate([other, own]))
     facts = replace(VPC, groups=groups)
 

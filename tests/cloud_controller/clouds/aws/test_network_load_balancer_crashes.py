@@ -173,7 +173,8 @@ def test_whatever_call_it_is_it_comes_to_the_same(
         change(cluster)
         faults = Faults(number, dies=dies)
         try:
-            running = Running(account, cluster, wrap=faults).settle(rounds=6)
+            running = Running(account, cluster, wrap=faults)
+            running.settle(rounds=6)
         except Died:
             running = Running(account, cluster)
         except Unavailable:
