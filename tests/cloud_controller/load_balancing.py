@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.checkpoint import Checkpoint
@@ -23,10 +23,9 @@ from cloud_controller.controllers.service.controller import (
     POLL,
     RESYNC,
     ServiceController,
-    ServiceObservation,
     ServiceOptions,
 )
-from cloud_controller.kube import LEASES, EventType, NotFoundError, Object, PatchType, Resource, key
+from cloud_controller.kube import LEASES, EventType, NotFoundError, Object, ObjectList, PatchType, Resource, key
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
@@ -80,10 +79,10 @@ def endpoint(address: str, node: str, *, pod_of: str | None = "default") -> Obje
     return found | ({"targetRef": {"kind": "Pod", "namespace": pod_of, "name": "web-0"}} if pod_of else {})
 
 
-def endpoint_slice(*endpoints: Object, name: str = "web-1") -> Object:
-    """The EndpointSlice of Service `default/web`, whose pods serve port 8000."""
+def endpoint_slice(*endpoints: Object, name: str = "web-1", of: str = "web") -> Object:
+    """The EndpointSlice of a Service, whose pods serve port 8000."""
     return {
-        "metadata": {"namespace": "default", "name": name, "labels": {"kubernetes.io/service-name": "web"}},
+        "metadata": {"namespace": "default", "name": name, "labels": {"kubernetes.io/service-name": of}},
         "addressType": "IPv4",
         "ports": [{"name": "", "protocol": "TCP", "port": 8000}],
         "endpoints": [*endpoints],
@@ -114,6 +113,9 @@ class Cluster:
             return self.objects[resource.plural][f"{namespace}/{name}" if namespace else name]
         except KeyError:
             raise NotFoundError(404, "NotFound", f"{name} is gone") from None
+
+    def list(self, resource: Resource) -> ObjectList:
+        return ObjectList([*self.objects[resource.plural].values()], "1")
 
     def patch(
         self, resource: Resource, name: str, patch: Any, namespace: str, *, type: PatchType, subresource: str = ""
@@ -185,11 +187,11 @@ class Cluster:
         }
 
     @property
-    def reasons(self) -> list[str]:
+    def reasons(self) -> Sequence[str]:
         return [reason for reason, _ in self.events]
 
     @property
-    def ingress(self) -> list[dict[str, str]]:
+    def ingress(self) -> Sequence[dict[str, str]]:
         return list((self.service()["status"].get("loadBalancer") or {}).get("ingress") or [])
 
 
@@ -245,9 +247,9 @@ class Running:
         self.checkpoint = checkpoint and Checkpoint(checkpoint, self.cloud.cluster_id, self.cloud.load_balancers)
         copies: Any = (Copies(cluster.objects[kind]) for kind in ("services", "nodes", "endpointslices"))
         services, nodes, slices = copies
-        as_any: Any = cluster
+        self.kube = cast("Any", cluster)
         self.controller = ServiceController(
-            as_any,
+            self.kube,
             self.cloud,
             services,
             nodes,
@@ -258,6 +260,8 @@ class Running:
             guard(cluster),
             self.checkpoint,
         )
+        for each in slices.items():
+            self.take_slice(each)
         self.controller.evidence()
         if started:
             self.resync()
@@ -294,13 +298,7 @@ class Running:
 
     def plan(self, **options: Any) -> Plan:
         """What is to be done for all Services, by what the cloud has now."""
-        services, nodes = ([*self.cluster.objects[kind].values()] for kind in ("services", "nodes"))
-        cloud, load_balancers = self.cloud, self.cloud.load_balancers
-        found = load_balancers.read()
-        observation = ServiceObservation(
-            services, nodes, found, load_balancers, cloud.cluster_id, cloud.load_balancer_classes
-        )
-        return service_controller.plan(observation, ServiceOptions(**options))
+        return service_controller.plan(service_controller.observe(self.kube, self.cloud), ServiceOptions(**options))
 
     def observed(self, uid: str = "uid-web") -> list[ObservedLoadBalancer]:
         """The load balancers of a Service, whole or in part."""

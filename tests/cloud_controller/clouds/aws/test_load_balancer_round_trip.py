@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import boto3
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.kube import Object
-from cloud_controller.load_balancers.diff import diff
-from cloud_controller.load_balancers.operations import (
-    AddMembers,
-    CreateLoadBalancer,
-    DeleteListener,
-    DeletePool,
-    PutListener,
-    PutPool,
-    RemoveMembers,
-    UpdateLoadBalancer,
-)
-from cloud_controller.plan import Plan
 from tests.cloud_controller.clouds.aws.conftest import REGION, AwsAccount
-from tests.cloud_controller.clouds.aws.services import backends, classic, named, nlb, node, slices
-from tests.cloud_controller.load_balancing import port
+from tests.cloud_controller.clouds.aws.services import classic, named, nlb
+from tests.cloud_controller.load_balancing import Cluster, Running, endpoint, endpoint_slice, port, service
 
 CERTIFICATE = "a-certificate"
 """Stands for the one that each account has."""
@@ -87,102 +70,51 @@ CLASSIC: dict[str, Object] = {
 KINDS = pytest.mark.parametrize("services", [NETWORK, CLASSIC], ids=["network", "classic"])
 
 
-class World:
-    """An account with nodes, and controllers of its cluster that are started again and again."""
-
-    def __init__(self, account: AwsAccount) -> None:
-        self.api = account.api()
-        self.vpc_id = account.vpc_id
-        ids = [instance["InstanceId"] for instance in account.launch(2)]
-        nodes = [node(index, provider_id=f"aws:///{REGION}a/{each}") for index, each in enumerate(ids, 1)]
-        self.backends = backends(*nodes, slices=(slices("10.0.64.9", "10.0.64.10"),))
-        acm: Any = boto3.client("acm", endpoint_url=account.endpoint, region_name=REGION)
-        self.certificate = acm.request_certificate(DomainName="example.com")["CertificateArn"]
-
-    def restart(self) -> AwsLoadBalancers:
-        """A controller that knows nothing."""
-        config = self.api.config
-        around = Surroundings(self.api, config.cluster_tag, self.vpc_id)
-        return AwsLoadBalancers(self.api, config, around, Together())
-
-    def services(self, wanted: Mapping[str, Object]) -> dict[str, Object]:
-        """Each as a Service of its own, with the account's certificate."""
-        found = {}
-        for index, (name, service) in enumerate(sorted(wanted.items())):
-            own = copy.deepcopy(service)
-            own["metadata"] |= {"name": f"web-{index}", "uid": f"uid-{index}"}
-            annotations = own["metadata"]["annotations"]
-            own["metadata"]["annotations"] = {
-                key: text.replace(CERTIFICATE, self.certificate) for key, text in annotations.items()
-            }
-            found[name] = own
-        return found
-
-    def plans(self, wanted: Mapping[str, Object], cloud: AwsLoadBalancers) -> dict[str, Plan]:
-        """What is to be done for each, by what the controller reads."""
-        observed = cloud.read(None)
-        found = {}
-        for name, service in self.services(wanted).items():
-            uid = service["metadata"]["uid"]
-            own = [lb for lb in observed if lb.owner and lb.owner.uid == uid]
-            model = cloud.build(service, self.backends).model
-            found[name] = diff(model, own, CATALOGUE, target=f"service/shop/{name}", client_token=uid)
-        return found
-
-    def apply(self, wanted: Mapping[str, Object]) -> None:
-        """Bring each about, from a restart."""
-        cloud = self.restart()
-        for plan in self.plans(wanted, cloud).values():
-            for action in plan.changes:
-                operation: Any = action.operation
-                _METHODS[type(operation)](cloud, operation)
-
-    def left(self, wanted: Mapping[str, Object]) -> dict[str, list[str]]:
-        """What a controller that was just started would do."""
-        plans = self.plans(wanted, self.restart())
-        return {
-            name: [f"{a.target}: {a.summary} {a.changes}" for a in plan] for name, plan in plans.items() if len(plan)
-        }
-
-
-_METHODS: dict[type, Any] = {
-    CreateLoadBalancer: AwsLoadBalancers.create,
-    UpdateLoadBalancer: AwsLoadBalancers.update,
-    PutPool: AwsLoadBalancers.put_pool,
-    AddMembers: AwsLoadBalancers.add_members,
-    RemoveMembers: AwsLoadBalancers.remove_members,
-    PutListener: AwsLoadBalancers.put_listener,
-    DeleteListener: AwsLoadBalancers.delete_listener,
-    DeletePool: AwsLoadBalancers.delete_pool,
-}
-
-
 @pytest.fixture
-def world(account: AwsAccount) -> World:
-    return World(account)
+def bring_about(account: AwsAccount, cluster: Cluster) -> Callable[[dict[str, Object]], list[str]]:
+    """Lets a controller do what these Services ask for; what another one would still do, which knows nothing of it."""
+    acm: Any = boto3.client("acm", endpoint_url=account.endpoint, region_name=REGION)
+    certificate = acm.request_certificate(DomainName="example.com")["CertificateArn"]
+
+    node = next(iter(cluster.objects["nodes"]))
+
+    def serve(services: dict[str, Object]) -> list[str]:
+        for index, (_, asked) in enumerate(sorted(services.items())):
+            annotations = asked["metadata"]["annotations"]
+            own = {key: text.replace(CERTIFICATE, certificate) for key, text in annotations.items()}
+            name = f"web-{index}"
+            cluster.put(service(own, name=name, **asked["spec"]))
+            pods = endpoint_slice(*(endpoint(each, node) for each in ("10.0.64.9", "10.0.64.10")), name=name, of=name)
+            cluster.objects["endpointslices"][f"default/{name}"] = pods
+        Running(account, cluster).settle()
+        assert "UnAvailableLoadBalancer" not in cluster.reasons
+        return [f"{a.target}: {a.summary} {a.changes}" for a in Running(account, cluster).plan()]
+
+    return serve
+
+
+BringAbout = Callable[[dict[str, Object]], list[str]]
 
 
 @KINDS
 def test_what_was_made_is_read_back_as_it_was_wanted_and_can_be_taken_back(
-    services: dict[str, Object], world: World
+    services: dict[str, Object], bring_about: BringAbout
 ) -> None:
-    world.apply(services)
-    assert world.left(services) == {}
+    assert bring_about(services) == []
 
     plain = dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]}
-    world.apply(plain)
-    assert world.left(plain) == {}
+    assert bring_about(plain) == []
 
 
 @KINDS
-def test_what_a_service_asks_for_later_is_read_back_as_well(services: dict[str, Object], world: World) -> None:
-    world.apply(dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]})
-    world.apply(services)
+def test_what_a_service_asks_for_later_is_read_back_as_well(
+    services: dict[str, Object], bring_about: BringAbout
+) -> None:
+    bring_about(dict.fromkeys(services, services["plain"]) | {"internal": services["internal"]})
+    assert bring_about(services) == []
 
-    assert world.left(services) == {}
 
-
-def test_subnets_and_groups_of_ones_own_are_read_back(account: AwsAccount, world: World) -> None:
+def test_subnets_and_groups_of_ones_own_are_read_back(account: AwsAccount, bring_about: BringAbout) -> None:
     group = account.ec2.create_security_group(GroupName="edge", Description="-", VpcId=account.vpc_id)["GroupId"]
     subnet = account.public_subnets[1]
     services = {
@@ -193,9 +125,7 @@ def test_subnets_and_groups_of_ones_own_are_read_back(account: AwsAccount, world
         "classic groups": classic(named(security_groups=(group,))),
         "classic more groups": classic(named(extra_security_groups=(group,))),
     }
-    world.apply(services)
-    assert world.left(services) == {}
+    assert bring_about(services) == []
 
     plain = {name: CLASSIC["plain"] if "classic" in name else NETWORK["plain"] for name in services}
-    world.apply(plain)
-    assert world.left(plain) == {}
+    assert bring_about(plain) == []
