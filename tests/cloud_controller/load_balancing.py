@@ -92,10 +92,6 @@ def endpoint_slice(*endpoints: Object, name: str = "web-1", of: str = "web") -> 
 # ----------------------------------------------------------------------------------------------- the Kubernetes side
 
 
-class Crash(BaseException):
-    """The process died."""
-
-
 class Cluster:
     """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
 

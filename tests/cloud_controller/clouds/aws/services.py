@@ -34,7 +34,9 @@ def named(**arguments: Any) -> dict[str, str]:
     return CATALOGUE.annotations(arguments)
 
 
-classic = service
+def classic(annotations: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Object:
+    """A Service that asks for a classic load balancer, as any does that names no type."""
+    return service(annotations, *ports, **more)
 
 
 def nlb(annotations: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Object:

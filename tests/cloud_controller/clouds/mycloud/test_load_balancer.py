@@ -14,7 +14,7 @@ from cloud_controller.controllers.service import controller as service_controlle
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
 from cloud_controller.controllers.service.rules import FINALIZER
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, only, put_node, web
-from tests.cloud_controller.load_balancing import WEB, Cluster, Copies, Crash, Running, changed, port, served
+from tests.cloud_controller.load_balancing import WEB, Cluster, Copies, Running, changed, port, served
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.cloud import MyCloud
@@ -549,6 +549,10 @@ def test_what_was_made_is_known_also_when_the_look_at_it_failed(site: MyCloudSit
 
 
 # ------------------------------------------------------------------------------------------------------------ crashes
+
+
+class Crash(BaseException):
+    """The process died."""
 
 
 class CrashingLoadBalancers:
