@@ -167,6 +167,9 @@ class Cluster:
         else:
             self.objects["services"][key(service)] = copy.deepcopy(service)
 
+    def put_slice(self, endpoint_slice: Object) -> None:
+        self.objects["endpointslices"][key(endpoint_slice)] = endpoint_slice
+
     def put_node(
         self,
         name: str,
@@ -181,6 +184,9 @@ class Cluster:
             "spec": {"providerID": provider_id},
             "status": {"addresses": [{"type": "InternalIP", "address": address}]},
         }
+
+    def address(self, node: str) -> str:
+        return str(self.objects["nodes"][node]["status"]["addresses"][0]["address"])
 
     @property
     def reasons(self) -> Sequence[str]:

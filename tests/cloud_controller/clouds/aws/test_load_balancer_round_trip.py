@@ -85,7 +85,7 @@ def bring_about(account: AwsAccount, cluster: Cluster) -> Callable[[dict[str, Ob
             name = f"web-{index}"
             cluster.put(service(own, name=name, **asked["spec"]))
             pods = endpoint_slice(*(endpoint(each, node) for each in ("10.0.64.9", "10.0.64.10")), name=name, of=name)
-            cluster.objects["endpointslices"][f"default/{name}"] = pods
+            cluster.put_slice(pods)
         Running(account, cluster).settle()
         assert "UnAvailableLoadBalancer" not in cluster.reasons
         return [f"{a.target}: {a.summary} {a.changes}" for a in Running(account, cluster).plan()]

@@ -12,35 +12,37 @@ from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.controllers.service.controller import ServiceOptions
-from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsAccount, tag_list
-from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
+from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import target_groups, targets
-from tests.cloud_controller.clouds.aws.services import named, nlb, put_nodes
+from tests.cloud_controller.clouds.aws.services import named, nlb
 from tests.cloud_controller.load_balancing import WEB, Cluster, Running, endpoint, endpoint_slice, port
 
 
-def pods(node: str, *addresses: str) -> Object:
-    """The Service's slice: pods of these addresses on one node."""
-    return endpoint_slice(*(endpoint(each, node) for each in addresses))
-
-
-def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(account: AwsAccount) -> None:
-    cluster = Cluster()
-    (machine,) = account.launch(1)
-    put_nodes(cluster, [machine])
-    own, free = machine["PrivateIpAddress"], _another_in_the_subnet(account)
+@pytest.fixture
+def node(cluster: Cluster) -> str:
+    """The first of the cluster's nodes; `default/web` sends to pods, not to nodes."""
     cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
-    running = Running(account, cluster)
-    lies = pods(machine["InstanceId"], free, own, "8.8.8.8", "10.244.0.7")
+    return next(iter(cluster.objects["nodes"]))
 
-    running.take_slice(lies)
-    running.settle(WEB)
+
+def put_pods(cluster: Cluster, node: str, *addresses: str) -> None:
+    """The Service's pods have these addresses, on this node."""
+    cluster.put_slice(endpoint_slice(*(endpoint(each, node) for each in addresses)))
+
+
+def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(
+    account: AwsAccount, cluster: Cluster, node: str
+) -> None:
+    own, free = cluster.address(node), _another_in_the_subnet(account)
+    put_pods(cluster, node, free, own, "8.8.8.8", "10.244.0.7")
+
+    Running(account, cluster).settle()
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(free, 8000)}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
-    assert f"{own}: it is an address of node {machine['InstanceId']}" in message
+    assert f"{own}: it is an address of node {node}" in message
     assert "8.8.8.8: it is outside the pods' ranges" in message
 
 
@@ -48,30 +50,22 @@ def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: A
     cluster = Cluster()
     address = _another_in_the_subnet(account)
     name = f"fargate-ip-{address.replace('.', '-')}.eu-central-1.compute.internal"
-    cluster.objects["nodes"][name] = {
-        "metadata": {"name": name},
-        "spec": {"providerID": f"aws:///eu-central-1a/0123456789-0123456789abcdef/{name}"},
-        "status": {"addresses": [{"type": "InternalIP", "address": address}]},
-    }
+    cluster.put_node(name, f"aws:///eu-central-1a/0123456789-0123456789abcdef/{name}", address)
     cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
-    running = Running(account, cluster)
+    put_pods(cluster, name, address)
 
-    running.take_slice(pods(name, address))
-    running.settle(WEB)
+    Running(account, cluster).settle()
 
     (group,) = target_groups(account)
     assert targets(account, group) == {(address, 8000)}
 
 
 def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warned(
-    account: AwsAccount,
+    account: AwsAccount, cluster: Cluster, node: str
 ) -> None:
     # The cluster knows the pods' range; the VPC has routes there, and no subnet.
-    cluster = Cluster()
-    (machine,) = account.launch(1)
-    put_nodes(cluster, [machine])
     inside, outside = _another_in_the_subnet(account), "10.85.0.7"
-    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
+    put_pods(cluster, node, inside, outside)
     registered: list[dict[str, Any]] = []
 
     def record(operation: str, params: dict[str, Any]) -> None:
@@ -79,10 +73,7 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
             registered.extend(params["Targets"])
 
     options = ServiceOptions(resync=300.0, pod_ranges=("10.85.0.0/16",))
-    running = Running(account, cluster, wrap=Refusing(record), options=options)
-    slice_ = pods(machine["InstanceId"], inside, outside)
-    running.take_slice(slice_)
-    running.settle(WEB)
+    Running(account, cluster, wrap=Refusing(record), options=options).settle()
 
     assert sorted(registered, key=lambda each: each["Id"]) == [
         {"Id": inside, "Port": 8000},
@@ -93,14 +84,11 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
 
 
 @pytest.fixture
-def balanced_pod(account: AwsAccount) -> tuple[Cluster, str, dict[str, Any]]:
-    """A Service whose targets are pods, the address of its only pod, and the pod's EndpointSlice."""
-    cluster = Cluster()
-    (machine,) = account.launch(1)
-    put_nodes(cluster, [machine])
-    cluster.put(nlb(named(nlb_target_type="ip"), port(80)))
+def pod(account: AwsAccount, cluster: Cluster, node: str) -> str:
+    """The address of the Service's only pod."""
     address = _another_in_the_subnet(account)
-    return cluster, address, pods(machine["InstanceId"], address)
+    put_pods(cluster, node, address)
+    return address
 
 
 def pod_interface(account: AwsAccount, address: str, **tags: str) -> str:
@@ -124,44 +112,34 @@ def sources_of(account: AwsAccount, group: str) -> set[str]:
     return {names[pair["GroupId"]] for each in of["IpPermissions"] for pair in each["UserIdGroupPairs"]}
 
 
-def served(account: AwsAccount, cluster: Cluster, slice_: dict[str, Any]) -> Running:
-    running = Running(account, cluster)
-    running.take_slice(slice_)
-    running.settle(WEB)
-    return running
-
-
 def test_the_security_group_of_a_pod_is_opened_to_load_balancers_where_it_has_the_clusters_tag(
-    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+    account: AwsAccount, cluster: Cluster, pod: str
 ) -> None:
-    cluster, address, slice_ = balanced_pod
-    group = pod_interface(account, address, **{CLUSTER_TAG: "shared"})
+    group = pod_interface(account, pod, **{CLUSTER_TAG: "shared"})
 
-    served(account, cluster, slice_)
+    Running(account, cluster).settle()
 
     assert {name.startswith("k8s-shared-") for name in sources_of(account, group)} == {True}
     assert "PodSecurityGroups" not in cluster.reasons
 
 
 def test_one_without_the_tag_is_left_alone_and_the_service_is_warned(
-    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+    account: AwsAccount, cluster: Cluster, pod: str
 ) -> None:
-    cluster, address, slice_ = balanced_pod
-    group = pod_interface(account, address)
+    group = pod_interface(account, pod)
 
-    served(account, cluster, slice_)
+    Running(account, cluster).settle()
 
     assert sources_of(account, group) == set()
     ((_, message),) = [event for event in cluster.events if event[0] == "PodSecurityGroups"]
-    assert message.startswith(f"{address} ({group}): no group of these pods has the tag {CLUSTER_TAG}")
+    assert message.startswith(f"{pod} ({group}): no group of these pods has the tag {CLUSTER_TAG}")
 
 
+@pytest.mark.usefixtures("pod")
 def test_interfaces_of_pods_are_one_list_for_many_visits_and_none_where_targets_are_nodes(
-    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+    account: AwsAccount, cluster: Cluster
 ) -> None:
-    cluster, _, slice_ = balanced_pod
-    running = served(account, cluster, slice_)
-    running.settle()
+    running = Running(account, cluster).settle().settle()
     assert running.calls.of("ec2 DescribeNetworkInterfaces") == 1
 
     del cluster.service(WEB)["metadata"]["annotations"][CATALOGUE.by_argument["nlb_target_type"].name]
@@ -171,18 +149,16 @@ def test_interfaces_of_pods_are_one_list_for_many_visits_and_none_where_targets_
 
 
 def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
-    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    account: AwsAccount, cluster: Cluster, node: str, pod: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, address, slice_ = balanced_pod
-    pod_interface(account, address)
-    slice_["endpoints"] += pods(slice_["endpoints"][0]["nodeName"], _another_in_the_subnet(account, 251))["endpoints"]
+    pod_interface(account, pod)
+    put_pods(cluster, node, pod, _another_in_the_subnet(account, 251))
     running = Running(account, cluster)
     now = [0.0]
     monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
-    running.take_slice(slice_)
 
     for now[0] in range(0, 1800, 30):
-        running.settle(WEB, rounds=1)
+        running.settle(rounds=1)
 
     (group,) = target_groups(account)
     assert len(targets(account, group)) == 2
@@ -232,19 +208,15 @@ class Interfaces:
 
 
 def test_without_the_right_to_see_interfaces_pods_are_served_all_the_same(
-    account: AwsAccount, balanced_pod: tuple[Cluster, str, dict[str, Any]]
+    account: AwsAccount, cluster: Cluster, pod: str
 ) -> None:
-    cluster, address, slice_ = balanced_pod
 
-    def denied(operation: str, _params: dict[str, Any]) -> Refusal | None:
-        return ("UnauthorizedOperation", "no") if operation == "DescribeNetworkInterfaces" else None
+    denied = Refusing.of("DescribeNetworkInterfaces", "UnauthorizedOperation")
 
-    running = Running(account, cluster, wrap=Refusing(denied))
-    running.take_slice(slice_)
-    running.settle(WEB)
+    Running(account, cluster, wrap=denied).settle()
 
     (group,) = target_groups(account)
-    assert targets(account, group) == {(address, 8000)}
+    assert targets(account, group) == {(pod, 8000)}
 
 
 def _another_in_the_subnet(account: AwsAccount, number: int = 250) -> str:

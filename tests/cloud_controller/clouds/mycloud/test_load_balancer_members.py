@@ -38,7 +38,7 @@ def pods(cluster: Cluster, **ready: int) -> Object:
         for number in range(count)
     ]
     made = endpoint_slice(*endpoints)
-    cluster.objects["endpointslices"]["default/web-1"] = made
+    cluster.put_slice(made)
     return made
 
 
@@ -48,10 +48,6 @@ def local() -> Object:
 
 def weights(lb: Json) -> dict[str, int]:
     return {backend["address"]: backend["weight"] for each in lb["backend_sets"] for backend in each["backends"]}
-
-
-def address(cluster: Cluster, node: str) -> str:
-    return str(cluster.objects["nodes"][node]["status"]["addresses"][0]["address"])
 
 
 def running_with(site: MyCloudSite, cluster: Cluster, service: Object, **ready: int) -> Running:
@@ -69,14 +65,14 @@ def test_with_local_the_nodes_with_ready_pods_get_traffic_by_their_number(site: 
     running = running_with(site, cluster, local(), **{"worker-0": 3, "worker-1": 1})
 
     lb = only(site.load_balancers())
-    assert weights(lb) == {address(cluster, "worker-0"): 3, address(cluster, "worker-1"): 1}
+    assert weights(lb) == {cluster.address("worker-0"): 3, cluster.address("worker-1"): 1}
     check = lb["backend_sets"][0]["health_check"]
     assert (check["protocol"], check["port"], check["path"]) == ("HTTP", 31000, "/healthz")
 
     running.take_slice(pods(cluster, **{"worker-1": 2}), cluster.objects["endpointslices"]["default/web-1"])
     running.handle()
 
-    assert weights(only(site.load_balancers())) == {address(cluster, "worker-1"): 2}
+    assert weights(only(site.load_balancers())) == {cluster.address("worker-1"): 2}
 
 
 def test_a_service_whose_first_pods_come_with_its_address_is_told_as_ensured(
@@ -128,7 +124,7 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
     give_pod_ranges(site, cluster)
     running = running_with(site, cluster, by_pod(), **{"worker-0": 1})
     forged = endpoint_slice(
-        endpoint(address(cluster, "worker-0"), "worker-0"),
+        endpoint(cluster.address("worker-0"), "worker-0"),
         endpoint("10.244.1.7", "worker-0"),
         endpoint("8.8.8.8", "worker-0"),
         endpoint("10.244.0.6", "worker-0", pod_of="payments"),
@@ -142,7 +138,7 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
 
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000"}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
-    assert f"{address(cluster, 'worker-0')}: it is an address of node worker-0" in message
+    assert f"{cluster.address('worker-0')}: it is an address of node worker-0" in message
     assert "10.244.1.7: it is outside the pod range 10.244.0.0/24 of node worker-0" in message
     assert "10.244.0.6: its targetRef names no Pod of namespace default" in message
 
@@ -347,7 +343,7 @@ def test_a_service_whose_annotation_became_wrong_still_follows_the_nodes(site: M
         running.handle()
 
     lb = only(site.load_balancers())
-    assert members(lb) == {f"{address(cluster, 'worker-1')}:30080"}
+    assert members(lb) == {f"{cluster.address('worker-1')}:30080"}
     assert lb["listeners"][0]["max_qps"] == 100
     assert cluster.reasons[-1] == "SyncLoadBalancerFailed"
 
