@@ -20,7 +20,7 @@ from local.aws.balancing import AS_AWS
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws import classic_as_aws
 from tests.cloud_controller.clouds.aws.services import put_nodes
-from tests.cloud_controller.load_balancing import Cluster
+from tests.cloud_controller.cluster import Cluster
 from tests.moto_server import moto_server
 
 if TYPE_CHECKING:

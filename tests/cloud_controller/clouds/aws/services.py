@@ -12,7 +12,8 @@ from cloud_controller.clouds.aws.surroundings import Facts, Subnet
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import Built, LoadBalancerModel, Pool
-from tests.cloud_controller.load_balancing import Cluster, service
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import service
 
 CONFIG = Config("prod-1")
 TYPE = f"{PREFIX}type"

@@ -22,7 +22,8 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     rules_of,
 )
 from tests.cloud_controller.clouds.aws.services import backends, classic, named, put_nodes
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port, served
 
 OWNER = Owner(CLUSTER, "uid-web", "default", "web")
 GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}

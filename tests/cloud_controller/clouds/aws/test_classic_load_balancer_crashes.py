@@ -14,7 +14,8 @@ from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
 from tests.cloud_controller.clouds.aws.in_the_account import group_of_people, world
 from tests.cloud_controller.clouds.aws.services import classic, named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port
 
 FEWEST = 4
 """Changing calls of the shortest step."""

@@ -8,7 +8,8 @@ from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones
 from tests.cloud_controller.clouds.aws.in_the_account import subnets_of, target_groups, targets
 from tests.cloud_controller.clouds.aws.services import in_subnets, nlb, put_nodes
-from tests.cloud_controller.load_balancing import Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 NOT_BEHIND_LOAD_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
 

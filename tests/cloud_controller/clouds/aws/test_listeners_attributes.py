@@ -9,7 +9,8 @@ from cloud_controller.clouds.aws.annotations import PREFIX
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import listeners, load_balancers, target_groups
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 IDLE = "tcp.idle_timeout.seconds"
 IDLE_TIMEOUT = f"{PREFIX}connection-idle-timeout"

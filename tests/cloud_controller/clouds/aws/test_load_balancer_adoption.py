@@ -14,7 +14,8 @@ from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, 
 from tests.cloud_controller.clouds.aws.in_the_account import load_balancers, target_groups
 from tests.cloud_controller.clouds.aws.services import put_nodes
 from tests.cloud_controller.clouds.aws.upstream_world import Upstream, recorded_services, upstream_name
-from tests.cloud_controller.load_balancing import Cluster, Running
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running
 
 NODES = 4
 

@@ -12,7 +12,8 @@ from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
 from tests.cloud_controller.clouds.aws.in_the_account import load_balancers, target_groups
 from tests.cloud_controller.clouds.aws.services import put_nodes
 from tests.cloud_controller.clouds.aws.upstream_world import Upstream, upstream_name
-from tests.cloud_controller.load_balancing import Cluster, Running
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running
 
 MOST = 16
 """Changing calls of an adoption and deletion, and a few more: then nothing happens."""

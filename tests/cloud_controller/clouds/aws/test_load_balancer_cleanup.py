@@ -12,8 +12,9 @@ from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
 from tests.cloud_controller.clouds.aws.services import TYPE, nlb, put_nodes
+from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.guard import guard
-from tests.cloud_controller.load_balancing import Cluster, Running, port
+from tests.cloud_controller.load_balancing import Running, port
 
 
 @pytest.fixture

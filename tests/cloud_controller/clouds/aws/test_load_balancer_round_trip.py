@@ -11,7 +11,8 @@ import pytest
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import REGION, AwsAccount
 from tests.cloud_controller.clouds.aws.services import classic, named, nlb
-from tests.cloud_controller.load_balancing import Cluster, Running, endpoint, endpoint_slice, port, service
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_slice, port, service
 
 CERTIFICATE = "a-certificate"
 """Stands for the one that each account has."""

@@ -21,7 +21,8 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     targets,
 )
 from tests.cloud_controller.clouds.aws.services import TYPE, named, nlb, put_nodes
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 
 def by_port(account: AwsAccount) -> dict[int, set[tuple[str, int]]]:

@@ -7,8 +7,9 @@ import pytest
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, listeners, load_balancers
 from tests.cloud_controller.clouds.aws.services import named, nlb, put_nodes
+from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.controllers.service.test_checkpoint import Cluster as ConfigMaps
-from tests.cloud_controller.load_balancing import Cluster, Running, changed, port
+from tests.cloud_controller.load_balancing import Running, changed, port
 
 SERVICES = 10
 PORTS = 2

@@ -13,7 +13,8 @@ from cloud_controller.clouds.aws.cloud import Aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
 from tests.cloud_controller.clouds.aws.services import CERTIFICATE, classic, model, named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port
 
 CLASS = "service.k8s.aws/nlb"
 FINALIZER = "service.k8s.aws/resources"

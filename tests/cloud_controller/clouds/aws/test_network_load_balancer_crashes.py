@@ -24,7 +24,8 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     targets,
 )
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port
 
 MOST = 60
 """More changing calls than any of these need: a loop that gets there has never ended by itself."""

@@ -16,8 +16,9 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     target_groups,
 )
 from tests.cloud_controller.clouds.aws.services import nlb
+from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.guard import guard
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port
+from tests.cloud_controller.load_balancing import Running, changed, port
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     target_groups,
 )
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.load_balancing import Cluster, Running, changed, port
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port
 
 NAMED_EDGE = named(name="edge")
 

@@ -21,7 +21,8 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     with_ipv6,
 )
 from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb, put_nodes
-from tests.cloud_controller.load_balancing import Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
 

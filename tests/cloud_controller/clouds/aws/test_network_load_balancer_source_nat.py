@@ -10,7 +10,8 @@ from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import LeavingZones, Refusal, Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import listeners, load_balancers, subnets_of, with_ipv6
 from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 UDP = port(53, "UDP")
 ON = named(enable_prefix_for_ipv6_source_nat="on")

@@ -16,7 +16,8 @@ from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsA
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import target_groups, targets
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, endpoint, endpoint_slice, port
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_slice, port
 
 
 @pytest.fixture

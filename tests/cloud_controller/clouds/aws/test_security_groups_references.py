@@ -15,7 +15,8 @@ from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, 
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
 from tests.cloud_controller.clouds.aws.services import nlb
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, port
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port
 
 
 @pytest.fixture

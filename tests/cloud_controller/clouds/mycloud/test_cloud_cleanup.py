@@ -21,7 +21,8 @@ from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
 from local.mycloud.models.volumes import Volume as CloudVolume
 from tests.cloud_controller.clouds.mycloud.services import named, web
-from tests.cloud_controller.load_balancing import Cluster, Running
+from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.load_balancing import Running
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite

@@ -14,7 +14,8 @@ from cloud_controller.controllers.service import controller as service_controlle
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
 from cloud_controller.controllers.service.rules import FINALIZER
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, only, put_node, web
-from tests.cloud_controller.load_balancing import WEB, Cluster, Copies, Running, changed, port, served
+from tests.cloud_controller.cluster import WEB, Cluster, Copies
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.cloud import MyCloud

@@ -13,7 +13,7 @@ from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import ApiServer, Clock, WritesLeft
 from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.clouds.mycloud.test_load_balancer_any_history import Process
-from tests.cloud_controller.load_balancing import WEB
+from tests.cloud_controller.cluster import WEB
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite

@@ -11,7 +11,8 @@ from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL,
 from cloud_controller.controllers.service.timing import GATHER_NEW, NodeStorm
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, members, named, only, put_node, web
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, endpoint, endpoint_slice, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 
 if TYPE_CHECKING:
     from cloud_controller.kube import Object

@@ -10,7 +10,8 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service.controller import POLL
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
-from tests.cloud_controller.load_balancing import WEB, Cluster, Running, changed, port, served
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
