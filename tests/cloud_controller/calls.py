@@ -1,4 +1,4 @@
-"""What a process was seen to call in its cloud, to be counted."""
+"""Counts the calls that a process makes to its cloud."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cloud_controller.cloud_errors import CloudError
 
 _READS = re.compile(r"[\w-]+ (Describe|Get|List)|GET ")
-"""Of AWS (`elbv2 DescribeTags`) and of a REST API (`GET /v1/machines`)."""
+"""On AWS (`elbv2 DescribeTags`) and in a REST API (`GET /v1/machines`)."""
 
 
 @dataclass
@@ -36,5 +36,5 @@ class Calls:
         return Counter(each for each in self.made if not _READS.match(each))
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Start counting again."""
         self.made.clear()

@@ -1,4 +1,4 @@
-"""A cluster in memory, as the service controller sees it: Services, nodes and EndpointSlices."""
+"""A cluster in memory for load balancer tests: Services, nodes and EndpointSlices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WEB = "default/web"
 
 
 class Cluster:
-    """Services and nodes in memory, with what of the API server the controller uses; every write can be the last."""
+    """Objects in memory, and the part of the Kubernetes API that the controller uses. `after_write` may raise."""
 
     def __init__(self) -> None:
         kinds = ("services", "nodes", "endpointslices", "leases")

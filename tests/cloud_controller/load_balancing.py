@@ -1,4 +1,4 @@
-"""What tests of load balancers are made of, on any cloud: Services, a cluster in memory, a controller driven by hand.
+"""Everything a load balancer test needs on any cloud: factories of Services, and a service controller to drive.
 
     running = served(account, cluster, service(named(scheme="internal"), port(443)))
 
@@ -7,7 +7,7 @@
 
     assert running.calls.writes == {...}
 
-`account` is the fixture of a cloud (an `Account`), `named` its catalogue's annotations. docs/testing.md tells the rest.
+`account` is a cloud's fixture (an `Account`), `named` makes annotations from its catalogue. See docs/testing.md.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tests.cloud_controller.guard import guard, lease_that_confirms
 
 
 class Account(Protocol):
-    """What the fixture of a cloud offers, so that controllers of that cloud can be run."""
+    """A simulated cloud. Each cloud's fixture implements it."""
 
     def new_cloud(self, **config: Any) -> Any:
-        """The cloud as a process sees it that was just started; `config` differs from the cluster's cloud config."""
+        """The cloud as a new process sees it; `config` overrides fields of the cluster's cloud config."""
 
     def settle(self) -> None:
-        """Let the cloud finish what it was asked for."""
+        """Finish the operations that the cloud has accepted."""
 
 
 # ---------------------------------------------------------------------------------------------------------- factories
@@ -72,13 +72,13 @@ def port(number: int = 80, protocol: str = "TCP", **more: Any) -> dict[str, Any]
 
 
 def endpoint(address: str, node: str, *, pod_of: str | None = "default") -> Object:
-    """A ready endpoint, as the endpoint slice controller writes it; `pod_of` None: it is no pod."""
+    """A ready endpoint, as the endpoint slice controller writes it; without `pod_of`, one that is not a pod."""
     found: Object = {"addresses": [address], "conditions": {"ready": True}, "nodeName": node}
     return found | ({"targetRef": {"kind": "Pod", "namespace": pod_of, "name": "web-0"}} if pod_of else {})
 
 
 def endpoint_slice(*endpoints: Object, name: str = "web-1", of: str = "web") -> Object:
-    """The EndpointSlice of a Service, whose pods serve port 8000."""
+    """An EndpointSlice of a Service whose pods listen on port 8000."""
     return {
         "metadata": {"namespace": "default", "name": name, "labels": {"kubernetes.io/service-name": of}},
         "addressType": "IPv4",
@@ -88,7 +88,7 @@ def endpoint_slice(*endpoints: Object, name: str = "web-1", of: str = "web") -> 
 
 
 def changed(cluster: Cluster, annotations: dict[str, str] | None = None, web: str = WEB, **spec: Any) -> None:
-    """Somebody adds annotations to a Service, and changes these fields of its spec."""
+    """Add annotations to a Service and set fields of its spec."""
     service = cluster.service(web)
     service["metadata"]["annotations"] |= annotations or {}
     service["spec"] |= spec
@@ -98,9 +98,10 @@ def changed(cluster: Cluster, annotations: dict[str, str] | None = None, web: st
 
 
 class Running:
-    """A controller that was just started, and the calls of its process. `wrap` may stand between it and the cloud.
+    """A service controller in a new process, and the calls that the process makes.
 
-    Without `started`, it only knows what the cloud has; with a `checkpoint`, it begins with what that kept.
+    `wrap` may change the cloud first (see AWS's `faulty_aws.py`); `checkpoint` is a client of the API server that has
+    the checkpoint of an earlier process. Unless `started`, the first full pass has yet to come.
     """
 
     def __init__(
@@ -143,28 +144,28 @@ class Running:
             self.resync()
 
     def handle(self, key: str = WEB) -> None:
-        """What a worker does for one key of the queue."""
+        """Handle one key of the queue, as a worker does."""
         self.controller.handle(key)
 
     def resync(self) -> None:
-        """Everything is read again."""
+        """Read all load balancers again."""
         self.handle(RESYNC)
 
     def take_nodes(self) -> None:
-        """The nodes have changed, and no more of them come."""
+        """Take the changed nodes into account now, without waiting for more."""
         self.controller._storm.over()
         self.handle(NODES_CHANGED)
 
     def take_slice(self, changed: Object, old: Object | None = None) -> None:
-        """An EndpointSlice is there, or has changed."""
+        """Deliver an EndpointSlice that was added or changed."""
         self.controller._endpoints._slice_changed(EventType.MODIFIED if old else EventType.ADDED, old, changed)
 
     def confirm_all(self) -> None:
-        """An administrator confirms everything that the controller holds."""
+        """Confirm every held action, as an administrator does."""
         self.cluster.replace(LEASES, lease_that_confirms(self.controller._safeguard))
 
     def apply(self, service: Object) -> dict[str, int]:
-        """Visit the Service, which is like this now: the calls that changed something. They leave nothing to do."""
+        """Put the Service and handle it once. Return the calls that changed something; nothing may be left to do."""
         self.cluster.put(service)
         self.calls.clear()
         self.settle(key(service), rounds=1)
@@ -173,16 +174,16 @@ class Running:
         return made
 
     def plan(self, **options: Any) -> Plan:
-        """What is to be done for all Services, by what the cloud has now."""
+        """Read the cloud and plan for all Services."""
         return service_controller.plan(service_controller.observe(self.kube, self.cloud), ServiceOptions(**options))
 
     def observed(self, uid: str = "uid-web") -> list[ObservedLoadBalancer]:
-        """The load balancers of a Service, whole or in part."""
+        """Read the load balancers of a Service, complete or not."""
         found: list[ObservedLoadBalancer] = self.cloud.load_balancers.read({uid})
         return [lb for lb in found if lb.owner is not None and lb.owner.uid == uid]
 
     def settle(self, *keys: str, rounds: int = 4) -> Running:
-        """Visit these Services, or all that are there or were, while the cloud works."""
+        """Handle these Services, or all that exist or existed, while the cloud works."""
         for _ in range(rounds):
             for each in keys or sorted({*self.cluster.objects["services"], *self.controller._cache.keys()}):
                 self.handle(each)
@@ -192,7 +193,7 @@ class Running:
 
 
 def served(account: Account, cluster: Cluster, service: Object, **more: Any) -> Running:
-    """A controller that has given the Service a load balancer; its calls are counted from here on."""
+    """A controller that has given the Service its load balancer. Its calls are counted from then on."""
     cluster.put(service)
     running = Running(account, cluster, **more).settle()
     assert cluster.service(key(service))["status"], cluster.events
