@@ -60,11 +60,10 @@ test-fast: set-up ## Run the tests that need no control plane (no Go build)
 
 crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
-		tests/crash/test_aws_crash_points.py \
-		tests/cloud_controller/clouds/aws/test_nlb_crashes.py tests/cloud_controller/clouds/aws/test_classic_crashes.py
+		tests/crash/test_aws_crash_points.py tests/cloud_controller/clouds/aws/test_*_load_balancer_crashes.py
 
 properties: set-up ## Try the stateful properties of controllers and engine with many more sequences than the tests do (minutes)
-	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_any_*.py \
+	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \
 		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
 		tests/local/engine/steps/test_aliases.py
 

@@ -28,9 +28,10 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import ActionKind
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
-OWNER = Owner("c-1", "uid-1", "default", "web")
+OWNER = Owner("c-1", "uid-web", "default", "web")
 INGRESS = [{"ip": "192.0.2.1"}]
 SCHEME = Annotation(
     name="example.com/scheme",
@@ -77,16 +78,13 @@ class Builder:
         return Built(LoadBalancerModel(OWNER.load_balancer_name, attributes, tags=OWNER.tags))
 
 
-def web(annotations: dict[str, str] | None = None, *, deleted: bool = False, **spec: Any) -> Object:
-    metadata: dict[str, Any] = {"namespace": "default", "name": "web", "uid": "uid-1", "annotations": annotations or {}}
-    metadata["finalizers"] = [FINALIZER]
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec = {"type": "LoadBalancer", "ports": [], **spec}
-    return {"metadata": metadata, "spec": spec, "status": {"loadBalancer": {"ingress": INGRESS}}}
+def web(annotations: dict[str, str] | None = None, **more: Any) -> Object:
+    made = load_balancing.service(annotations, **{"ports": [], "finalizers": (FINALIZER,), **more})
+    made["status"] = {"loadBalancer": {"ingress": INGRESS}}
+    return made
 
 
-def foreign(uid: str = "uid-1", refusal: str | None = None, **attributes: Any) -> ObservedLoadBalancer:
+def foreign(uid: str = "uid-web", refusal: str | None = None, **attributes: Any) -> ObservedLoadBalancer:
     model = LoadBalancerModel(OWNER.load_balancer_name, {"scheme": "public", "timeout": 60, **attributes})
     ingress = (Ingress(ip="192.0.2.1"),)
     adoptable = Adoptable("the other controller", f"foreign-{uid}", "default/web", refusal)

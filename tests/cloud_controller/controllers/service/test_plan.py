@@ -45,6 +45,7 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
 INGRESS = [{"ip": "192.0.2.1"}]
@@ -119,24 +120,11 @@ def owner_of(service: Object) -> Owner:
     return Owner("c-1", metadata["uid"], metadata["namespace"], metadata["name"])
 
 
-def web(
-    *,
-    name: str = "web",
-    uid: str = "uid-1",
-    finalizers: Sequence[str] = (FINALIZER,),
-    ingress: list[dict[str, str]] | None = None,
-    deleted: bool = False,
-    annotations: dict[str, str] | None = None,
-    **spec: Any,
-) -> Object:
-    metadata: dict[str, Any] = {"namespace": "default", "name": name, "uid": uid, "finalizers": [*finalizers]}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {
-        "metadata": metadata | {"annotations": annotations or {}},
-        "spec": {"type": "LoadBalancer"} | spec,
-        "status": {"loadBalancer": {"ingress": ingress} if ingress else {}},
-    }
+def web(*, ingress: list[dict[str, str]] | None = None, **more: Any) -> Object:
+    """A Service without ports that the controller has seen."""
+    made = load_balancing.service(**{"ports": [], "finalizers": (FINALIZER,), **more})
+    made["status"] = {"loadBalancer": {"ingress": ingress} if ingress else {}}
+    return made
 
 
 def node(name: str = "n1", *, labels: dict[str, str] | None = None, ready: str = "True", **spec: Any) -> Object:
@@ -328,7 +316,7 @@ def test_both_addresses_of_a_dual_stack_load_balancer_are_in_the_status() -> Non
 
     (action,) = planned(service, lb)
 
-    assert action.operation == SetIngress("default", "web", "uid-1", ({"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}))
+    assert action.operation == SetIngress("default", "web", "uid-web", ({"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}))
     written = web(ingress=[{"ip": "192.0.2.1", "ipMode": "VIP"}, {"ip": "2001:db8::1", "ipMode": "VIP"}])
     assert len(planned(written, lb)) == 0
     assert len(planned(web(ingress=[*reversed(written["status"]["loadBalancer"]["ingress"])]), lb)) == 1, "in order"

@@ -45,6 +45,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.sharing import LEFT_TAG, SHARED_WITH_TAG
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1")
 NODES = Backends((NodeBackend("n1", "i-1", "10.0.0.1"),))
@@ -83,18 +84,12 @@ class Builder:
         return mycloud.members(service, backends)
 
 
-def web(name: str = "web", *ports: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
-    metadata: dict[str, Any] = {
-        "namespace": "default",
-        "name": name,
-        "uid": f"uid-{name}",
-        "creationTimestamp": created,
-    }
-    metadata |= {"annotations": CATALOGUE.annotations(settings), "finalizers": [FINALIZER]}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec = [{"protocol": "TCP", "port": port, "nodePort": 30000 + port} for port in ports or (80,)]
-    return {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": spec}, "status": {}}
+def web(name: str = "web", *numbers: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
+    ports = [load_balancing.port(number) for number in numbers]
+    annotations = CATALOGUE.annotations(settings)
+    made = load_balancing.service(annotations, *ports, name=name, finalizers=(FINALIZER,), deleted=deleted)
+    made["metadata"]["creationTimestamp"] = created
+    return made
 
 
 def nobodys(id: str = SHARED) -> ObservedLoadBalancer:
