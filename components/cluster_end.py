@@ -118,7 +118,7 @@ def _answering(open_kube: Callable[[], KubeApi], end: float, wait: Wait) -> Kube
 
 def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
     """Raise NotConverged if the cloud has load balancers of the cluster, declared or not: none of them can be deleted
-    by way of their Services. Volumes are `await_volumes`' concern, which stops at them too.
+    through their Services. `await_volumes` does the same for volumes.
     """
     try:
         found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
