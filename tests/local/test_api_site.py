@@ -19,7 +19,7 @@ import pytest
 import urllib3
 
 from cloud_controller.clouds.mycloud.client import Client
-from local import api_site, processes
+from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_process import API, server_environment
 from local.blocks import BlockRegistry, NoBlockError
@@ -431,18 +431,6 @@ def test_a_wait_for_another_run_that_starts_or_stops_the_site_says_for_whom(site
     assert told == [f"waiting for another run ({holder}) that starts or stops this site"]
 
 
-def test_a_wait_that_takes_long_is_told_once_and_a_short_one_never(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([False, False, False, True])
-    told: list[str] = []
-
-    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("at once"))
-    monkeypatch.setattr(api_site, "QUIET_SECONDS", 0.0)
-    answers = iter([False, False, False, True])
-    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("still"))
-
-    assert told == ["still"]
-
-
 def test_servers_get_no_secret_of_the_environment() -> None:
     environment = {"PATH": "/bin", "PULUMI_CONFIG_PASSPHRASE": "s", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/h"}
 
@@ -516,7 +504,7 @@ def test_when_every_block_is_taken_up_says_by_whom_and_how_one_comes_free(tmp_pa
 
     told = str(refused.value)
     assert all(f"127.{base}.x: {other};" in told for base, other in others.items())
-    assert told.endswith("a site gives its own back by `down`, or if its folder is deleted")
+    assert told.endswith("`down`, or deleting its folder, releases a site's block")
 
 
 # -------------------------------------------------------------------------------------------------------- state folder
