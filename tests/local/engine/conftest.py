@@ -1,4 +1,4 @@
-"""What the engine's tests share: a stack in a temporary folder over the cloud in memory, recorded runs."""
+"""Shared by the engine's tests: a stack in a temporary folder over the cloud in memory, recorded runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _OneCloud:
 
 @dataclass
 class Outcome:
-    """How a run ended and what it told."""
+    """The result and events of a run."""
 
     ok: bool
     events: list[Event]
@@ -132,15 +132,15 @@ class StackUnderTest:
         return open_session(self.request, writable=False)
 
     def resources(self) -> dict[str, ResourceState]:
-        """The state by name, of what the program mentions."""
+        """The state of the program's resources, by name."""
         return {r.name: r for r in self.open().store.snapshot.resources.values() if not r.name.startswith("default")}
 
     def forget(self) -> None:
-        """Lose the state, not what was made."""
+        """Lose the state, not the objects."""
         shutil.rmtree(self.stack_dir)
 
     def files(self) -> str:
-        """Everything that is on disk for the stack, as one text."""
+        """All files of the stack, as one text."""
         return "\n".join(p.read_text() for p in sorted(self.stack_dir.rglob("*")) if p.is_file())
 
     def _run(
@@ -156,7 +156,7 @@ class StackUnderTest:
             **more,
         )
         outcome = Outcome(operation(self.request, options, events.append), events)
-        # However a run goes, what it leaves is a state that the CLI would take.
+        # However a run ends, the CLI must accept its state.
         exported = self.open().store.export()["deployment"]
         assert list(problems(exported, "test", self.request.stack)) == []
         return outcome
@@ -171,7 +171,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
 
 @dataclass(frozen=True)
 class Kit:
-    """The words of the tests: tests are modules on their own and cannot import this file."""
+    """The tests' helpers: tests are separate modules and cannot import this file."""
 
     Thing: type[Thing] = Thing
     Group: type[Group] = Group
@@ -188,8 +188,8 @@ def kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def sample_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """Every recording of the real CLI, beside a run of the same by the engine's command line."""
-    # The recorded providers are gone before other tests of this process run.
+    """Every recording of the real CLI, with a run of the same program by the engine's command line."""
+    # The recorded providers must be gone before other tests of this process run.
     with pytest.MonkeyPatch.context() as monkeypatch:
         return replay(tmp_path_factory.mktemp("sample"), monkeypatch)
 
