@@ -1,4 +1,4 @@
-"""Where a site keeps what: the names of files and folders under its state folder, and its token."""
+"""The layout of a site: the names of files and folders under its state folder, and its token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local.addresses import API_PORT, AddressBlock
 
 
 def fingerprint(token: str) -> str:
-    """Sixteen hex digits by which a site knows its own API; the token is random, so they do not give it away."""
+    """Sixteen hex digits by which a site recognises its own API; the token is random, so they do not reveal it."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
@@ -23,7 +23,7 @@ class StateFolder:
 
     root: Path
     cloud_name: str = "mycloud"
-    """What the folder of the cloud's own things is called."""
+    """The name of the folder with the cloud's own files."""
 
     @property
     def site_file(self) -> Path:
@@ -32,7 +32,7 @@ class StateFolder:
 
     @property
     def cloud(self) -> Path:
-        """What belongs to the cloud; private to the user."""
+        """The cloud's folder; private to the user."""
         return self.root / self.cloud_name
 
     @property
@@ -45,12 +45,12 @@ class StateFolder:
 
     @property
     def controllers_token_file(self) -> Path:
-        """The token that stacks give to their controllers, and what it may do."""
+        """The token that stacks give to their controllers, and its rights."""
         return self.cloud / "controllers-token.json"
 
     @property
     def boot_note(self) -> Path:
-        """Which boot of the computer the API last ran in."""
+        """The computer's boot in which the API last ran."""
         return self.cloud / "boot_id"
 
     def process_record(self, name: str) -> Path:
@@ -69,11 +69,11 @@ class StateFolder:
         return self.cloud / "machines" / id
 
     def volume(self, id: str) -> Path:
-        """What is stored on a volume."""
+        """A volume's content."""
         return self.cloud / "volumes" / id
 
     def device(self, machine_id: str, volume_id: str) -> Path:
-        """Where a machine sees an attached volume."""
+        """A machine's path to an attached volume."""
         return self.machine(machine_id) / "devices" / volume_id
 
     def stack(self, name: str) -> Path:
@@ -81,7 +81,7 @@ class StateFolder:
         return self.root / "stacks" / name
 
     def prepare(self) -> None:
-        """Make the cloud's folder, readable by its user alone."""
+        """Create the cloud's folder, readable only by its user."""
         self.cloud.mkdir(parents=True, exist_ok=True)
         self.cloud.chmod(0o700)
 
@@ -90,7 +90,7 @@ class StateFolder:
         return AddressBlock(int(json.loads(self.site_file.read_text())["block"]))
 
     def write_site(self, block: AddressBlock) -> None:
-        """Note the block that the site has, and so where its API is."""
+        """Write the site's block, which determines its API's address."""
         write_private(self.site_file, json.dumps({"block": block.base, "endpoint": endpoint(block)}) + "\n")
 
     def token(self) -> str:
@@ -98,11 +98,11 @@ class StateFolder:
         return self.token_file.read_text().strip()
 
     def fingerprint(self) -> str:
-        """Whose API answers: `/healthz` tells it to anybody, and it tells nobody the token."""
+        """Identifies the API: `/healthz` returns it to everyone, and it does not reveal the token."""
         return fingerprint(self.token())
 
     def still_holds(self, site: str) -> bool:
-        """Whether this is still the folder of the site with this fingerprint: neither gone, nor made anew by `up`."""
+        """Whether this is still the folder of the site with this fingerprint: neither deleted nor recreated by `up`."""
         try:
             return self.site_file.exists() and self.fingerprint() == site
         except FileNotFoundError:
@@ -121,7 +121,7 @@ def endpoint(block: AddressBlock) -> str:
 
 
 def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that its user alone may read, whole or not at all."""
+    """Write a file that only its user may read, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)

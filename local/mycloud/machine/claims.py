@@ -1,4 +1,4 @@
-"""Which volume of mycloud a pod's PersistentVolumeClaim means, and by which names Kubernetes speaks of it. Pure."""
+"""The mycloud volume of a pod's PersistentVolumeClaim, and Kubernetes' names for it. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _VOLUME_ID = re.compile(r"vol-[0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class ClaimedVolume:
-    """A volume by its id in mycloud, and how the claim lets a pod have it."""
+    """A volume by its id in mycloud, and the pod's access to it."""
 
     id: str
     read_only: bool
 
     @property
     def unique_name(self) -> str:
-        """The volume in a node's `volumesInUse` and `volumesAttached`."""
+        """The volume's name in a node's `volumesInUse` and `volumesAttached`."""
         return f"kubernetes.io/csi/{CSI_DRIVER}^{self.id}"
 
     def attachment_name(self, node_name: str) -> str:
@@ -33,7 +33,7 @@ class ClaimedVolume:
 
 
 def bound_volume_name(claim: Object) -> str:
-    """The PersistentVolume that the claim is bound to. Raises NotYetError while it is bound to none."""
+    """The PersistentVolume that the claim is bound to. Raises NotYetError while there is none."""
     name = claim["spec"].get("volumeName")
     if not name or (claim.get("status") or {}).get("phase") != "Bound":
         raise NotYetError(f"persistentvolumeclaim {claim['metadata']['name']} is not bound")
@@ -41,28 +41,28 @@ def bound_volume_name(claim: Object) -> str:
 
 
 def claimed_volume(claim: Object, volume: Object) -> ClaimedVolume:
-    """What the claim's PersistentVolume means here. Raises MissingSourceError for one that a machine cannot have."""
+    """The volume of the claim's PersistentVolume. Raises MissingSourceError for one that a machine cannot use."""
     name, spec = volume["metadata"]["name"], volume["spec"]
     if (spec.get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]:
         raise MissingSourceError(f"persistentvolume {name} is not bound to claim {claim['metadata']['name']}")
     csi = spec.get("csi") or {}
     if csi.get("driver") != CSI_DRIVER:
-        raise MissingSourceError(f"persistentvolume {name}: a machine has volumes of CSI driver {CSI_DRIVER} only")
+        raise MissingSourceError(f"persistentvolume {name}: a machine supports only volumes of CSI driver {CSI_DRIVER}")
     if spec.get("volumeMode") == "Block":
         raise MissingSourceError(f"persistentvolume {name}: volumeMode Block is not supported")
     if not _VOLUME_ID.fullmatch(csi["volumeHandle"]):
-        raise MissingSourceError(f"persistentvolume {name}: {csi['volumeHandle']!r} is no id of a volume")
+        raise MissingSourceError(f"persistentvolume {name}: {csi['volumeHandle']!r} is not a volume id")
     return ClaimedVolume(csi["volumeHandle"], bool(csi.get("readOnly")))
 
 
 def is_attached(node: Object, volume: ClaimedVolume) -> bool:
-    """Whether the attach-detach controller says on the node that the volume is there."""
+    """Whether the attach-detach controller reports the volume as attached on the node."""
     attached = (node.get("status") or {}).get("volumesAttached") or []
     return any(each["name"] == volume.unique_name for each in attached)
 
 
 def is_done(attachment: Object | None) -> bool:
-    """Whether a VolumeAttachment has come about, and is not on its way out."""
+    """Whether a VolumeAttachment is complete and not being deleted."""
     if attachment is None or "deletionTimestamp" in attachment["metadata"]:
         return False
     return bool((attachment.get("status") or {}).get("attached"))
