@@ -1,4 +1,4 @@
-"""The status of a site of AWS for a person to read."""
+"""Renders the status of an AWS site for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 
 def render(status: Json, outputs: Json) -> str:
-    """The status that `AwsSite.status` gives, and the stack's outputs, as text."""
+    """The status of `AwsSite.status` and the stack's outputs, as text."""
     if "endpoint" not in status:
         return f"There is no site in {status['state_folder']}."
     lines = [f"AWS (moto, a simulator)   {status['endpoint']}  {'answers' if status['up'] else 'does not answer'}"]
