@@ -1,9 +1,9 @@
-# Every target sets up what it needs first, so any of them works as the first command in a fresh clone.
+# Every target prepares what it needs, so any of them works as the first command in a fresh clone.
 SHELL := /bin/sh
 STACK ?= local
-# pulumi: the CLI on PATH runs the stack, not the embedded engine.
+# pulumi: run the stack with the CLI on PATH instead of the embedded engine.
 ENGINE ?=
-# Further options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
+# More options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
 ARGS ?=
 # YES=1: `make up` and `make down` replace and delete without asking.
 YES ?=
@@ -23,10 +23,10 @@ help: ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-up: set-up binaries ## Bring the stack up, from nothing to a load balancer that answers
+up: set-up binaries ## Create or update the stack: from nothing to a load balancer that answers
 	@$(VENV_PYTHON) -m local up --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
 
-preview: set-up ## Show what `make up` would change, and change nothing
+preview: set-up ## Show what `make up` would change
 	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
 
 refresh: set-up ## Read what exists into the stack's state, and show drift
@@ -38,10 +38,10 @@ down: set-up ## Destroy the stack, then stop the local site
 stop: set-up ## Stop the local site's processes and keep all data; `make up` continues from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)
 
-status: set-up ## Show what runs: the site, machines, nodes, the leader, pods that are not ready, load balancers
+status: set-up ## Show the site, machines, nodes, the leader, pods that are not ready, load balancers
 	@$(VENV_PYTHON) -m local status --stack $(STACK)
 
-kubeconfig: set-up ## Write the kubeconfig of the stack's cluster; eval "$(make kubeconfig)" lets kubectl use it
+kubeconfig: set-up ## Write a kubeconfig for the stack's cluster; eval "$(make kubeconfig)" makes kubectl use it
 	@$(VENV_PYTHON) -m local kubeconfig --stack $(STACK)
 
 kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get pods -A"
