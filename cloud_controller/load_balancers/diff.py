@@ -65,8 +65,8 @@ def diff(
     if desired is None:
         why = "the Service wants no load balancer"
         return Plan.of(action for lb in _by_age(observed) for action in _end(lb, catalogue, target, why))
-    keeper = kept(desired, observed, catalogue)
-    if keeper is None:
+    current = find_current(desired, observed, catalogue)
+    if current is None:
         whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
         in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
         if in_the_way:
@@ -74,20 +74,20 @@ def diff(
             ends = (_end(lb, catalogue, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
             return Plan.of(action for end in ends for action in end)
         return Plan.of([_create(desired, whole, catalogue, target, client_token)])
-    if keeper.state is LoadBalancerState.PENDING:
+    if current.state is LoadBalancerState.PENDING:
         # The others, if there are any, serve until this one does.
-        waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
+        waiting = Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason="it is still being created")
         return Plan.of([waiting])
-    altered = [*_taken_back(desired, keeper, target)]
-    altered += alter(desired, _own_alone(keeper), catalogue, target)
-    if keeper.state is LoadBalancerState.READY:
-        others = (lb for lb in _by_age(observed) if lb is not keeper)
-        why = f"{keeper.id} serves in its place"
+    altered = [*_taken_back(desired, current, target)]
+    altered += alter(desired, _own_alone(current), catalogue, target)
+    if current.state is LoadBalancerState.READY:
+        others = (lb for lb in _by_age(observed) if lb is not current)
+        why = f"{current.id} serves in its place"
         altered += [action for lb in others for action in _end(lb, catalogue, target, why)]
     return Plan.of(altered)
 
 
-def kept(
+def find_current(
     desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
 ) -> ObservedLoadBalancer | None:
     """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
@@ -213,46 +213,46 @@ def _own_alone(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
 
 
 def alter(
-    desired: LoadBalancerModel, keeper: ObservedLoadBalancer, catalogue: Catalogue, target: str
+    desired: LoadBalancerModel, current: ObservedLoadBalancer, catalogue: Catalogue, target: str
 ) -> Iterator[Action]:
     """The actions on a load balancer that stays: what can be changed in place."""
-    actual = keeper.model
-    if keeper.state is LoadBalancerState.FAILED:
-        why = keeper.state_reason or "the cloud names no reason"
-        yield Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason=f"it has failed: {why}")
+    actual = current.model
+    if current.state is LoadBalancerState.FAILED:
+        why = current.state_reason or "the cloud names no reason"
+        yield Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason=f"it has failed: {why}")
     yield from _ignored(differences(desired, actual), catalogue, target)
     changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
     if changed:
         yield Action(
             ActionKind.UPDATE,
             target,
-            f"update load balancer {keeper.id}",
+            f"update load balancer {current.id}",
             tuple(change.as_field_change() for change in changed),
             # The cloud replaces all tags at once; those that somebody else added are theirs.
-            operation=UpdateLoadBalancer(keeper.id, replace(desired, tags={**actual.tags, **desired.tags})),
+            operation=UpdateLoadBalancer(current.id, replace(desired, tags={**actual.tags, **desired.tags})),
         )
     pools = {pool.name: pool for pool in actual.pools}
     wanted_pools = {pool.name: pool for pool in desired.pools}
     for pool in desired.pools:
-        yield from _pool_made_or_changed(pool, pools.get(pool.name), catalogue, keeper.id, target)
+        yield from _pool_made_or_changed(pool, pools.get(pool.name), catalogue, current.id, target)
     listeners = {listener.key: listener for listener in actual.listeners}
     wanted_listeners = {listener.key: listener for listener in desired.listeners}
     for listener in desired.listeners:
-        yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, keeper.id, target)
+        yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, current.id, target)
     for pool in desired.pools:
         if pool.name in pools:
-            yield from members_removed(pools[pool.name], pool.members, keeper.id, target)
+            yield from members_removed(pools[pool.name], pool.members, current.id, target)
     for listener in reversed(actual.listeners):
         if listener.key not in wanted_listeners:
             yield Action(
                 ActionKind.DELETE,
                 f"{target}/listener/{listener}",
                 "delete listener",
-                operation=DeleteListener(keeper.id, listener.protocol, listener.port),
+                operation=DeleteListener(current.id, listener.protocol, listener.port),
             )
     for pool in reversed(actual.pools):
         if pool.name not in wanted_pools:
-            delete = DeletePool(keeper.id, pool.name)
+            delete = DeletePool(current.id, pool.name)
             yield Action(ActionKind.DELETE, f"{target}/pool/{pool.name}", "delete pool", operation=delete)
 
 

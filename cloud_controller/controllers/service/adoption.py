@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.diff import forced_differences
 from cloud_controller.load_balancers.model import (
@@ -65,7 +65,7 @@ def adopt(
         changes = (FieldChange("owner", lb.adoptable.maker, "this Service"),)
         summary = f"adopt {_named(lb)}"
         actions.append(Action(ActionKind.UPDATE, target, summary, changes, operation=operation))
-        present.append(after(lb, operation))
+        present.append(apply_operation(lb, operation))
     return Adoption(tuple(actions), tuple(present))
 
 

@@ -34,7 +34,7 @@ class LoadBalancerCache:
         self._foreign_names: dict[str, Key] = {}
         self._clock = 0
         self._written: dict[str, int] = {}
-        self._suspects: dict[Key, int] = {}
+        self._dirty: dict[Key, int] = {}
         self._moved: set[Key] = set()
         self._loaded = False
 
@@ -91,16 +91,16 @@ class LoadBalancerCache:
             moved, self._moved = self._moved, set()
             return moved
 
-    def suspect(self, key: Key) -> None:
+    def mark_dirty(self, key: Key) -> None:
         """What is known of this Service may be wrong: a change of it failed half-way."""
         with self._lock:
             self._clock += 1
-            self._suspects[key] = self._clock
+            self._dirty[key] = self._clock
 
-    def is_suspect(self, key: Key) -> bool:
+    def is_dirty(self, key: Key) -> bool:
         """Whether the Service must be read again before it is planned for."""
         with self._lock:
-            return key in self._suspects
+            return key in self._dirty
 
     def put(self, key: Key, uid: str, lb: ObservedLoadBalancer) -> None:
         """What a change made for this Service (key and UID) has made of the load balancer."""
@@ -128,7 +128,7 @@ class LoadBalancerCache:
             for lb in [*self._found.values()]:
                 self._index(lb)
             self._written = {each: at for each, at in self._written.items() if at > began}
-            self._suspects = {key: at for key, at in self._suspects.items() if at > began}
+            self._dirty = {key: at for key, at in self._dirty.items() if at > began}
             self._loaded = True
 
     def refresh(self, owners: Iterable[tuple[Key, str]], ids: Collection[str] = ()) -> None:
@@ -143,8 +143,8 @@ class LoadBalancerCache:
         with self._lock:
             self._take(found, known, began)
             for key, _ in pairs:
-                if self._suspects.get(key, 0) <= began:
-                    self._suspects.pop(key, None)
+                if self._dirty.get(key, 0) <= began:
+                    self._dirty.pop(key, None)
 
     def _name(self, uid: str, key: Key) -> None:
         self._names[uid] = key

@@ -24,6 +24,7 @@ from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
 from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
+from cloud_controller.controllers.service.reconcile import CONTROLLER, ServiceReconciler
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
     FIRST_LOOK,
@@ -34,7 +35,6 @@ from cloud_controller.controllers.service.timing import (
     Polling,
     Round,
 )
-from cloud_controller.controllers.service.visit import CONTROLLER, ServiceVisits
 from cloud_controller.events import Events
 from cloud_controller.kube import (
     ENDPOINT_SLICES,
@@ -212,7 +212,7 @@ class ServiceController:
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
         self._unclaimed: set[str] = set()
-        self._visits = ServiceVisits(
+        self._reconciler = ServiceReconciler(
             kube,
             self._load_balancers,
             self._cache,
@@ -428,7 +428,7 @@ class ServiceController:
         if follows:
             backends = replace(backends, slices=self._endpoints.get(key))
         try:
-            self._visits.visit(key, service, backends)
+            self._reconciler.reconcile(key, service, backends)
         finally:
             # As upstream: one that failed comes back by itself, and is no part of the round.
             if (seconds := self._node_sync.seen(key)) is not None:

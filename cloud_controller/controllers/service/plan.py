@@ -22,10 +22,10 @@ from cloud_controller.controllers.service.rules import (
     reused_id,
     wants_load_balancer,
 )
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.diff import diff, kept, members_added, members_removed
+from cloud_controller.load_balancers.diff import diff, find_current, members_added, members_removed
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
@@ -234,7 +234,7 @@ def _carry_out(plan: Plan, present: dict[str, ObservedLoadBalancer]) -> None:
     """What the next Service finds where several share a load balancer."""
     for operation in (action.operation for action in plan.changes):
         if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
-            present[operation.id] = after(present[operation.id], operation)
+            present[operation.id] = apply_operation(present[operation.id], operation)
 
 
 def _by_age(service: Object) -> tuple[str, str, str]:
@@ -280,13 +280,13 @@ def _ensure(
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)
-        changes, keeper, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
+        changes, current, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
     if _pods_unknown(service, backends, builder):
         changes = Plan.of(_kept_as_it_is(action) for action in changes)
-    elsewhere = _elsewhere(built, adoption.observed, keeper, owner)
+    elsewhere = _elsewhere(built, adoption.observed, current, owner)
     if elsewhere and not serves:
         why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
         changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
@@ -299,28 +299,28 @@ def _ensure(
         actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
     actions += adoption.actions
     # Clients are told of a new address before the old one goes.
-    actions += [action for action in changes if not _ends_another(action, keeper)]
-    status = _status(service, [ingress.to_json() for ingress in keeper.ingress]) if keeper is not None else []
+    actions += [action for action in changes if not _ends_another(action, current)]
+    status = _status(service, [ingress.to_json() for ingress in current.ingress]) if current is not None else []
     if serves:
         actions += status
-    actions += [action for action in changes if _ends_another(action, keeper)]
-    if keeper is not None and serves:
-        actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
+    actions += [action for action in changes if _ends_another(action, current)]
+    if current is not None and serves:
+        actions += _left_behind(elsewhere, current, owner, builder.catalogue, target)
     warnings = [*built.warnings]
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
-    waits = not serves and (keeper is None or bool(status))
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper), waits=waits)
+    waits = not serves and (current is None or bool(status))
+    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits)
 
 
-def _ends_another(action: Action, keeper: ObservedLoadBalancer | None) -> bool:
+def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:
     """Whether it takes something away from a load balancer in whose place another one serves."""
     operation = action.operation
     if not isinstance(operation, Operation) or isinstance(operation, CreateLoadBalancer):
         return False
-    return isinstance(operation, DeleteLoadBalancer) or (keeper is not None and operation.id != keeper.id)
+    return isinstance(operation, DeleteLoadBalancer) or (current is not None and operation.id != current.id)
 
 
 def _wanted(
@@ -334,17 +334,17 @@ def _wanted(
     """What is to be done on the load balancer that shall serve, which one that is, and whether it does already."""
     if built.reuse is None:
         own = [lb for lb in observed if owner.owns(lb.model.tags)]
-        keeper = kept(built.model, own, catalogue)
-        if keeper is not None:
-            require_free_ports(built.model, keeper, owner, force=False)
+        current = find_current(built.model, own, catalogue)
+        if current is not None:
+            require_free_ports(built.model, current, owner, force=False)
         changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
-        return changes, keeper, keeper is not None and keeper.state is LoadBalancerState.READY
-    keeper = next((lb for lb in observed if lb.id == built.reuse.id), None)
-    changes = diff_parts(built, built.reuse, keeper, owner, catalogue, target=target, sharing=rules.sharing)
-    if keeper is None or keeper.state is not LoadBalancerState.READY or not keeper.settled:
-        return changes, keeper, False
-    opened = {listener.key for listener in keeper.model.listeners if owner.owns(listener.tags)}
-    return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
+        return changes, current, current is not None and current.state is LoadBalancerState.READY
+    current = next((lb for lb in observed if lb.id == built.reuse.id), None)
+    changes = diff_parts(built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing)
+    if current is None or current.state is not LoadBalancerState.READY or not current.settled:
+        return changes, current, False
+    opened = {listener.key for listener in current.model.listeners if owner.owns(listener.tags)}
+    return changes, current, {listener.key for listener in built.model.listeners} <= opened
 
 
 def _pods_unknown(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> bool:
@@ -364,25 +364,25 @@ def _kept_as_it_is(action: Action) -> Action:
 
 
 def _elsewhere(
-    built: Built, observed: Sequence[ObservedLoadBalancer], keeper: ObservedLoadBalancer | None, owner: Owner
+    built: Built, observed: Sequence[ObservedLoadBalancer], current: ObservedLoadBalancer | None, owner: Owner
 ) -> list[ObservedLoadBalancer]:
     """Where the Service had its listeners before its annotation named another load balancer or none.
 
     Those that are wholly its own, where it shall have one of its own, are `diff`'s.
     """
-    others = (lb for lb in observed if keeper is None or lb.id != keeper.id)
+    others = (lb for lb in observed if current is None or lb.id != current.id)
     return [lb for lb in others if has_parts(lb, owner) or (built.reuse and owner.owns(lb.model.tags))]
 
 
 def _left_behind(
     elsewhere: Sequence[ObservedLoadBalancer],
-    keeper: ObservedLoadBalancer,
+    current: ObservedLoadBalancer,
     owner: Owner,
     catalogue: Catalogue,
     target: str,
 ) -> Iterator[Action]:
     """The removal of what the Service had elsewhere."""
-    why = f"the Service uses {keeper.id} now; the address changes"
+    why = f"the Service uses {current.id} now; the address changes"
     for lb in elsewhere:
         if has_parts(lb, owner):
             yield from leave(lb, owner, catalogue, target=target, why=why)
@@ -536,7 +536,7 @@ def _addresses(ingress: Sequence[dict[str, Any]]) -> str | None:
     return ", ".join(str(entry.get("ip") or entry.get("hostname")) for entry in ingress) or None
 
 
-def _failure(keeper: ObservedLoadBalancer | None) -> str | None:
-    if keeper is None or keeper.state is not LoadBalancerState.FAILED:
+def _failure(current: ObservedLoadBalancer | None) -> str | None:
+    if current is None or current.state is not LoadBalancerState.FAILED:
         return None
-    return f"load balancer {keeper.id} has failed: {keeper.state_reason or 'the cloud names no reason'}"
+    return f"load balancer {current.id} has failed: {current.state_reason or 'the cloud names no reason'}"

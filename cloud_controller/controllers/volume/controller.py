@@ -136,7 +136,7 @@ class VolumeController(LoopController):
         # Said by id, and ids do not come again: whoever still names such a volume costs no further call.
         self._gone: set[str] = set()
         self._orphan_delay = orphan_delay
-        self._suspects: dict[str, float] = {}
+        self._candidates: dict[str, float] = {}
         self._deleted_claims = SeenDeletions()
         informers.claims.add_handler(self._deleted_claims.handle)
         informers.claims.add_handler(self._triggers(_claim_keys, _claim_facts))
@@ -170,10 +170,10 @@ class VolumeController(LoopController):
         if stale:
             self._read(stale)
             observation = self._observe()
-        suspects = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
-        looked_at = {each for each in self._suspects if keys is None or f"volume/{each}" in keys}
+        candidates = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
+        looked_at = {each for each in self._candidates if keys is None or f"volume/{each}" in keys}
         observation = replace(
-            observation, confirmed=self._confirmed(suspects, looked_at), deleted_claims=self._deleted_claims.uids()
+            observation, confirmed=self._confirmed(candidates, looked_at), deleted_claims=self._deleted_claims.uids()
         )
         planned = plan(observation, keys)
         results = self.apply(planned, about=keys)
@@ -215,15 +215,15 @@ class VolumeController(LoopController):
         self._known = {each: volume for each, volume in self._known.items() if each not in ids} | found
         self._gone |= ids - found.keys()
 
-    def _confirmed(self, suspects: Sequence[Volume], looked_at: Collection[str]) -> frozenset[str]:
+    def _confirmed(self, candidates: Sequence[Volume], looked_at: Collection[str]) -> frozenset[str]:
         """Those that the API server itself said twice, some time apart, nobody needs."""
-        cleared = {*looked_at} - {volume.id for volume in suspects}
-        self._suspects = {each: first for each, first in self._suspects.items() if each not in cleared}
+        cleared = {*looked_at} - {volume.id for volume in candidates}
+        self._candidates = {each: first for each, first in self._candidates.items() if each not in cleared}
         confirmed = set()
         now = time.monotonic()
         handles: set[str] | None = None
-        for volume in suspects:
-            first = self._suspects.get(volume.id)
+        for volume in candidates:
+            first = self._candidates.get(volume.id)
             if first is not None and now < first + self._orphan_delay:
                 self.trigger_after(f"volume/{volume.id}", first + self._orphan_delay - now)
                 continue
@@ -231,9 +231,9 @@ class VolumeController(LoopController):
                 pvs = self.context.kube.list(PERSISTENT_VOLUMES).items
                 handles = {view.handle(pv) for pv in pvs if pv["spec"].get("csi")}
             if volume.id in handles or self._claim_exists(volume):
-                self._suspects.pop(volume.id, None)
+                self._candidates.pop(volume.id, None)
             elif first is None:
-                self._suspects[volume.id] = now
+                self._candidates[volume.id] = now
                 self.trigger_after(f"volume/{volume.id}", self._orphan_delay)
             else:
                 confirmed.add(volume.id)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.diff import diff
@@ -489,7 +489,7 @@ def test_what_an_operation_comes_to_is_known_without_asking_the_cloud(
 ) -> None:
     model = actual
     for operation in operations(changed(desired, observed(actual))):
-        told = after(observed(model), operation)
+        told = apply_operation(observed(model), operation)
         model = apply_to(model, operation)
         assert told.model.name == model.name
         assert {each.key: each for each in told.model.listeners} == {each.key: each for each in model.listeners}

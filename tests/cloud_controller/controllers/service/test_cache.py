@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from cloud_controller.controllers.service.cache import LoadBalancerCache
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.model import (
     SERVICE_TAG,
     Adoptable,
@@ -84,22 +84,22 @@ def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_sta
 def test_a_suspicion_that_arose_while_everything_was_read_stays() -> None:
     reads = Reads(load_balancer())
     known = cache(reads)
-    reads.during = lambda: known.suspect("default/web")
+    reads.during = lambda: known.mark_dirty("default/web")
 
     known.load({})
 
-    assert known.is_suspect("default/web")
+    assert known.is_dirty("default/web")
     known.refresh([("default/web", "uid-1")])
-    assert not known.is_suspect("default/web")
+    assert not known.is_dirty("default/web")
 
 
 def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
     known = cache(Reads(load_balancer()))
-    known.suspect("default/web")
+    known.mark_dirty("default/web")
 
     known.load({})
 
-    assert not known.is_suspect("default/web")
+    assert not known.is_dirty("default/web")
 
 
 def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_name() -> None:
@@ -153,7 +153,7 @@ def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> No
     reads = Reads(left)
     known = cache(reads)
     known.load({})
-    known.put("default/a", "1", after(left, DeleteLoadBalancer("lb-1")))
+    known.put("default/a", "1", apply_operation(left, DeleteLoadBalancer("lb-1")))
 
     known.refresh((), ["lb-1"])
 

@@ -22,7 +22,7 @@ from cloud_controller.controllers.service.plan import (
 )
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
 from cloud_controller.kube import Object
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
@@ -123,7 +123,7 @@ def settled(service: Object, *observed: ObservedLoadBalancer) -> dict[str, Obser
                 del present[operation.id]
             elif isinstance(operation, Operation):
                 assert not isinstance(operation, CreateLoadBalancer)
-                present[operation.id] = after(present[operation.id], operation)
+                present[operation.id] = apply_operation(present[operation.id], operation)
             elif isinstance(operation, SetIngress):
                 service["status"] = {"loadBalancer": {"ingress": [*operation.ingress]}}
         present = {each.id: replace(each, settled=True) for each in present.values()}
@@ -224,7 +224,7 @@ def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
     present = before
     for action in planned(service, before).changes:
         assert isinstance(action.operation, Operation)
-        present = after(present, action.operation)
+        present = apply_operation(present, action.operation)
 
     assert present.model == nobodys().model
     assert [type(action.operation) for action in planned(service, present).changes] == [RemoveFinalizer]
@@ -306,7 +306,7 @@ def deleted(service: Object, lb: ObservedLoadBalancer) -> ObservedLoadBalancer |
             if isinstance(operation, DeleteLoadBalancer):
                 del present[operation.id]
             else:
-                present[operation.id] = after(present[operation.id], operation)
+                present[operation.id] = apply_operation(present[operation.id], operation)
     raise AssertionError("its finalizer stays")
 
 
@@ -347,7 +347,7 @@ def test_an_owner_whose_deletion_broke_off_anywhere_goes_on_with_it(steps: int) 
     lb, service = owned_and_shared(), web(deleted=True)
     for action in [*planned(service, lb).changes][:steps]:
         assert isinstance(action.operation, DeleteListener | DeletePool | UpdateLoadBalancer)
-        lb = after(lb, action.operation)
+        lb = apply_operation(lb, action.operation)
 
     left = deleted(service, lb)
 
@@ -372,7 +372,7 @@ def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
     for owner in 2 * (owner_of(web(), "c-1"), owner_of(web("guest"), "c-1")):
         for action in plan_orphans([lb], owner, CATALOGUE, UNBOUND, deleted=True).changes:
             assert isinstance(action.operation, Operation)
-            lb = after(lb, action.operation)
+            lb = apply_operation(lb, action.operation)
 
     assert lb.state is LoadBalancerState.DELETING
 
@@ -441,7 +441,7 @@ def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(orde
         service = web(name, ports_of.pop(name), deleted=True, **({} if name == "web" else {"id": OWN}))
         for operation in [action.operation for action in planned(service, lb).changes][:broken_off_after]:
             if isinstance(operation, Operation) and not isinstance(operation, DeleteLoadBalancer | CreateLoadBalancer):
-                lb = after(lb, operation)
+                lb = apply_operation(lb, operation)
         left = deleted(service, lb)
         if left is None:
             assert not ports_of

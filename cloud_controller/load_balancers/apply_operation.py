@@ -26,7 +26,7 @@ from cloud_controller.load_balancers.operations import (
 )
 
 
-def after(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalancer:
+def apply_operation(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalancer:
     """`lb` after an operation on it; unsettled where the cloud goes on working on it (listeners, deletion)."""
     model = lb.model
     match operation:

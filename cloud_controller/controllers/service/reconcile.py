@@ -27,7 +27,7 @@ from cloud_controller.controllers.service.timing import Locks, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, Kube, NotFoundError, Object
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import (
@@ -57,7 +57,7 @@ _ROUNDS = 5
 _log = logging.getLogger(__name__)
 
 
-class ServiceVisits:
+class ServiceReconciler:
     """Visits of any Services, each by one thread at a time.
 
     `come_back(key, seconds)` asks for another visit. `part_freed(load balancer, key)`: another Service may have waited
@@ -97,7 +97,7 @@ class ServiceVisits:
         self._locks = Locks()
         self._left_out: dict[str, str] = {}
 
-    def visit(self, key: str, service: Object | None, backends: Backends) -> None:
+    def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
         if service is not None:
             self._deletions.note(service)
@@ -115,14 +115,14 @@ class ServiceVisits:
                 self._left_out.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
-            self._cache.suspect(key)  # It has no part there yet, so no poll tells.
+            self._cache.mark_dirty(key)  # It has no part there yet, so no poll tells.
             self._come_back(key, self._arrivals.pause_of(key))
         else:
             self._arrivals.over(key)
 
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
         ids = [named] if named else []
-        if self._cache.is_suspect(key):
+        if self._cache.is_dirty(key):
             uids = {owner.uid for owner in self._cache.owners(key)}
             uids |= {service["metadata"]["uid"]} if service else set()
             self._cache.refresh([(key, each) for each in uids], ids)
@@ -240,10 +240,10 @@ class ServiceVisits:
         self._waits.over(key)
         if found.fault is not None:
             if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
-                self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
+                self._cache.mark_dirty(key)  # Others may free the port, or the load balancer, that it asks for.
             raise found.fault
         if found.failure is not None:
-            self._cache.suspect(key)  # The cloud may mend it by itself.
+            self._cache.mark_dirty(key)  # The cloud may mend it by itself.
             raise CloudError(found.failure)
         if not found.waits:
             told.at_rest()
@@ -278,7 +278,7 @@ class ServiceVisits:
                 raise failed[0][1]
         except (CloudError, ApiError):
             # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
-            self._cache.suspect(key)
+            self._cache.mark_dirty(key)
             raise
         return service or {}
 
@@ -316,7 +316,7 @@ class ServiceVisits:
             known = made
         else:
             before = self._cache.find(operation.id)
-            known = before and after(before, operation)
+            known = before and apply_operation(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
         if known is not None and _frees(operation, known):
