@@ -246,17 +246,17 @@ def test_only_its_owner_reads_the_secret_of_a_base(
 @pytest.mark.parametrize(
     ("cloud", "more", "told"),
     [
-        ("mycloud", ["--role=r"], "role: given, but pods on mycloud take no roles"),
+        ("mycloud", ["--role=r"], "role: cloud mycloud does not support roles for pods"),
         ("aws", ["--controllers=volume"], "the cloud offers nothing to volume"),
-        ("aws", ["--cluster-cidr="], "cluster-cidr: nothing is given; controller route needs it"),
+        ("aws", ["--cluster-cidr="], "cluster-cidr: missing; controller route requires it"),
         ("aws", ["--", "--controllers=node"], "controllers: not allowed after `--`"),
         ("aws", ["--", "--kubeconfig=/k"], "kubeconfig: not allowed after `--`"),
         ("aws", ["--", "--secure-port", "1"], "secure-port: not allowed after `--`"),
         ("aws", ["--", "--node-monitor-perid=5s"], "did you mean --node-monitor-period?"),
         ("aws", ["--", "--node-monitor-period=5"], "argument --node-monitor-period: not a valid duration"),
-        ("aws", ["--env=1=2"], "argument --env: not of the form NAME=VALUE"),
-        ("aws", ["--env=POD_IP=192.0.2.1"], "env: POD_IP is set by the manifests themselves"),
-        ("aws", [f"--role={ROLE}", "--env=AWS_ROLE_ARN=x"], "env: AWS_ROLE_ARN is set by the manifests themselves"),
+        ("aws", ["--env=1=2"], "argument --env: not NAME=VALUE"),
+        ("aws", ["--env=POD_IP=192.0.2.1"], "env: the manifests already set POD_IP"),
+        ("aws", [f"--role={ROLE}", "--env=AWS_ROLE_ARN=x"], "env: the manifests already set AWS_ROLE_ARN"),
         ("awss", [], "did you mean 'aws'?"),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_cloud_config_that_names_a_file_is_refused_because_the_pods_lack_it(
 
     told = refused(capsys, f"--with-cloud-config={config}", cloud="mycloud")
 
-    assert "token-file: names a file, which the pods do not have" in told
+    assert "token-file: names a file, which does not exist in the pods" in told
 
 
 def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -> None:

@@ -71,7 +71,7 @@ def test_a_missing_cloud_config_is_told_by_its_path(files: Path, capsys: pytest.
 def test_a_cloud_config_that_is_not_given_is_named_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(["plan", "--cloud=mycloud"], capsys)
 
-    assert line == "cloud-controller: cloud-config: not given, and cloud config: [Global] endpoint: missing"
+    assert line == "cloud-controller: cloud-config: not set, and cloud config: [Global] endpoint: missing"
 
 
 def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
@@ -110,13 +110,13 @@ def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(
 ) -> None:
     arguments = ["run", *command(files)[1:]]
 
-    assert "cluster-cidr: nothing is given" in failed(arguments, capsys)
+    assert "cluster-cidr: missing" in failed(arguments, capsys)
 
 
 def test_a_plan_of_routes_without_a_cluster_range_is_refused_before_anything_is_asked(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "cluster-cidr: nothing is given; controller route needs it" in failed(command(files), capsys)
+    assert "cluster-cidr: missing; controller route requires it" in failed(command(files), capsys)
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def test_a_cluster_range_with_host_bits_is_cut_to_its_network_with_a_warning_as_
     assert settings.route.cluster_cidrs == ("10.244.0.0/16", "fd00::/48")
     assert settings.service.pod_ranges == ("10.244.0.0/16", "fd00::/48")
     assert [record.message for record in caplog.records] == [
-        "--cluster-cidr=10.244.7.9/16 has host bits and is read as 10.244.0.0/16",
-        "--cluster-cidr=fd00::7/48 has host bits and is read as fd00::/48",
+        "--cluster-cidr=10.244.7.9/16 has host bits set; using 10.244.0.0/16",
+        "--cluster-cidr=fd00::7/48 has host bits set; using fd00::/48",
     ]
 
 
@@ -106,17 +106,17 @@ def test_a_default_is_upstreams(flag: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("argument", "told"),
     [
-        ("--allocate-node-cidrs=true", "kube-controller-manager gives nodes their ranges"),
-        ("--allocate-node-cidrs", "kube-controller-manager gives nodes their ranges"),
-        ("--cidr-allocator-type=RangeAllocator", "kube-controller-manager gives nodes their ranges"),
+        ("--allocate-node-cidrs=true", "kube-controller-manager allocates node CIDRs"),
+        ("--allocate-node-cidrs", "kube-controller-manager allocates node CIDRs"),
+        ("--cidr-allocator-type=RangeAllocator", "kube-controller-manager allocates node CIDRs"),
         ("--use-service-account-credentials=true", "all controllers share one identity"),
-        ("--enable-leader-migration", "leader migration is not built"),
-        ("--leader-migration-config=/x", "leader migration is not built"),
+        ("--enable-leader-migration", "stop the old manager's controllers"),
+        ("--leader-migration-config=/x", "stop the old manager's controllers"),
         ("--webhook-secure-port=10260", "serves no webhooks"),
         ("--min-resync-period=12h", "--service-resync-period"),
         ("--master=http://x", "--kubeconfig"),
         ("--client-ca-file=/x", "TokenReview"),
-        ("--profiling=true", "profiles are not served"),
+        ("--profiling=true", "there is no profiling endpoint"),
     ],
 )
 def test_a_flag_of_upstream_that_means_nothing_here_says_what_to_do(
@@ -124,7 +124,7 @@ def test_a_flag_of_upstream_that_means_nothing_here_says_what_to_do(
 ) -> None:
     line = usage_error(capsys, argument)
 
-    assert line.startswith(f"cloud-controller run: error: argument {argument.partition('=')[0]}: not offered here")
+    assert line.startswith(f"cloud-controller run: error: argument {argument.partition('=')[0]}: not supported")
     assert told in line
 
 
@@ -168,13 +168,13 @@ def test_a_lease_that_could_never_exist_is_refused_at_the_start(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--tls-cert-file=/x"], "tls-cert-file: given without --tls-private-key-file"),
-        (["--tls-private-key-file=/x"], "tls-private-key-file: given without --tls-cert-file"),
+        (["--tls-cert-file=/x"], "tls-cert-file: requires --tls-private-key-file"),
+        (["--tls-private-key-file=/x"], "tls-private-key-file: requires --tls-cert-file"),
         (["--tls-cert-file=/x", "--tls-private-key-file=/y", "--secure-port=0"], "serves nothing"),
-        (["--context=c"], "context: given without --kubeconfig"),
-        (["--kube-api-burst=5"], "kube-api-burst: given without --kube-api-qps"),
-        (["--v=2", "--log-level=info"], "v: given beside --log-level"),
-        (["--delete-foreign-routes", "--configure-cloud-routes=false"], "controller route does not run"),
+        (["--context=c"], "context: requires --kubeconfig"),
+        (["--kube-api-burst=5"], "kube-api-burst: requires --kube-api-qps"),
+        (["--v=2", "--log-level=info"], "v: conflicts with --log-level"),
+        (["--delete-foreign-routes", "--configure-cloud-routes=false"], "requires controller route"),
     ],
 )
 def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told: str) -> None:
@@ -183,7 +183,7 @@ def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told
 
 
 def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to agree to \(.*json with --yes"):
+    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to approve \(.*json with --yes"):
         options("--cloud=mycloud", "--output=json", command="apply")
 
     assert options("--cloud=mycloud", "--output=json", "--yes", command="apply").yes
@@ -194,7 +194,7 @@ def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
 def test_a_time_that_would_keep_a_processor_busy_or_that_no_clock_can_wait_for_is_refused(
     capsys: pytest.CaptureFixture[str], flag: str, time: str
 ) -> None:
-    assert f"argument --{flag}: not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
+    assert f"argument --{flag}: not between 10ms and 8760h" in usage_error(capsys, f"--{flag}={time}")
 
 
 def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[st
         options()
 
     assert ended.value.code == 2
-    assert "--cloud is missing" in capsys.readouterr().err
+    assert "--cloud is required" in capsys.readouterr().err
 
 
 def test_routes_may_be_left_out_by_upstreams_flag() -> None:
@@ -220,7 +220,9 @@ def test_route_is_left_out_of_all_where_the_cloud_has_no_route_tables() -> None:
 
 
 def test_routes_that_are_asked_for_by_name_can_not_be_left_out_too() -> None:
-    with pytest.raises(InvalidConfiguration, match="configure-cloud-routes: false, but --controllers names route"):
+    with pytest.raises(
+        InvalidConfiguration, match="configure-cloud-routes: false conflicts with --controllers, which names route"
+    ):
         cli_options.manager_options(
             options("--cloud=mycloud", "--configure-cloud-routes=false", "--controllers=node,route")
         )

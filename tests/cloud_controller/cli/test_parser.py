@@ -27,10 +27,10 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "tool: error: COMMAND is missing; allowed: grow (see tool --help)"),
+        ([], "tool: error: COMMAND is required; allowed: grow (see tool --help)"),
         (["grw"], "tool: error: unknown command 'grw'; did you mean grow? allowed: grow (see tool --help)"),
         (["--speed", "grow"], "tool: error: unknown option --speed (see tool --help)"),
-        (["grow"], "tool grow: error: --plant is missing (see tool grow --help)"),
+        (["grow"], "tool grow: error: --plant is required (see tool grow --help)"),
         (["grow", "--plant", "x", "y"], "tool grow: error: unexpected argument 'y' (see tool grow --help)"),
         (
             ["grow", "--plant", "x", "--speed", "fst"],

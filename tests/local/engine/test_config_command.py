@@ -178,10 +178,10 @@ def test_a_secret_is_not_plain_text_at_the_same_time(stack: Stack, capsys: pytes
     ("arguments", "told"),
     [
         (["--secret", "token", "correct", "xyzzy"], "unexpected argument after VALUE"),
-        (["token", "-xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
-        (["token", "--xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "-xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
+        (["token", "--xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
         (["token", "--sercet", "xyzzy"], "unknown option; did you mean --secret?"),
-        (["token", "--secret=xyzzy"], "argument --secret: it takes no value"),
+        (["token", "--secret=xyzzy"], "argument --secret: does not take a value"),
     ],
 )
 def test_a_wrong_call_quotes_nothing_that_may_be_a_part_of_the_value(
@@ -326,4 +326,4 @@ def test_a_list_without_a_stack_is_called_wrongly(stack: Stack, capsys: pytest.C
     with pytest.raises(SystemExit) as ended:
         main(["config", "--cwd", str(stack.directory)])
 
-    assert ended.value.code == 2 and "error: --stack/-s is missing" in capsys.readouterr().err
+    assert ended.value.code == 2 and "error: --stack/-s is required" in capsys.readouterr().err

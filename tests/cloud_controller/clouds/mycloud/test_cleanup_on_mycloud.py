@@ -105,7 +105,7 @@ def test_without_consent_the_plan_is_shown_and_nothing_is_changed(
     out, err = capsys.readouterr()
     assert f"-  service/default/web: delete load balancer {lb['id']}" in out
     assert f"-  volume/{data}: delete the 5 GiB of claim default/data (its cluster is gone)" in out
-    assert "give --yes" in err
+    assert "pass --yes" in err
     assert [each["state"] for each in (*site.load_balancers(), *site.client.list("volumes"))] == 2 * ["available"]
 
 
@@ -181,7 +181,7 @@ def test_an_id_that_is_not_the_cloud_configs_is_refused(
 
     assert clean(site, tmp_path, "--yes", cluster_id="c-other") == 1
 
-    told = f"cluster-id: 'c-other' is given, but the cloud config is for cluster '{site.cluster['id']}'"
+    told = f"cluster-id: 'c-other' does not match the cloud config, which is for cluster '{site.cluster['id']}'"
     assert told in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
