@@ -64,7 +64,7 @@ def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot,
             return Found(node_lifecycle.plan(node_lifecycle.observe(kube, machines), settings.lifecycle))
         case route.NAME:
             if settings.route is None:
-                raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
+                raise InvalidConfiguration("cluster-cidr", "missing; controller route requires it")
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:

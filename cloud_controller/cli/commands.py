@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error("interrupted; nothing was changed")
         return 1
     except OSError as error:
-        _print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         return 1
     except (CloudError, ApiError, KubeconfigError, Refused, WriteRefused) as error:
         _print_error(str(error))

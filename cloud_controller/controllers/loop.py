@@ -213,7 +213,7 @@ class LoopController(ABC):
     def ended(self) -> str | None:
         """See `Controller.ended`."""
         if self._thread is not None and not self._thread.is_alive() and not (self._stop and self._stop.is_set()):
-            return "its thread has ended"
+            return "its thread has stopped"
         return None
 
     def trouble(self) -> str | None:

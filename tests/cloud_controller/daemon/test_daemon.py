@@ -432,7 +432,7 @@ def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_i
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
     assert (leads(18001), leads(18002)) == ("1.0", "0.0")
     start(serving=Serving(address, 18003, protected=False), lease_namespace="nowhere")
-    until(lambda: "leader-election the lease is not reached" in ready(18003), "one that can never lead is not ready")
+    until(lambda: "leader-election lease is not accessible" in ready(18003), "one that can never lead is not ready")
 
     cloud.error = Unavailable("the cloud is down")
 

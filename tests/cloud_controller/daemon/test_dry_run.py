@@ -56,7 +56,7 @@ def test_a_plan_is_told_once_with_its_changes(caplog: pytest.LogCaptureFixture) 
     looked(Finder(PLAN), 3)
 
     assert said(caplog) == [
-        "would do controller=node changes=1",
+        "dry-run plan controller=node changes=1",
         "would update controller=node target=node/n plan='~  node/n: initialise'",
         "would change controller=node target=node/n field='spec.providerID: (none) -> x'",
     ]
@@ -67,7 +67,7 @@ def test_that_nothing_is_left_to_do_is_told_too(caplog: pytest.LogCaptureFixture
 
     looked(Finder(PLAN, Plan()), 3)
 
-    assert said(caplog)[-1] == "would do controller=node changes=0"
+    assert said(caplog)[-1] == "dry-run plan controller=node changes=0"
 
 
 def test_no_plan_is_trouble_until_there_is_one() -> None:
@@ -87,4 +87,4 @@ def test_a_dry_run_whose_thread_has_ended_is_not_alive(monkeypatch: pytest.Monke
 
     assert died.wait(30)
     assert dry.join(30)
-    assert dry.ended() == "its thread has ended"
+    assert dry.ended() == "its thread has stopped"
