@@ -168,7 +168,7 @@ def test_once_stopped_nothing_more_is_begun_neither_of_the_group_nor_after_it() 
 
 
 def test_an_action_that_nothing_performs_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"t: nothing performs a NoneType; is the action an assumed one\?"):
+    with pytest.raises(ValueError, match=r"t: no performer for NoneType; is the action assumed\?"):
         carried_out(action(None))
 
 

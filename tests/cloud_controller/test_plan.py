@@ -44,7 +44,7 @@ def test_actions_are_equal_whatever_their_operations() -> None:
 
 
 def test_an_ignored_difference_needs_a_reason() -> None:
-    with pytest.raises(ValueError, match=r"node/a.*needs a reason"):
+    with pytest.raises(ValueError, match=r"node/a.*requires a reason"):
         Action(ActionKind.IGNORE, "node/a", "stays")
 
 
