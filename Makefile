@@ -82,7 +82,7 @@ new-stack: ## Make a stack's file of the commented template (NAME=x)
 	@tools/new-stack "$(NAME)"
 
 docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema, what differs on AWS
-	@$(VENV_PYTHON) -m cloud_controller.load_balancers.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
+	@$(VENV_PYTHON) -m cloud_controller.cli.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
 	@$(VENV_PYTHON) -m tests.compatibility.aws_page
 

@@ -6,16 +6,13 @@ The Pulumi program and `cloud-controller manifests` take them from here, so both
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import add
-from typing import Any, TypeAlias
 
 from cloud_controller import rbac
-
-Manifest: TypeAlias = dict[str, Any]
-"""A Kubernetes object as its JSON or YAML has it."""
-Text: TypeAlias = Any
-"""A string. The Pulumi program passes its outputs too, so nothing here looks into a Text."""
+from cloud_controller.clouds.descriptor import Manifest as Manifest
+from cloud_controller.clouds.descriptor import PodIdentity
+from cloud_controller.clouds.descriptor import Text as Text
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -40,30 +37,6 @@ TOLERATIONS: Sequence[Manifest] = (
     {"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PodIdentity:
-    """How the CCM's pods take a role of the cloud: by a token of their ServiceAccount, which the cloud accepts."""
-
-    audience: str
-    annotations: Mapping[str, Text]
-    """Of the ServiceAccount."""
-    environment: Mapping[str, Text]
-
-
-@dataclass(frozen=True, slots=True)
-class CloudParts:
-    """What the manifests of one cloud have besides, and what they lack. A cloud registers its own, or has none."""
-
-    not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The controllers for which the cloud has no work (`options.not_offered`), and why."""
-    storage: tuple[Manifest, ...] = ()
-    """What claims refer to, where controller `volume` runs: the default class, the driver."""
-    identity: Callable[[Text], PodIdentity] | None = None
-    """Of a role's name. None: the cloud has no roles for pods."""
-    file_keys: tuple[str, ...] = ()
-    """The keys of the cloud config that name files, which the pods do not have."""
 
 
 @dataclass(frozen=True, slots=True)

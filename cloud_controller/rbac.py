@@ -9,17 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.controllers import ALIASES, NAMES
+from cloud_controller.controller_names import canonical
 
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "cloud-controller-manager"
 """The Lease by which one of several instances leads (upstream's name)."""
 CHECKPOINT_NAME = "cloud-controller-checkpoint"
 """The ConfigMap, beside the Lease, in which the service controller keeps what it remembers of some clouds."""
-
-_REMEMBERING = frozenset({"aws"})
-"""The clouds that tell details of load balancers one by one."""
 
 _CORE = ""
 _DISCOVERY = "discovery.k8s.io"
@@ -82,12 +78,18 @@ class Rules:
     namespaced: tuple[PolicyRule, ...]
 
 
-def rules(controllers: Collection[str], *, protected: bool = False, cloud: str = "", lease: str = LEASE_NAME) -> Rules:
+def rules(
+    controllers: Collection[str],
+    *,
+    protected: bool = False,
+    keeps_checkpoint: bool = False,
+    lease: str = LEASE_NAME,
+) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
-    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `cloud`: its name, as far as
-    the rights depend on it. `lease`: the Lease by which it leads. Raises `InvalidConfiguration` for a name that is no
-    controller.
+    `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `keeps_checkpoint`: as the
+    cloud's descriptor has it. `lease`: the Lease by which it leads. Raises `InvalidConfiguration` for a name that is
+    not a controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
@@ -103,18 +105,10 @@ def rules(controllers: Collection[str], *, protected: bool = False, cloud: str =
     # RBAC can't restrict a create by name: the object's name is not part of the request's path.
     leases = ("coordination.k8s.io",), ("leases",)
     namespaced = [PolicyRule(*leases, ("create",)), PolicyRule(*leases, ("get", "update"), (lease,))]
-    if "service" in chosen and cloud in _REMEMBERING:
+    if "service" in chosen and keeps_checkpoint:
         maps = (_CORE,), ("configmaps",)
         namespaced += [PolicyRule(*maps, ("create",)), PolicyRule(*maps, ("get", "update"), (CHECKPOINT_NAME,))]
     return Rules(cluster, tuple(namespaced))
-
-
-def canonical(controller: str) -> str:
-    """The controller's name here; upstream's names are understood. Raises `InvalidConfiguration`."""
-    name = ALIASES.get(controller, controller)
-    if name not in NAMES:
-        raise InvalidConfiguration("controllers", f"{controller!r} is no controller", ", ".join(NAMES))
-    return name
 
 
 _ORDER = ("get", "list", "watch", "create", "update", "patch", "delete")

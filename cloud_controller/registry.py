@@ -37,16 +37,16 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Load one. Raises UnknownName, or TypeError if what the entry point names is no such descriptor."""
-        points = entry_points(group=self._group, name=name)
+        points = tuple(entry_points(group=self._group, name=name))
         if not points:
             raise UnknownName(name, self.names())
-        found = [point.load() for point in points]
-        for each in found:
-            if not isinstance(each, self._kind):
-                raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}")
-        if len(found) > 1:
-            raise TypeError(f"{name!r} of {self._group} is offered by {len(found)} packages")
-        return found[0]
+        if len(points) > 1:
+            offered = ", ".join(point.value for point in points)
+            raise TypeError(f"entry point {name!r} of {self._group} is not unique: {offered}")
+        found = points[0].load()
+        if not isinstance(found, self._kind):
+            raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}: {points[0].value}")
+        return found
 
     def all(self) -> list[T]:
         """Every one, by name."""

@@ -19,7 +19,8 @@ from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 
 from cloud_controller import manifests, rbac
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds import manifest_parts
+from cloud_controller.clouds import CloudDescriptor, descriptor
+from cloud_controller.controller_names import canonical
 
 from . import clouds, inputs
 from .arguments import checked
@@ -78,18 +79,18 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
-        parts = manifest_parts(adapter.name)
-        if "role" in args and parts.identity is None:
+        cloud = descriptor(adapter.name)
+        if "role" in args and cloud.identity is None:
             raise inputs.WrongInput("role", f"set; allowed: none, because pods on {adapter.name} take no roles")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         made = manifests.make(
-            _daemon(args, adapter, parts),
+            _daemon(args, adapter, cloud),
             machines=machines,
             # A digest is no secret: without unsecret, previews would hide whether the config changed.
             checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
-            identity=parts.identity(args["role"]) if parts.identity and "role" in args else None,
+            identity=cloud.identity(args["role"], manifests.TOKEN_FILE) if cloud.identity and "role" in args else None,
             environment=args.get("environment"),
-            storage=parts.storage if "volume" in map(rbac.canonical, args["controllers"]) else (),
+            storage=cloud.storage if "volume" in map(canonical, args["controllers"]) else (),
         )
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
@@ -121,9 +122,7 @@ def _argument(field: str) -> str:
     return re.sub("([A-Z])", r"_\1", field).lower()
 
 
-def _daemon(
-    args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter, parts: manifests.CloudParts
-) -> manifests.Daemon:
+def _daemon(args: CloudControllerManagerArgs, adapter: clouds.CloudAdapter, cloud: CloudDescriptor) -> manifests.Daemon:
     """What runs, and its rights."""
     controllers = args["controllers"]
     if not controllers:
@@ -131,10 +130,10 @@ def _daemon(
     try:
         # It is bound to the pod's address, where not everybody may read its metrics.
         lease = args.get("lease", rbac.LEASE_NAME)
-        rules = rbac.rules(controllers, protected=True, cloud=args["cloud"], lease=lease)
+        rules = rbac.rules(controllers, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=lease)
     except InvalidConfiguration as error:
         raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
-    named = [rbac.canonical(controller) for controller in controllers]
+    named = [canonical(controller) for controller in controllers]
     if "vendor_version" in args:
         vendor = adapter.vendor_manager(
             args["vendor_version"],
@@ -145,8 +144,8 @@ def _daemon(
         )
         return manifests.Daemon(args.get("image", vendor.image), vendor.arguments, vendor.rules, "/healthz")
     for controller in named:
-        if controller in parts.not_offered:
-            raise inputs.WrongInput("controllers", f"{controller}: {parts.not_offered[controller]}")
+        if controller in cloud.not_offered:
+            raise inputs.WrongInput("controllers", f"{controller}: {cloud.not_offered[controller]}")
     arguments = manifests.arguments(
         args["cloud"],
         controllers,

@@ -28,7 +28,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.converge import Converge, Refused, Report
@@ -36,7 +36,6 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
-from cloud_controller.options import not_offered
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
 from cloud_controller.safeguard import Safeguard, cluster_uid

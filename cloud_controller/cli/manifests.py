@@ -19,8 +19,8 @@ from cloud_controller import clouds, manifests, rbac
 from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controller_names import controllers
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
-from cloud_controller.options import controllers
 
 Check: TypeAlias = Callable[[list[str]], argparse.Namespace]
 """Parses arguments of `run`, and rejects those that `run` would reject."""
@@ -102,22 +102,22 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(check: Check, options: argparse.Namespace) -> int:
     """Print the manifests that run the daemon in a cluster, as YAML. Connects to neither the cluster nor the cloud.
     Pass other options of `run` after `--`."""
-    parts = clouds.manifest_parts(options.cloud)
-    if options.role and parts.identity is None:
+    cloud = clouds.descriptor(options.cloud)
+    if options.role and cloud.identity is None:
         raise InvalidConfiguration("role", f"cloud {options.cloud} does not support roles for pods", "none")
-    identity = parts.identity(options.role) if parts.identity and options.role else None
+    identity = cloud.identity(options.role, manifests.TOKEN_FILE) if cloud.identity and options.role else None
     for name, _ in options.env:
         if name in (manifests.ADDRESS_VARIABLE, *(identity.environment if identity else ())):
             raise InvalidConfiguration("env", f"the manifests already set {name}", "other names")
-    config = _cloud_config(options, parts.file_keys)
-    names = controllers(options.controllers, parts.not_offered)
+    config = _cloud_config(options, cloud.file_keys)
+    names = controllers(options.controllers, cloud.not_offered)
     made = manifests.make(
-        _daemon(check, options, names),
+        _daemon(check, options, cloud, names),
         machines=options.control_plane_machines,
         checksum=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
         identity=identity,
         environment=dict(options.env),
-        storage=parts.storage if "volume" in names else (),
+        storage=cloud.storage if "volume" in names else (),
     )
     secret = () if config is None else (manifests.cloud_config(config),)
     text = _header(options.cloud, with_secret=bool(secret))
@@ -128,7 +128,9 @@ def run(check: Check, options: argparse.Namespace) -> int:
     return 0
 
 
-def _daemon(check: Check, options: argparse.Namespace, names: Sequence[str]) -> manifests.Daemon:
+def _daemon(
+    check: Check, options: argparse.Namespace, cloud: clouds.CloudDescriptor, names: Sequence[str]
+) -> manifests.Daemon:
     for given in options.further:
         name = given.removeprefix("--").partition("=")[0]
         if name in _DECIDED:
@@ -143,7 +145,9 @@ def _daemon(check: Check, options: argparse.Namespace, names: Sequence[str]) -> 
     )
     # Reject here what the daemon would reject at startup.
     cli_options.manager_options(check(arguments))
-    rules = rbac.rules(names, protected=True, cloud=options.cloud, lease=options.leader_elect_resource_name)
+    rules = rbac.rules(
+        names, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=options.leader_elect_resource_name
+    )
     return manifests.Daemon(options.image, arguments, rules)
 
 

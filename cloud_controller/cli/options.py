@@ -15,14 +15,15 @@ from cloud_controller.cli import config_file as cli_config_file
 from cloud_controller.cli import upstream as cli_upstream
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controller_names import controllers
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.daemon.leader import LeaseTimes
+from cloud_controller.daemon.options import ManagerOptions, Serving
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.load_balancers.nameable import KINDS, OPTION, Nameable
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG, Sharing
-from cloud_controller.options import ManagerOptions, Serving, controllers
 
 _BURST = 30
 _ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]

@@ -1,4 +1,4 @@
-"""The controllers: what each is called, and the shape that lets the manager treat them alike.
+"""The controllers, and the interface through which the manager runs them.
 
 Each module has three plain functions: `observe` reads the world (Kubernetes objects and the cloud, in batches), `plan`
 is pure, and `cloud_controller.apply` carries a plan out. The class beside them is the daemon's loop around the three.
@@ -11,25 +11,6 @@ from collections.abc import Collection
 from typing import Protocol
 
 from cloud_controller.binding import Evidence
-
-NAMES = ("node", "node-lifecycle", "service", "route", "volume")
-"""Every controller, in the order in which they start."""
-
-ALIASES = {
-    "cloud-node": "node",
-    "cloud-node-controller": "node",
-    "cloud-node-lifecycle": "node-lifecycle",
-    "cloud-node-lifecycle-controller": "node-lifecycle",
-    "service-lb-controller": "service",
-    "cloud-service": "service",
-    "cloud-route": "route",
-    "node-route-controller": "route",
-    "cloud-volume": "volume",
-    # What became of it: its labels are part of what a volume gets.
-    "pvlabel": "volume",
-    "persistent-volume-label-controller": "volume",
-}
-"""What the upstream cloud controller manager calls them, now or formerly."""
 
 
 class Controller(Protocol):

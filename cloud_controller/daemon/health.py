@@ -17,10 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from cloud_controller.daemon.options import Serving
 from cloud_controller.daemon.reviews import Reviews
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.kube import ApiError
-from cloud_controller.options import Serving
 
 Check = Callable[[], str | None]
 """Returns the problem, or None if the check passes."""

@@ -27,12 +27,12 @@ from cloud_controller.controllers.volume.controller import VolumeController, Vol
 from cloud_controller.daemon.dry_run import DryRun
 from cloud_controller.daemon.health import Check, HealthServer
 from cloud_controller.daemon.leader import LeaderElector
+from cloud_controller.daemon.options import ManagerOptions
 from cloud_controller.daemon.reviews import Reviews
 from cloud_controller.events import EventRecorder
 from cloud_controller.fence import WriteRefused, read_only, unfenced
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
 from cloud_controller.metrics import Metrics
-from cloud_controller.options import ManagerOptions
 from cloud_controller.planning import PlanSettings, find
 from cloud_controller.safeguard import Safeguard, cluster_uid
 

@@ -16,14 +16,10 @@ import yaml
 
 from cloud_controller import clouds, manifests, rbac
 from cloud_controller.cli import commands as cli
-from cloud_controller.options import not_offered
+from tests.cloud_controller.cloud_configs import CONFIGS, TOKEN
+from tests.cloud_controller.descriptors import descriptor_of
 
 ROOT = Path(__file__).parents[2]
-TOKEN = "not-to-be-shown"
-CONFIGS = {
-    "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
-    "mycloud": f"[Global]\nendpoint = http://127.0.0.1:1\ntoken = {TOKEN}\ncluster-id = c-0123456789ab\n",
-}
 ROLE = "arn:aws:iam::123456789012:role/ccm"
 
 
@@ -78,7 +74,7 @@ def test_a_daemon_set_runs_what_the_options_say_with_the_rights_of_its_controlle
 
     assert container(text)["image"] == "registry.example/ccm:1.0.0"
     assert {"--cloud=mycloud", "--controllers=node,service", "--cluster-name=shop"} <= {*container(text)["args"]}
-    rules = rbac.rules(["node", "service"], protected=True, cloud="mycloud")
+    rules = rbac.rules(["node", "service"], protected=True)
     assert objects(text)["ClusterRole"]["rules"] == [rule.to_json() for rule in rules.cluster]
     assert objects(text)["Role"]["rules"] == [rule.to_json() for rule in rules.namespaced]
 
@@ -154,16 +150,9 @@ def test_a_value_that_kubectl_would_take_for_a_number_is_quoted(capsys: pytest.C
 def test_a_cloud_of_somebody_else_needs_no_parts_of_its_own(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clouds, "_factories", {})
-    monkeypatch.setattr(clouds, "_manifest_parts", {})
-    clouds.register("private")(lambda _: pytest.fail("not made"))
+    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: pytest.fail("not made"), "private"))
 
     assert "--cloud=private" in container(printed(capsys, cloud="private"))["args"]
-
-
-@pytest.mark.parametrize("cloud", sorted(CONFIGS))
-def test_a_cloud_says_without_its_config_which_controllers_have_no_work_there(cloud: str) -> None:
-    assert clouds.manifest_parts(cloud).not_offered.keys() == not_offered(clouds.load(cloud, CONFIGS[cloud]))
 
 
 # ---------------------------------------------------------------------------------------------------- cloud config

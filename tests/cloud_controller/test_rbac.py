@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from cloud_controller.rbac import PolicyRule, rules
 
 
@@ -61,15 +61,15 @@ def test_only_the_one_lease_may_be_read_and_written() -> None:
     )
 
 
-def test_only_where_the_cloud_is_remembered_one_config_map_may_be_read_and_written() -> None:
-    added = [each for each in rules(["service"], cloud="aws").namespaced if each not in rules(["service"]).namespaced]
+def test_only_a_checkpoint_needs_rights_on_its_config_map() -> None:
+    kept = rules(["service"], keeps_checkpoint=True).namespaced
+    added = [each for each in kept if each not in rules(["service"]).namespaced]
 
     assert added == [
         PolicyRule(("",), ("configmaps",), ("create",)),
         PolicyRule(("",), ("configmaps",), ("get", "update"), ("cloud-controller-checkpoint",)),
     ]
-    assert rules(["service"], cloud="mycloud") == rules(["service"])
-    assert rules(["node"], cloud="aws") == rules(["node"])
+    assert rules(["node"], keeps_checkpoint=True) == rules(["node"])
 
 
 def test_only_a_daemon_that_serves_beyond_loopback_may_ask_who_may_read_its_metrics() -> None:
@@ -86,7 +86,7 @@ def test_upstreams_names_mean_the_same() -> None:
 
 
 def test_an_unknown_controller_is_refused_by_name() -> None:
-    with pytest.raises(InvalidConfiguration, match="'nodes' is no controller"):
+    with pytest.raises(InvalidConfiguration, match="'nodes' is not a controller"):
         rules(["nodes"])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cloud_controller import clouds
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from components.clouds import _ADAPTERS
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_a_cloud_has_the_controllers_that_it_offers_work_to() -> None:
 
     assert {first.strip("`") for first in table} == {*clouds.names()}
     for name in clouds.names():
-        offered = [each for each in NAMES if each not in clouds.manifest_parts(name).not_offered]
+        offered = [each for each in NAMES if each not in clouds.descriptor(name).not_offered]
         listed, by_program, _ = table[f"`{name}`"]
         assert listed.replace("`", "").split(", ") == offered
         assert (by_program == "yes") == (name in _ADAPTERS)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from cloud_controller import rbac
+from cloud_controller import clouds, rbac
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -178,7 +178,8 @@ class Daemons:
         self._mending = mending
         self._numbers = count(1)
         self._authority = Authority.create("crash-test")
-        self._token = _identity(Kube.from_kubeconfig(kubeconfig), rbac.rules(controllers, cloud=cloud_name))
+        rules = rbac.rules(controllers, keeps_checkpoint=clouds.descriptor(cloud_name).keeps_checkpoint)
+        self._token = _identity(Kube.from_kubeconfig(kubeconfig), rules)
 
     @contextlib.contextmanager
     def daemon(

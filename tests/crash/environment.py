@@ -14,7 +14,7 @@ from pathlib import Path
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Kube, Object, PatchType
 from cloud_controller.load_balancers.model import CLUSTER_TAG

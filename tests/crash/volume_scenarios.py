@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
+from cloud_controller.clouds.mycloud.names import DRIVER, PROVISIONER
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.kube import (
     NODES,

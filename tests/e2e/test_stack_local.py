@@ -12,7 +12,7 @@ import pytest
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import parse
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, Kube, NotFoundError
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 from tests.example_program import run_example, unpack_wheels

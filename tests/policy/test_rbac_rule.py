@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloud_controller import rbac
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
 from tests.policy_objects import EXEMPT, of, resource

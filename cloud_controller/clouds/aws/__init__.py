@@ -1,20 +1,35 @@
-"""AWS: importing this registers it."""
+"""AWS: EC2 instances, routes of a VPC, Network and Classic Load Balancers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.clouds import register
+from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES
+from cloud_controller.clouds.aws.permissions import actions
+from cloud_controller.clouds.aws.pod_identity import pod_identity
+from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
+from cloud_controller.clouds.descriptor import CloudDescriptor
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.aws.cloud import Aws
 
 
-@register("aws", manifest_parts="cloud_controller.clouds.aws.manifest_parts")
-def from_config(text: str) -> Aws:
-    """AWS from the text of a cloud config. Raises InvalidConfiguration."""
-    # Imported late: programs and policies read this package's catalogue alone, and need no boto3 for it.
+def _from_config(text: str) -> Aws:
     from cloud_controller.clouds.aws.cloud import Aws
     from cloud_controller.clouds.aws.config import parse
 
     return Aws(parse(text))
+
+
+CLOUD = CloudDescriptor(
+    name="aws",
+    from_config=_from_config,
+    provider_id_scheme=PROVIDER_NAME,
+    catalogue=CATALOGUE,
+    load_balancer_classes=frozenset(CLASSES),
+    rights=actions,
+    # Listeners, targets and tags are read one load balancer a call.
+    keeps_checkpoint=True,
+    not_offered={"volume": "AWS's volumes are the EBS CSI driver's"},
+    identity=pod_identity,
+)

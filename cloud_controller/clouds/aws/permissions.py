@@ -194,6 +194,12 @@ _CREATIONS = {
 }
 
 
+def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
+    """IAM's names of the operations that these controllers call, or that AWS calls with their rights."""
+    rights = [right for right in (*RIGHTS, ON_OUR_BEHALF) if {*right.controllers} & {*controllers}]
+    return sorted({action for right in rights for action in right.actions})
+
+
 def statements(controllers: Collection[str], cluster_id: str, *, partition: str = "aws") -> list[Statement]:
     """IAM statements of the least rights with which a daemon runs these controllers for this cluster.
 

@@ -1,20 +1,33 @@
-"""mycloud, the private cloud: importing this registers it."""
+"""mycloud, a private cloud: machines, route tables, load balancers and volumes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.clouds import register
+from cloud_controller.clouds.descriptor import CloudDescriptor
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE, CLASSES
+from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
+from cloud_controller.clouds.mycloud.permissions import globs
+from cloud_controller.clouds.mycloud.storage import STORAGE
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.mycloud.cloud import MyCloud
 
 
-@register("mycloud", manifest_parts="cloud_controller.clouds.mycloud.manifest_parts")
-def from_config(text: str) -> MyCloud:
-    """mycloud from the text of a cloud config. Raises InvalidConfiguration."""
-    # Imported late: programs and policies read this package's catalogue alone, and need no HTTP client for it.
+def _from_config(text: str) -> MyCloud:
     from cloud_controller.clouds.mycloud.cloud import MyCloud
     from cloud_controller.clouds.mycloud.config import parse
 
     return MyCloud(parse(text))
+
+
+CLOUD = CloudDescriptor(
+    name="mycloud",
+    from_config=_from_config,
+    provider_id_scheme=PROVIDER_NAME,
+    catalogue=CATALOGUE,
+    load_balancer_classes=frozenset(CLASSES),
+    rights=globs,
+    storage=STORAGE,
+    file_keys=("token-file",),
+)

@@ -10,8 +10,9 @@ from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.annotations import CLASSES
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, read_token
-from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, MyCloudInstances
+from cloud_controller.clouds.mycloud.instances import MyCloudInstances
 from cloud_controller.clouds.mycloud.load_balancer import MyCloudLoadBalancers
+from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.clouds.mycloud.volumes import MyCloudVolumes

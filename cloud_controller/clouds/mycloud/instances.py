@@ -17,10 +17,9 @@ from cloud_controller.cloud import (
 )
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
+from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancers.model import CLUSTER_TAG
-
-PROVIDER_NAME = "mycloud"
 
 _PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]+)")
 _STATES = {

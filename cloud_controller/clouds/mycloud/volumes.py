@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration, NotFound
 from cloud_controller.clouds.mycloud.client import Client, Object, known_state
-from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME, machine_id
+from cloud_controller.clouds.mycloud.instances import machine_id
+from cloud_controller.clouds.mycloud.names import DRIVER, PROVIDER_NAME, PROVISIONER
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.volumes import Attachment, AttachmentState, Volume, VolumeRequest, VolumeState
 
-PROVISIONER = "mycloud.io/volume"
-DRIVER = "mycloud.io"
 PARAMETERS = {"type": ("standard",)}
 LARGEST_GIB = 1024
 

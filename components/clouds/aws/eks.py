@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_aws as aws
 
-from cloud_controller.clouds.aws.manifest_parts import AUDIENCE
+from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
 from .. import ClusterParts, NetworkParts
 from . import iam, security_groups, volumes

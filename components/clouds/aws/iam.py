@@ -13,8 +13,8 @@ import pulumi
 import pulumi_aws as aws
 
 from cloud_controller import manifests
-from cloud_controller.clouds.aws.manifest_parts import AUDIENCE
 from cloud_controller.clouds.aws.permissions import statements
+from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
 from . import vendor_manager
 from .settings import AwsClusterArgs, tags

@@ -102,7 +102,7 @@ def test_an_api_server_that_does_not_answer_is_told_by_its_address(
 def test_an_unknown_controller_is_told_with_the_known_ones(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, "--controllers=nodes"), capsys)
 
-    assert "'nodes' is no controller (allowed: node, node-lifecycle, service, route, volume)" in line
+    assert "'nodes' is not a controller (allowed: node, node-lifecycle, service, route, volume)" in line
 
 
 def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(

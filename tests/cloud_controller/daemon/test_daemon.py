@@ -31,6 +31,7 @@ from cloud_controller.controllers.route import RouteController, RouteOptions
 from cloud_controller.daemon import manager
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
 from cloud_controller.daemon.manager import Manager
+from cloud_controller.daemon.options import ManagerOptions, Serving
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -47,9 +48,9 @@ from cloud_controller.kube import (
     PatchType,
     name,
 )
-from cloud_controller.options import ManagerOptions, Serving
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.descriptors import descriptor_of
 
 pytestmark = [
     pytest.mark.control_plane,
@@ -443,7 +444,7 @@ def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_i
 def test_a_wrong_token_is_one_clear_line(
     control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(clouds._factories, "fake", lambda _: FakeCloud())
+    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: FakeCloud()))
     document = yaml.safe_load(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
     document["users"][0]["user"] = {"token": "not-to-be-shown"}
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
@@ -465,7 +466,7 @@ def test_the_command_line_shows_the_plan_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(clouds._factories, "fake", lambda _: cloud)
+    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: cloud))
     kubeconfig = tmp_path_factory.mktemp("plan") / "kubeconfig"
     kubeconfig.write_text(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
     cloud.machine("n7")

@@ -19,10 +19,10 @@ from cryptography.x509.oid import NameOID
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.daemon.health import HealthServer
+from cloud_controller.daemon.options import Serving
 from cloud_controller.daemon.reviews import KEPT, Reviews
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.kube import UnreachableError
-from cloud_controller.options import Serving
 
 pytestmark = pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cloud_controller.cli import annotation_docs
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
-from cloud_controller.load_balancers import annotation_docs
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Value
 
 PREFIX = "service.example.com/lb-"
@@ -248,5 +248,5 @@ def test_the_reference_page_is_current() -> None:
     page = Path(__file__).parents[3] / "docs" / "annotations.md"
 
     assert page.read_text() == annotation_docs.page(), (
-        "run: python -m cloud_controller.load_balancers.annotation_docs > docs/annotations.md"
+        "run: python -m cloud_controller.cli.annotation_docs > docs/annotations.md"
     )

@@ -14,7 +14,7 @@ from cloud_controller.cloud import AccessDenied, Cloud, NotFound
 from cloud_controller.clouds.aws import access
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.config import render
-from cloud_controller.options import not_offered
+from cloud_controller.controller_names import not_offered
 from tests.cloud_controller.clouds.aws.scripted_aws import elb_error, scripted
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from urllib.request import urlopen
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.clouds.mycloud.volumes import PROVISIONER
-from cloud_controller.controllers import NAMES
+from cloud_controller.clouds.mycloud.names import PROVISIONER
+from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import (
     CLUSTER_ROLE_BINDINGS,
@@ -333,7 +333,7 @@ class Cluster:
 
 def install(kube: Kube) -> None:
     """The daemon's rights and the class of all claims; what stands already stays."""
-    rules = rbac.rules(NAMES, cloud="mycloud")
+    rules = rbac.rules(NAMES)
     subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
     where = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}

@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite

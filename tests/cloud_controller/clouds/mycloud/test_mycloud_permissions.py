@@ -13,7 +13,7 @@ from cloud_controller.cloud import InstanceRef, InvalidConfiguration, NotFound, 
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.permissions import globs, operations
-from cloud_controller.controllers import NAMES
+from cloud_controller.controller_names import NAMES
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
 from cloud_controller.load_balancers.operations import (

@@ -1,15 +1,13 @@
-"""What a daemon can be told: its options, checked, with upstream's names and defaults where they fit."""
+"""The daemon's options, with upstream's names and defaults where they fit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cloud_controller import rbac
-from cloud_controller.cloud import Cloud, InvalidConfiguration
-from cloud_controller.controllers import NAMES
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.daemon.leader import LeaseTimes
@@ -60,32 +58,3 @@ class ManagerOptions:
     workers: int = 16
     status_workers: int = 16
     """Writes at once of a pass over all nodes."""
-
-
-def controllers(given: Sequence[str], not_offered: Collection[str] = ()) -> tuple[str, ...]:
-    """The controllers that a `--controllers` list means: names or upstream's aliases, `*` for all, `-NAME` for not.
-
-    Those in `not_offered` (see there) are left out of `*`, as upstream does. Raises `InvalidConfiguration` for a name
-    that is none, for one in `not_offered`, and where nothing is left.
-    """
-    chosen: set[str] = set()
-    for item in filter(None, (item.strip() for item in given)):
-        if item == "*":
-            chosen.update(name for name in NAMES if name not in not_offered)
-        elif not item.startswith("-"):
-            chosen.add(rbac.canonical(item))
-    for item in (item.strip() for item in given):
-        if item.startswith("-"):
-            # As upstream: `-route` alone means nothing; it takes from what `*` or names gave.
-            chosen.discard(rbac.canonical(item[1:]))
-    for name in sorted(chosen & {*not_offered}):
-        raise InvalidConfiguration("controllers", f"the cloud offers nothing to {name}", f"'*', or without {name}")
-    if not chosen:
-        raise InvalidConfiguration("controllers", "no controller is left", f"*, -NAME, {', '.join(NAMES)}")
-    return tuple(name for name in NAMES if name in chosen)
-
-
-def not_offered(cloud: Cloud) -> frozenset[str]:
-    """The controllers for which this cloud has no work: its networks have no route tables, say."""
-    offers = {"route": cloud.routes, "service": cloud.load_balancers, "volume": cloud.volumes}
-    return frozenset(name for name, offer in offers.items() if offer is None)

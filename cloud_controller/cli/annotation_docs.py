@@ -1,6 +1,6 @@
 """The reference page of annotations, made from the clouds' catalogues.
 
-`python -m cloud_controller.load_balancers.annotation_docs` prints it.
+`python -m cloud_controller.cli.annotation_docs` prints it.
 """
 
 from __future__ import annotations
@@ -8,14 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
+from cloud_controller import clouds
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 
-CATALOGUES = (AWS, MYCLOUD)
-
 _HEAD = """\
-<!-- Made by `python -m cloud_controller.load_balancers.annotation_docs`; change the catalogues, not this page. -->
+<!-- Made by `python -m cloud_controller.cli.annotation_docs`; change the catalogues, not this page. -->
 # Annotations of a LoadBalancer Service
 
 What a Service of type `LoadBalancer` may tell its cloud. Every annotation is also a typed argument of the component
@@ -32,11 +29,11 @@ _EFFECTS = {
 }
 
 
-def page(catalogues: Iterable[Catalogue] = CATALOGUES) -> str:
+def page() -> str:
     """The whole page in Markdown."""
     lines = [_HEAD, *(f"- **{mutability.value}**: {effect}" for mutability, effect in _EFFECTS.items())]
-    for catalogue in catalogues:
-        lines += ["", f"## {catalogue.cloud}", *_section(catalogue)]
+    for cloud in clouds.descriptors():
+        lines += ["", f"## {cloud.name}", *_section(cloud.catalogue)]
     return "\n".join(lines) + "\n"
 
 

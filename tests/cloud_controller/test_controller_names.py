@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controller_names import controllers, not_offered
 from cloud_controller.daemon.leader import LeaseTimes
-from cloud_controller.options import controllers, not_offered
 from tests.cloud_controller.conftest import FakeCloud
 
 ALL = ("node", "node-lifecycle", "service", "route", "volume")

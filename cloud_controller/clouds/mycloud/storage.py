@@ -1,12 +1,11 @@
-"""What the CCM's manifests have on mycloud besides: the driver and the class of its volumes."""
+"""What PersistentVolumeClaims refer to on mycloud: the driver and the default class of its volumes."""
 
 from __future__ import annotations
 
-from cloud_controller.clouds.mycloud.instances import PROVIDER_NAME
-from cloud_controller.clouds.mycloud.volumes import DRIVER, PROVISIONER
-from cloud_controller.manifests import CloudParts, Manifest
+from cloud_controller.clouds.descriptor import Manifest
+from cloud_controller.clouds.mycloud.names import DRIVER, PROVIDER_NAME, PROVISIONER
 
-# By this object kube-controller-manager makes VolumeAttachments, and schedulers and kubelets wait for them.
+# kube-controller-manager creates VolumeAttachments because of this object; schedulers and kubelets wait for them.
 _DRIVER: Manifest = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "CSIDriver",
@@ -23,9 +22,9 @@ _CLASS: Manifest = {
     "provisioner": PROVISIONER,
     "parameters": {"type": "standard"},
     "reclaimPolicy": "Delete",
-    # A volume belongs to a zone: the scheduler says which.
+    # A volume belongs to a zone, which the scheduler chooses.
     "volumeBindingMode": "WaitForFirstConsumer",
     "allowVolumeExpansion": True,
 }
 
-PARTS = CloudParts(storage=(_DRIVER, _CLASS), file_keys=("token-file",))
+STORAGE = (_DRIVER, _CLASS)

@@ -1,0 +1,9 @@
+"""A valid cloud config of each cloud, for tests that call none."""
+
+from __future__ import annotations
+
+TOKEN = "not-to-be-shown"
+CONFIGS = {
+    "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
+    "mycloud": f"[Global]\nendpoint = http://127.0.0.1:1\ntoken = {TOKEN}\ncluster-id = c-0123456789ab\n",
+}

@@ -1,0 +1,58 @@
+"""What holds for the descriptor of every cloud."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloud_controller import clouds
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controller_names import NAMES, not_offered
+from cloud_controller.load_balancers.operations import Remembering
+from tests.cloud_controller.cloud_configs import CONFIGS
+
+HEAVY = ("boto3", "botocore", "urllib3", "prometheus_client")
+
+
+@pytest.mark.parametrize("name", clouds.names())
+def test_a_cloud_has_tests_that_compare_its_rights_with_its_calls(name: str) -> None:
+    assert (Path(__file__).parent / name / f"test_{name}_permissions.py").exists()
+
+
+@pytest.mark.parametrize("name", clouds.names())
+def test_a_descriptor_describes_the_cloud_that_it_makes(name: str) -> None:
+    descriptor = clouds.descriptor(name)
+
+    cloud = descriptor.from_config(CONFIGS[name])
+
+    assert descriptor.name == descriptor.catalogue.cloud == name
+    assert cloud.provider_name == descriptor.provider_id_scheme
+    assert cloud.load_balancer_classes >= descriptor.load_balancer_classes
+    assert not_offered(cloud) == descriptor.not_offered.keys()
+    assert isinstance(cloud.load_balancers, Remembering) == descriptor.keeps_checkpoint
+
+
+@pytest.mark.parametrize("controller", NAMES)
+@pytest.mark.parametrize("name", clouds.names())
+def test_a_controller_needs_rights_where_the_cloud_has_work_for_it(name: str, controller: str) -> None:
+    descriptor = clouds.descriptor(name)
+
+    if controller not in descriptor.not_offered:
+        assert descriptor.rights([controller])
+
+
+@pytest.mark.parametrize("name", clouds.names())
+def test_loading_a_descriptor_imports_no_client(name: str) -> None:
+    script = f"import sys; from cloud_controller import clouds; clouds.descriptor({name!r}); print(*sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {*HEAVY} & {*loaded}
+
+
+def test_an_unknown_cloud_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(InvalidConfiguration, match="did you mean 'mycloud'"):
+        clouds.load("mycluod", "")
