@@ -122,7 +122,7 @@ class Running:
 
     def take_nodes(self) -> None:
         """The nodes have changed."""
-        self.controller._storm.over()
+        self.controller._debouncer.reset()
         self.controller.handle(NODES_CHANGED)
 
     def resync(self) -> None:

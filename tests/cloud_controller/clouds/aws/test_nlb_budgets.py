@@ -61,7 +61,7 @@ def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cl
     }
 
     assert running.checkpoint is not None
-    assert running.checkpoint.keep()
+    assert running.checkpoint.save()
     restarted = Running(account, cluster, checkpoint=kept)
     restarted.settle()
     assert restarted.calls.writes.total() == 0
@@ -109,7 +109,7 @@ def test_what_somebody_did_while_no_process_ran_is_seen_in_spite_of_the_checkpoi
     running = Running(account, cluster, checkpoint=kept)
     running.settle()
     assert running.checkpoint is not None
-    running.checkpoint.keep()
+    running.checkpoint.save()
     victim = load_balancers(account)[0]
     account.elbv2.delete_load_balancer(LoadBalancerArn=victim["LoadBalancerArn"])
 

@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
-from cloud_controller.controllers.service.timing import GATHER_NEW, NodeStorm
+from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.mycloud.service_world import (
     MAX_QPS,
@@ -369,8 +369,8 @@ def test_nodes_that_still_come_put_the_change_of_members_off(site: MyCloudSite, 
     running = controller(site, cluster)
     settle(site, running)
     cluster.put_node(site.machine("worker-2"))
-    running._storm = NodeStorm(lambda: 0.0)
-    running._storm.changed(GATHER_NEW)
+    running._debouncer = NodeDebouncer(lambda: 0.0)
+    running._debouncer.changed(DEBOUNCE_CHANGED)
 
     running.handle(NODES_CHANGED)
     running.handle(WEB)

@@ -421,7 +421,7 @@ def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_not
     running = controller(site, cluster)
     settle(site, running)
     cluster.delete_service()
-    running._visits._deletions.note(cluster.service())
+    running._reconciler._deletions.note(cluster.service())
     cluster.objects["services"].clear()
 
     settle(site, running)
@@ -453,7 +453,7 @@ def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_w
 
     if not finalizer:
         cluster.service()["metadata"]["finalizers"].clear()
-        running._visits._deletions.note({"metadata": {"uid": "uid-1", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        running._reconciler._deletions.note({"metadata": {"uid": "uid-1", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
     cluster.delete_service()
     settle(site, running)
 

@@ -128,13 +128,13 @@ def test_whose_read_ever_sees_the_cloud_get_on_it_is_told_once_to_those_who_wait
     known = cache(reads)
     known.load({})
     known.refresh((), ["lb-1", "lb-2"])
-    assert known.take_moved() == set(), "nothing has changed yet"
+    assert known.take_progressed() == set(), "nothing has changed yet"
 
     reads.present = [load_balancer("a", "1"), load_balancer("b", "2", settled=False)]
     known.refresh([("default/other", "3")], ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
-    assert known.take_moved() == set()
+    assert known.take_progressed() == {"default/a"}
+    assert known.take_progressed() == set()
 
 
 def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
@@ -145,7 +145,7 @@ def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
     reads.present = []
     known.refresh((), ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
+    assert known.take_progressed() == {"default/a"}
 
 
 def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> None:
@@ -157,7 +157,7 @@ def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> No
 
     known.refresh((), ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
+    assert known.take_progressed() == {"default/a"}
 
 
 def test_another_clusters_load_balancers_are_not_kept() -> None:

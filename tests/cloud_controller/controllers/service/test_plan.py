@@ -537,4 +537,4 @@ def test_a_load_balancer_that_names_no_service_is_its_uids_and_stays_where_nobod
     assert [change.field for change in named_again.changes] == [f"tags.{SERVICE_TAG}"]
 
     (left,) = all_planned([], [nameless])
-    assert (left.kind, left.summary) == (ActionKind.IGNORE, "load balancer lb-1 stays")
+    assert (left.kind, left.summary) == (ActionKind.IGNORE, "keep load balancer lb-1")

@@ -161,7 +161,7 @@ def test_the_plan_says_that_the_address_changes() -> None:
     plan = planned(service, own(service), here)
 
     (deletion,) = (action for action in plan if action.kind is ActionKind.DELETE)
-    assert deletion.reason == f"the Service uses {SHARED} now; the address changes"
+    assert deletion.reason == f"the Service now uses {SHARED}; the address changes"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_it_says_so_before_anything_has_happened(service: Object, observed: list
     plan = planned(service, *observed)
 
     (created,) = (a for a in plan if a.kind is ActionKind.CREATE and not isinstance(a.operation, PutPool))
-    assert created.reason == f"in place of {observed[0].id}; the address changes"
+    assert created.reason == f"replaces {observed[0].id}; the address changes"
 
 
 def test_a_service_whose_id_changes_takes_its_parts_along() -> None:
@@ -265,9 +265,7 @@ def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_ot
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
-    assert {action.reason for action in removed} == {
-        "its Service does not exist any more, and its deletion was not seen"
-    }
+    assert {action.reason for action in removed} == {"its Service no longer exists, and its deletion was not seen"}
     assert len({action.held for action in removed}) == 1
     assert not any(action.kind is ActionKind.DELETE for action in plan.changes)
 

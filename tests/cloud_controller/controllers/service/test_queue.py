@@ -185,8 +185,8 @@ def test_the_echo_of_its_own_write_does_not_repeat_what_failed_at_once(error: Ex
 @pytest.mark.parametrize(
     ("error", "least"),
     [
-        (FAULT, Cause.SURROUNDINGS),
-        (CloudError("refused"), Cause.SURROUNDINGS),
+        (FAULT, Cause.DEPENDENCY),
+        (CloudError("refused"), Cause.DEPENDENCY),
         (NO_ANSWER, Cause.OBJECT),
         (UnreachableError("down"), Cause.OBJECT),
         (THROTTLED, None),

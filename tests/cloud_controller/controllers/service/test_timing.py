@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from cloud_controller.controllers.service.timing import (
-    GATHER_GONE,
-    GATHER_NEW,
+    DEBOUNCE_CHANGED,
+    DEBOUNCE_REMOVED,
     LONGEST_PAUSE,
     Locks,
-    NodeStorm,
+    NodeDebouncer,
     Polling,
     Round,
-    pause_between_looks,
+    poll_interval,
 )
 
 
@@ -31,67 +31,67 @@ def clock() -> Clock:
 
 
 def test_two_hundred_nodes_within_ten_seconds_are_one_change(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+    debouncer = NodeDebouncer(clock)
     for _ in range(200):
-        storm.changed(GATHER_NEW)
-        assert storm.wait() > 0
+        debouncer.changed(DEBOUNCE_CHANGED)
+        assert debouncer.wait() > 0
         clock.now += 0.05
 
-    clock.now += GATHER_NEW.quiet
+    clock.now += DEBOUNCE_CHANGED.quiet
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
 def test_a_storm_that_does_not_end_is_seen_to_after_a_while(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+    debouncer = NodeDebouncer(clock)
     began = clock.now
-    while clock.now < began + GATHER_NEW.longest:
-        storm.changed(GATHER_NEW)
-        assert 0 < storm.wait() <= began + GATHER_NEW.longest - clock.now
+    while clock.now < began + DEBOUNCE_CHANGED.longest:
+        debouncer.changed(DEBOUNCE_CHANGED)
+        assert 0 < debouncer.wait() <= began + DEBOUNCE_CHANGED.longest - clock.now
         clock.now += 1.0
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
 def test_a_node_that_is_gone_does_not_wait_for_those_that_still_come(clock: Clock) -> None:
-    storm = NodeStorm(clock)
-    storm.changed(GATHER_GONE)
+    debouncer = NodeDebouncer(clock)
+    debouncer.changed(DEBOUNCE_REMOVED)
     for _ in range(10):
         clock.now += 0.2
-        storm.changed(GATHER_NEW)
+        debouncer.changed(DEBOUNCE_CHANGED)
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
 def test_nodes_that_go_together_are_one_change_too(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+    debouncer = NodeDebouncer(clock)
     for _ in range(5):
-        storm.changed(GATHER_GONE)
+        debouncer.changed(DEBOUNCE_REMOVED)
         clock.now += 0.3
 
-    assert 0 < storm.wait() <= GATHER_GONE.quiet
+    assert 0 < debouncer.wait() <= DEBOUNCE_REMOVED.quiet
 
 
 def test_after_a_storm_the_next_change_begins_anew(clock: Clock) -> None:
-    storm = NodeStorm(clock)
-    storm.changed(GATHER_NEW)
+    debouncer = NodeDebouncer(clock)
+    debouncer.changed(DEBOUNCE_CHANGED)
     clock.now += 60
-    storm.over()
+    debouncer.reset()
 
-    storm.changed(GATHER_NEW)
+    debouncer.changed(DEBOUNCE_CHANGED)
 
-    assert storm.wait() == pytest.approx(GATHER_NEW.quiet)
+    assert debouncer.wait() == pytest.approx(DEBOUNCE_CHANGED.quiet)
 
 
 def test_looks_become_rarer_the_longer_something_takes_and_never_stop() -> None:
-    pauses = [pause_between_looks(age) for age in (0, 1, 4, 10, 30, 3600)]
+    pauses = [poll_interval(age) for age in (0, 1, 4, 10, 30, 3600)]
 
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (0.3, LONGEST_PAUSE)
 
 
 def test_looks_at_many_are_rarer_so_that_the_calls_a_second_stay_few() -> None:
-    assert 500 / 100 / pause_between_looks(0, 500) <= 1.0, "pages of a hundred, a second"
+    assert 500 / 100 / poll_interval(0, 500) <= 1.0, "pages of a hundred, a second"
 
 
 def test_what_has_just_begun_makes_looks_frequent_again(clock: Clock) -> None:
@@ -109,7 +109,7 @@ def test_one_that_is_waited_for_by_itself_is_forgotten_when_it_is_over(clock: Cl
     clock.now += 20
     assert polling.pause_of("default/web") == 5.0
 
-    polling.over("default/web")
+    polling.stop("default/web")
 
     assert polling.pause_of("default/web") == 0.3
 
