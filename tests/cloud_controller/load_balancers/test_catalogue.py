@@ -95,7 +95,7 @@ def test_annotations_of_others_are_passed_over(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 5000, f"-{'9' * 5000}", "0" * 5000])
 def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quoted_in_part(text: str) -> None:
-    with pytest.raises(InvalidConfiguration, match="is not a value of it") as refused:
+    with pytest.raises(InvalidConfiguration, match="is not a valid value") as refused:
         catalogue(entry(minimum=1, maximum=9)).parse({f"{PREFIX}limit": text})
 
     assert len(str(refused.value)) < 300
@@ -173,7 +173,7 @@ def test_a_member_of_a_family_is_an_annotation_of_its_own() -> None:
 
 @pytest.mark.parametrize("suffix", ["http", "", "PORT", "80.1"])
 def test_a_suffix_that_is_none_is_an_unknown_annotation(suffix: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"does not know it; did you mean service.example.com/lb-limit.PORT"):
+    with pytest.raises(InvalidConfiguration, match=r"unknown on .*; did you mean service.example.com/lb-limit.PORT"):
         catalogue(family()).parse({f"{PREFIX}limit.{suffix}": "a"})
 
 
@@ -190,7 +190,7 @@ def test_a_list_of_commas_alone_is_no_empty_list() -> None:
     names = catalogue(entry(type=tuple))
 
     assert names.parse({f"{PREFIX}limit": " "}).given == {"limit": ()}
-    with pytest.raises(InvalidConfiguration, match="', ,' is not a value of it"):
+    with pytest.raises(InvalidConfiguration, match="', ,' is not a valid value"):
         names.parse({f"{PREFIX}limit": ", ,"})
 
 
@@ -223,7 +223,7 @@ def test_what_a_change_does_stands_in_the_entry_and_is_in_place_for_the_rest() -
 def test_two_entries_of_one_name_or_argument_are_a_mistake(twin: dict[str, str]) -> None:
     name = twin.pop("name", "second")
 
-    with pytest.raises(ValueError, match="two entries"):
+    with pytest.raises(ValueError, match="duplicate"):
         catalogue(entry(), entry(name, **twin))
 
 

@@ -179,7 +179,7 @@ def test_one_that_has_addresses_which_the_new_one_shall_have_goes_first() -> Non
     (action,) = changed(desired, old)
 
     assert action.operation == DeleteLoadBalancer("lb-1")
-    assert action.reason == "the address changes: the new load balancer can be made only when a-2 is free"
+    assert action.reason == "the address changes: the new load balancer can be created only when a-2 is free"
     gone = observed(old.model, state=LoadBalancerState.DELETING)
     assert operations(changed(desired, gone)) == [], "its addresses are not free yet"
 
@@ -197,7 +197,7 @@ def test_a_create_only_attribute_is_ignored_with_the_reason() -> None:
 
     assert not plan.changes
     assert [(action.kind, action.reason) for action in plan] == [
-        (ActionKind.IGNORE, "it is used only when a load balancer is made")
+        (ActionKind.IGNORE, "it applies only when a load balancer is created")
     ]
 
 
@@ -269,7 +269,7 @@ def test_what_a_deletion_left_is_deleted_at_every_look() -> None:
     plan = changed(None, observed(model(), state=LoadBalancerState.PARTIAL))
 
     assert operations(plan) == [DeleteLoadBalancer("lb-1")]
-    assert "what is left of" in str(plan)
+    assert "the remains of" in str(plan)
 
 
 # ------------------------------------------------------------------------------------------------------------ parts

@@ -90,5 +90,5 @@ def test_a_refusal_names_the_annotation_the_value_and_the_list() -> None:
 
 @pytest.mark.parametrize("entry", ["certificates=x", "certificate", "=x", "any,subnet=x", "elastic-ip=tag:a=b"])
 def test_an_entry_that_means_nothing_is_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"kinds: certificate|known by their tags"):
+    with pytest.raises(ValueError, match=r"kinds: certificate|can be matched by tags"):
         Nameable.parse(entry.split(","))

@@ -140,19 +140,19 @@ def test_a_port_that_another_service_has_is_refused_naming_the_holder(holder: Ow
         planned(wanted(WEB, 22, 80), shared(part(80, holder)), force=force)
 
     assert refused.value.field == "spec.ports[1].port"
-    assert f"TCP 80 of load balancer lb-1 is taken by {holder}" in str(refused.value)
+    assert f"TCP 80 of load balancer lb-1 is in use by {holder}" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("lb", "why"),
     [
-        (None, "there is no load balancer lb-1"),
-        (shared(tags=WEB.tags), "lb-1 belongs to this Service itself"),
+        (None, "load balancer lb-1 does not exist"),
+        (shared(tags=WEB.tags), "load balancer lb-1 belongs to this Service itself"),
         (
             shared(network="net-2"),
-            r"lb-1 is in network net-2, where no node is \(allowed: .* in network net-1",
+            r"load balancer lb-1 is in network net-2, which has no nodes of this cluster \(allowed: .* in network net-1",
         ),
-        (shared(state=LoadBalancerState.DELETING), "lb-1 is being deleted"),
+        (shared(state=LoadBalancerState.DELETING), "load balancer lb-1 is being deleted"),
     ],
 )
 def test_what_may_not_be_shared_is_refused_at_the_annotation(lb: ObservedLoadBalancer | None, why: str) -> None:
@@ -253,7 +253,7 @@ def test_a_listener_whose_old_pool_was_deleted_meanwhile_is_deleted() -> None:
     plan = leave(taken, WEB, CATALOGUE, target=TARGET, why="it is gone")
 
     assert operations(plan) == [DeleteListener("lb-1", "TCP", 80), DeletePool("lb-1", "tcp-80-uid-web")]
-    assert plan.actions[0].reason == "it can't be given back: its pool by-hand does not exist any more"
+    assert plan.actions[0].reason == "it cannot be given back: its previous pool by-hand no longer exists"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"pool": 1}', "x" * 4000])

@@ -33,16 +33,16 @@ def test_a_pod_in_its_nodes_range_counts() -> None:
 @pytest.mark.parametrize(
     ("lie", "why"),
     [
-        (endpoint(pod=None), "its targetRef names no Pod of namespace shop"),
-        (endpoint(pod=POD | {"kind": "Node"}), "its targetRef names no Pod of namespace shop"),
-        (endpoint(pod=POD | {"namespace": "bank"}), "its targetRef names no Pod of namespace shop"),
-        (endpoint(node=None), "it names no node"),
+        (endpoint(pod=None), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(pod=POD | {"kind": "Node"}), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(pod=POD | {"namespace": "bank"}), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(node=None), "it has no nodeName"),
         (endpoint("10.0.0.1"), "it is an address of node n1"),
-        (endpoint("10.1.2.7"), "it is outside the pod range 10.1.1.0/24 of node n1"),
-        (endpoint("8.8.8.8"), "it is outside the pod range 10.1.1.0/24 of node n1"),
-        (endpoint("8.8.8.8", node="liar"), "it is outside the pods' ranges"),
-        (endpoint("8.8.8.8", node="without-range"), "it is outside the pods' ranges"),
-        (endpoint("fd00::7"), "it is outside the pods' ranges"),
+        (endpoint("10.1.2.7"), "it is outside pod CIDR 10.1.1.0/24 of node n1"),
+        (endpoint("8.8.8.8"), "it is outside pod CIDR 10.1.1.0/24 of node n1"),
+        (endpoint("8.8.8.8", node="liar"), "it is outside the pod CIDRs"),
+        (endpoint("8.8.8.8", node="without-range"), "it is outside the pod CIDRs"),
+        (endpoint("fd00::7"), "it is outside the pod CIDRs"),
     ],
 )
 def test_what_is_no_pod_of_the_services_namespace_does_not_count(lie: dict[str, Any], why: str) -> None:
@@ -57,7 +57,7 @@ def test_without_a_cluster_range_the_nodes_own_ranges_count() -> None:
     network = PodNetwork(of_nodes={"n1": ("10.1.1.0/24",)})
 
     assert network.refusal(endpoint(), "shop", ()) is None
-    assert network.refusal(endpoint("10.1.2.7"), "shop", ()) == ("it is outside the pod range 10.1.1.0/24 of node n1")
+    assert network.refusal(endpoint("10.1.2.7"), "shop", ()) == ("it is outside pod CIDR 10.1.1.0/24 of node n1")
 
 
 def test_a_pod_in_the_clouds_own_network_counts_unless_its_address_is_a_nodes() -> None:

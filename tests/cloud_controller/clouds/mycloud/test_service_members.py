@@ -176,8 +176,8 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000"}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
     assert f"{address(cluster, 'worker-0')}: it is an address of node worker-0" in message
-    assert "10.244.1.7: it is outside the pod range 10.244.0.0/24 of node worker-0" in message
-    assert "10.244.0.6: its targetRef names no Pod of namespace default" in message
+    assert "10.244.1.7: it is outside pod CIDR 10.244.0.0/24 of node worker-0" in message
+    assert "10.244.0.6: its targetRef is not a Pod in namespace default" in message
 
 
 def by_pod() -> Object:

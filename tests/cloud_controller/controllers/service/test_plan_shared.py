@@ -329,7 +329,7 @@ def test_neither_gets_a_port_that_the_other_has() -> None:
 
     for service, holder in ((web("web", 80, 81), "guest"), (web("guest", 80, 81, id=OWN), "web")):
         fault = plan_service(service, [lb], NODES, Builder(), RULES).fault
-        assert f"is taken by Service default/{holder} of cluster c-1" in str(fault)
+        assert f"is in use by Service default/{holder} of cluster c-1" in str(fault)
 
 
 def test_an_owner_that_is_deleted_leaves_it_to_those_who_use_it_and_goes() -> None:
