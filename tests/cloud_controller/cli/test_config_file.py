@@ -94,7 +94,7 @@ def test_an_empty_file_sets_nothing(file: Path) -> None:
         ("- a list", "not a mapping of option names"),
         ("5: five", "not a mapping of option names"),
         ("a: [", "not valid YAML"),
-        ("secure-port: 1\nsecure-port: 2", "line 3.: the same key as in line 2"),
+        ("secure-port: 1\nsecure-port: 2", "line 3.: duplicate key, also in line 2"),
         ("node-monitor-period: 1ms", "node-monitor-period: not between 10ms and 8760h"),
     ],
 )
