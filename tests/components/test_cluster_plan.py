@@ -217,7 +217,7 @@ def test_what_is_waited_for_is_told_when_it_takes_long_and_once(monkeypatch: pyt
     converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, tell=told.append)
 
     (line,) = told
-    assert line.startswith("waiting for node/a: initialise once it has registered; route/")
+    assert line.startswith("waiting for node/a: initialise after registration; route/")
 
 
 def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
@@ -231,7 +231,7 @@ def test_a_node_without_a_pod_range_yet_is_not_taken_for_done() -> None:
 def test_when_the_time_is_over_the_error_says_what_is_missing_and_who_would_do_it() -> None:
     world = cluster("a")
 
-    with pytest.raises(NotConverged, match=r"after 0 s .*node/a: initialise once it has registered \(by the daemon\)"):
+    with pytest.raises(NotConverged, match=r"after 0 s .*node/a: initialise after registration \(by the daemon\)"):
         converge(world, target("a", executors=BY_DAEMON), deadline=0)
 
 
