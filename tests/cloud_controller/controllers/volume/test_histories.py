@@ -25,8 +25,8 @@ from cloud_controller.controllers.volume.operations import (
     DetachVolume,
     DiscardVolume,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetCapacity,
     SetClaimCapacity,
@@ -175,7 +175,7 @@ class World:
                 self.claims[claim["metadata"]["name"]]["status"]["capacity"] = {"storage": size}
             case ResizeVolume(volume=volume, size_gib=size):
                 self._change(volume.id, size_gib=size)
-            case SelectNodeAnew(claim=claim):
+            case ReselectNode(claim=claim):
                 del self.claims[claim["metadata"]["name"]]["metadata"]["annotations"][view.SELECTED_NODE]
             case AttachVolume(attachment=attachment, volume_id=id, provider_id=machine):
                 held = self.attachments[attachment["metadata"]["name"]]

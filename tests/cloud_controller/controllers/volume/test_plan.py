@@ -29,8 +29,8 @@ from cloud_controller.controllers.volume.operations import (
     DiscardVolume,
     Refuse,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetAttachError,
     SetCapacity,
@@ -255,7 +255,7 @@ def test_an_immediate_claim_whose_class_lets_no_node_in_is_told_where_nodes_are(
 
     told = refusal(world(claim(node=None), nowhere, node(zone="zone-a"), node("other", zone="zone-b")))
 
-    assert told == "StorageClass disks: allowedTopologies: no node fits; nodes are in zone-a, zone-b"
+    assert told == "StorageClass disks: allowedTopologies: no node matches; nodes are in zone-a, zone-b"
 
 
 def test_the_claims_of_a_stateful_set_are_spread_over_zones() -> None:
@@ -268,7 +268,7 @@ def test_the_claims_of_a_stateful_set_are_spread_over_zones() -> None:
 
 
 def test_a_claim_whose_node_is_gone_is_scheduled_anew() -> None:
-    assert isinstance(operation(world(claim(node="gone"))), SelectNodeAnew)
+    assert isinstance(operation(world(claim(node="gone"))), ReselectNode)
 
 
 def test_a_claim_whose_node_is_not_initialised_waits() -> None:
@@ -298,7 +298,7 @@ def test_a_volume_that_only_one_pod_may_have_is_made_like_others_and_says_so() -
 
 
 def test_a_claim_for_more_than_the_largest_volume_has_is_refused() -> None:
-    told = "spec.resources.requests.storage: 5Ti is asked for, more than the largest volume has (allowed: up to 100Gi)"
+    told = "spec.resources.requests.storage: 5Ti exceeds the maximum volume size (allowed: up to 100Gi)"
 
     assert refusal(world(claim(size="5Ti"))) == told
 
@@ -306,9 +306,12 @@ def test_a_claim_for_more_than_the_largest_volume_has_is_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"tpye": "standard"}, "StorageClass disks: parameters.tpye: is no parameter; did you mean 'type'?"),
-        ({"type": "standrad"}, "StorageClass disks: parameters.type: 'standrad'; did you mean 'standard'?"),
-        ({"iops": "5"}, "StorageClass disks: parameters.iops: is no parameter (allowed: type)"),
+        ({"tpye": "standard"}, "StorageClass disks: parameters.tpye: unknown parameter; did you mean 'type'?"),
+        (
+            {"type": "standrad"},
+            "StorageClass disks: parameters.type: invalid value 'standrad'; did you mean 'standard'?",
+        ),
+        ({"iops": "5"}, "StorageClass disks: parameters.iops: unknown parameter (allowed: type)"),
     ],
 )
 def test_a_wrong_parameter_of_the_class_is_refused_with_the_nearest(parameters: dict[str, str], told: str) -> None:
@@ -357,7 +360,7 @@ def test_a_volume_that_had_a_persistent_volume_is_the_claims_wherever_it_lies() 
 
 
 def test_and_is_never_removed_for_a_new_one() -> None:
-    assert "had a PersistentVolume before" in refusal(world(claim(), handed_over(state=VolumeState.FAILED)))
+    assert "already had a PersistentVolume" in refusal(world(claim(), handed_over(state=VolumeState.FAILED)))
 
 
 def test_a_claim_with_its_persistent_volume_is_served() -> None:
@@ -405,14 +408,14 @@ def test_a_wish_to_shrink_is_told_and_the_size_is_kept() -> None:
     found = plan(world(bound(claim(size="6Gi"), has="5Gi"), grown, handed_over(size_gib=9)))
 
     kinds = {type(action.operation): action for action in found}
-    assert "volumes only grow" in str(kinds[Refuse].reason)
+    assert "cannot shrink" in str(kinds[Refuse].reason)
     assert kinds[SetClaimCapacity].changes[0].after == "9Gi"
 
 
 def test_a_claim_that_asks_for_more_than_there_is_stays_as_it_is() -> None:
     told = refusal(world(bound(claim(size="2000Ti"), has="5Gi"), pv(), handed_over()))
 
-    assert told.startswith("spec.resources.requests.storage: 2000Ti is asked for")
+    assert told.startswith("spec.resources.requests.storage: 2000Ti exceeds the maximum")
 
 
 def test_a_class_that_allows_no_expansion_is_heeded() -> None:
@@ -481,7 +484,7 @@ def test_a_volume_that_no_volume_attachment_holds_is_detached_before_it_is_delet
 def test_the_volume_of_another_cluster_is_never_deleted() -> None:
     foreign = volume(tags={**volume().tags, CLUSTER_TAG: "c-2"})
 
-    assert "does not carry this cluster's tags" in refusal(world(pv(phase="Released"), foreign))
+    assert "does not have this cluster's tags" in refusal(world(pv(phase="Released"), foreign))
 
 
 def test_a_persistent_volume_made_by_hand_keeps_its_volume_whatever_its_policy() -> None:
@@ -612,7 +615,10 @@ def test_a_volume_of_another_kubernetes_cluster_is_left_alone() -> None:
 
     action = only(world(theirs, deleted_claims=DELETED, confirmed=frozenset({"vol-1"}), binding=Binding("uid-here")))
 
-    assert (action.kind, action.reason) == (ActionKind.IGNORE, "it was made for the Kubernetes cluster uid-there")
+    assert (action.kind, action.reason) == (
+        ActionKind.IGNORE,
+        "it belongs to the Kubernetes cluster with UID uid-there",
+    )
 
 
 def test_a_volume_is_made_with_the_uid_of_its_kubernetes_cluster() -> None:
@@ -646,7 +652,7 @@ def test_a_volume_that_had_a_persistent_volume_stays_though_it_were_confirmed() 
     action = only(world(handed_over(), confirmed=frozenset({"vol-1"})))
 
     assert action.kind is ActionKind.IGNORE
-    assert "nobody said" in str(action.reason)
+    assert "its data must be kept" in str(action.reason)
 
 
 def test_a_volume_without_our_tags_is_none_of_ours() -> None:
