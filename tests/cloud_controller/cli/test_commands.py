@@ -87,7 +87,7 @@ def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
 def test_a_missing_kubeconfig_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, kubeconfig="nowhere"), capsys)
 
-    assert f"the kubeconfig {files}/nowhere can't be read: No such file or directory" in line
+    assert f"cannot read kubeconfig {files}/nowhere: No such file or directory" in line
 
 
 def test_an_api_server_that_does_not_answer_is_told_by_its_address(
@@ -95,7 +95,7 @@ def test_an_api_server_that_does_not_answer_is_told_by_its_address(
 ) -> None:
     line = failed(command(files, "--controllers=node"), capsys)
 
-    assert "the API server https://127.0.0.1:1 can't be reached" in line
+    assert "cannot reach API server https://127.0.0.1:1" in line
     assert "Connection refused" in line
 
 

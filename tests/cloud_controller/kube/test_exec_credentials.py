@@ -75,12 +75,15 @@ def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("echo no credentials >&2; exit 255", "ended with 255: no credentials"),
-        ("exit 1", "ended with 1: no output"),
-        ("echo secret-token", "no ExecCredential with a token"),
-        ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "no ExecCredential with a token"),
-        (credential(token="secret-token", expirationTimestamp="soon"), "no ExecCredential with a token"),
-        (credential(token="secret-token", expirationTimestamp="2999-01-01T00:00:00"), "no ExecCredential with a token"),
+        ("echo no credentials >&2; exit 255", "exited with 255: no credentials"),
+        ("exit 1", "exited with 1: no output"),
+        ("echo secret-token", "not an ExecCredential with a token"),
+        ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "not an ExecCredential with a token"),
+        (credential(token="secret-token", expirationTimestamp="soon"), "not an ExecCredential with a token"),
+        (
+            credential(token="secret-token", expirationTimestamp="2999-01-01T00:00:00"),
+            "not an ExecCredential with a token",
+        ),
     ],
 )
 def test_what_gives_no_token_is_an_error_that_quotes_no_secret(tmp_path: Path, script: str, why: str) -> None:
@@ -102,5 +105,5 @@ def test_what_a_command_says_of_its_settings_is_told_without_their_values(tmp_pa
 def test_a_command_that_is_not_there_is_named_with_how_to_get_it() -> None:
     token = ExecToken({"apiVersion": V1, "command": "no-such-plugin", "installHint": "Install it."})
 
-    with pytest.raises(UnauthorizedError, match=r"`no-such-plugin`.*there is no such command; Install it\."):
+    with pytest.raises(UnauthorizedError, match=r"`no-such-plugin`.*command not found; Install it\."):
         token()

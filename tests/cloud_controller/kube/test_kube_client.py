@@ -74,7 +74,7 @@ def test_a_server_side_apply_names_its_field_manager(server: ScriptedServer) -> 
 
 
 def test_a_server_side_apply_without_field_manager_is_a_programming_error(server: ScriptedServer) -> None:
-    with pytest.raises(ValueError, match="needs a field_manager"):
+    with pytest.raises(ValueError, match="requires field_manager"):
         server.kube.patch(NODES, "a", {}, type=PatchType.APPLY)
 
 
@@ -97,9 +97,9 @@ def test_a_delete_carries_its_preconditions(server: ScriptedServer) -> None:
 
 
 def test_a_namespaced_object_without_a_namespace_is_a_programming_error(server: ScriptedServer) -> None:
-    with pytest.raises(ValueError, match="services/a: a namespace is needed"):
+    with pytest.raises(ValueError, match="services/a: a namespace is required"):
         server.kube.get(SERVICES, "a")
-    with pytest.raises(ValueError, match="nodes are cluster-wide"):
+    with pytest.raises(ValueError, match="nodes are cluster-scoped"):
         server.kube.get(NODES, "a", "ns")
 
 
@@ -199,7 +199,7 @@ def test_discovery_is_asked_once_for_a_group(server: ScriptedServer) -> None:
 def test_a_kind_that_is_not_served_is_told_with_those_that_are(server: ScriptedServer) -> None:
     server.script(DISCOVERY)
 
-    with pytest.raises(NotFoundError, match=r"no kind 'Scale' in apps/v1 \(it has Deployment\)"):
+    with pytest.raises(NotFoundError, match=r"no kind 'Scale' in apps/v1 \(available: Deployment\)"):
         server.kube.resource("apps/v1", "Scale")
 
 
