@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from local.mycloud.forwarding import Chooser, Counters, Target, connect, socket_from
 
@@ -14,6 +13,9 @@ _log = logging.getLogger(__name__)
 
 _LISTEN_BACKLOG = 512
 _ACCEPT_AGAIN_SECONDS = 1.0
+_CHUNK = 65536
+
+_Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class TcpForwarder:
@@ -37,11 +39,10 @@ class TcpForwarder:
         self.masquerade = masquerade
         self._choose = choose
         self._connect_timeout = connect_timeout
-        # Not an asyncio.Server: one that is closed just after it accepted a connection leaves it open, and unanswered.
+        # Not an asyncio.Server: one that closes just after it accepted a connection leaves it open, and unanswered.
         self._socket: socket.socket | None = None
         self._accepted: set[socket.socket] = set()
-        self._connections: set[_Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
         """Listen on `host`:`port` (0: any free port) and return the port. Raises OSError if it cannot be bound."""
@@ -73,13 +74,11 @@ class TcpForwarder:
             self._socket = None
 
     def close(self) -> None:
-        """Stop listening and reset every established connection."""
+        """Stop listening and abort every established connection."""
         self.stop_listening()
-        for connection in list(self._connections):
-            connection.abort()
-        for task in list(self._tasks):
+        for task in self._connections:
             task.cancel()
-        for sock in self._accepted:
+        for sock in self._accepted:  # their tasks were cancelled before they began
             sock.close()
         self._accepted.clear()
 
@@ -91,50 +90,54 @@ class TcpForwarder:
         loop = asyncio.get_running_loop()
         for _ in range(_LISTEN_BACKLOG):
             try:
-                sock, _address = listening.accept()
+                sock, address = listening.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
-            except OSError as error:  # too many open files: it is no use to ask again at once
-                _log.error("cannot accept connections: %s; tried again in %g s", error, _ACCEPT_AGAIN_SECONDS)
+            except OSError as error:  # too many open files: an immediate retry would fail, too
+                _log.error("cannot accept connections: %s; retrying in %g s", error, _ACCEPT_AGAIN_SECONDS)
                 loop.remove_reader(listening)
                 loop.call_later(_ACCEPT_AGAIN_SECONDS, self._accept_from, listening)
                 return
             sock.setblocking(False)
             self._accepted.add(sock)
-            self._start(self._admit(sock))
+            task = loop.create_task(self._forward(sock, address))
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
 
-    async def _admit(self, sock: socket.socket) -> None:
-        connection = _Connection(self)
+    async def _forward(self, sock: socket.socket, client: Target) -> None:
         self._accepted.discard(sock)
-        self._connections.add(connection)
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: connection.client, sock)
+        near, far, target = await _streams(sock), None, None
+        clean = False
+        try:
+            if (found := await self._connect(client)) is None:
+                self.counters.refused += 1
+                return
+            far, target = found
+            self.counters.connections += 1
+            clean = await self._splice(near, far)
+        finally:
+            for _, writer in filter(None, (near, far)):
+                writer.close() if clean else writer.transport.abort()
+            if target is not None:
+                self.counters.closed(target)
 
-    def _forget(self, connection: _Connection) -> None:
-        self._connections.discard(connection)
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _connect(self, connection: _Connection, client: Target) -> None:
-        """Find a backend that accepts, then let the client's bytes flow."""
+    async def _connect(self, client: Target) -> tuple[_Stream, Target] | None:
+        """Find a backend that accepts. None: there is none left to try."""
         tried: frozenset[Target] = frozenset()
         while (target := self._choose(client, tried)) is not None and target not in tried:
             self.counters.opening(target)
             try:
                 async with asyncio.timeout(self._connect_timeout):
                     sock = await self._dial(client, target)
-                # The backend has accepted: how long this process then takes is no fault of it.
-                await asyncio.get_running_loop().create_connection(lambda: connection.backend, sock=sock)
+                # The backend has accepted: time that this process takes from here on is not the backend's fault.
+                return await _streams(sock), target
             except (OSError, TimeoutError):
                 self.counters.closed(target)
                 tried |= {target}
-                continue
-            connection.connected(target)
-            return
-        self.counters.refused += 1
-        connection.abort()
+            except asyncio.CancelledError:
+                self.counters.closed(target)
+                raise
+        return None
 
     async def _dial(self, client: Target, target: Target) -> socket.socket:
         sock = socket_from(None if self.masquerade else client[0], socket.SOCK_STREAM)
@@ -145,143 +148,40 @@ class TcpForwarder:
             raise
         return sock
 
+    async def _splice(self, near: _Stream, far: _Stream) -> bool:
+        """Copy both ways. True: both ends have finished; False: one was reset, or nothing came for too long."""
+        loop, counters = asyncio.get_running_loop(), self.counters
+        clean = True
 
-class _Connection:
-    """One client connection and its backend connection."""
+        def inbound(size: int) -> None:
+            counters.bytes_in += size
+            idle.reschedule(self.idle_timeout and loop.time() + self.idle_timeout)
 
-    def __init__(self, forwarder: TcpForwarder) -> None:
-        self.forwarder = forwarder
-        self.target: Target | None = None
-        self.client = _Side(self, is_client=True)
-        self.backend = _Side(self, is_client=False)
-        self.client.other, self.backend.other = self.backend, self.client
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._last_activity = 0.0
-        self._ended = False
+        def outbound(size: int) -> None:
+            counters.bytes_out += size
+            idle.reschedule(self.idle_timeout and loop.time() + self.idle_timeout)
 
-    def connected(self, target: Target) -> None:
-        """The backend accepted."""
-        if self._ended:  # the client went away meanwhile
-            self.forwarder.counters.closed(target)
-            self.backend.abort()
-            return
-        self.target = target
-        self.forwarder.counters.connections += 1
-        self.touch()
-        self._watch_idleness()
-        self.client.hand_over_what_came_early()
-
-    def touch(self) -> None:
-        """Traffic was seen."""
-        self._last_activity = asyncio.get_running_loop().time()
-
-    def side_lost(self, side: _Side, error: Exception | None) -> None:
-        """One of the two connections is gone: end the other, after what is still to be sent, or at once on a reset."""
-        if not self._ended:
-            self._ended = True
-            self.forwarder._forget(self)
-            if self._idle_timer is not None:
-                self._idle_timer.cancel()
-            if self.target is not None:
-                self.forwarder.counters.closed(self.target)
-        other = side.other
-        if other is not None and other.transport is not None and not other.transport.is_closing():
-            if error is not None:
-                other.transport.abort()
-            else:
-                other.transport.close()
-
-    def abort(self) -> None:
-        """Reset both connections."""
-        self.client.abort()
-        self.backend.abort()
-
-    def _watch_idleness(self) -> None:
-        limit = self.forwarder.idle_timeout
-        if limit is None or self._ended:
-            return
-        loop = asyncio.get_running_loop()
-        left = self._last_activity + limit - loop.time()
-        if left <= 0:
-            self.abort()
-        else:
-            self._idle_timer = loop.call_later(left, self._watch_idleness)
+        try:
+            async with asyncio.timeout(self.idle_timeout) as idle, asyncio.TaskGroup() as copies:
+                copies.create_task(_copy(near[0], far[1], inbound))
+                copies.create_task(_copy(far[0], near[1], outbound))
+        except* (OSError, TimeoutError):
+            clean = False
+        return clean
 
 
-class _Side(asyncio.Protocol):
-    """One of the two ends of a spliced connection."""
+async def _streams(sock: socket.socket) -> _Stream:
+    try:
+        return await asyncio.open_connection(sock=sock)
+    except BaseException:
+        sock.close()
+        raise
 
-    def __init__(self, connection: _Connection, *, is_client: bool) -> None:
-        self.transport: asyncio.Transport | None = None
-        self.other: _Side | None = None
-        self._connection = connection
-        self._is_client = is_client
-        self._ended = False
-        self._early: bytearray | None = bytearray() if is_client else None
-        """What came before the other end was ready to be sent to; None once it is."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._is_client:
-            # Until there is a backend to write to. Python 3.11.2 (Debian 12) reads on all the same when it is paused
-            # here, so what comes early is kept.
-            transport.pause_reading()
-            forwarder = self._connection.forwarder
-            forwarder._start(forwarder._connect(self._connection, transport.get_extra_info("peername")))
-
-    def data_received(self, data: bytes) -> None:
-        counters = self._connection.forwarder.counters
-        if self._is_client:
-            counters.bytes_in += len(data)
-        else:
-            counters.bytes_out += len(data)
-        self._connection.touch()
-        assert self.other is not None
-        if self._early is not None:
-            self._early += data
-        elif self.other.transport is not None and not self.other.transport.is_closing():
-            self.other.transport.write(data)
-
-    def hand_over_what_came_early(self) -> None:
-        """Now that the other end is there: send it what this one said before, and let the rest flow."""
-        assert self.other is not None
-        if self._early is None or self.other.transport is None or self.transport is None:
-            return
-        early, self._early = bytes(self._early), None
-        if not self._ended and not self.transport.is_closing():
-            self.transport.resume_reading()
-        self.other.transport.write(early)  # after that: a backend that takes no more pauses the reading again
-        if self._ended:
-            self.other.transport.write_eof()
-
-    def eof_received(self) -> bool:
-        self._ended = True
-        self._connection.touch()
-        assert self.other is not None
-        if self._early is not None:
-            return True  # passed on when there is a backend
-        if self.other._ended:
-            return False  # both directions are done: the transport closes, and side_lost closes the other
-        if self.other.transport is not None and self.other.transport.can_write_eof():
-            self.other.transport.write_eof()
-        return True
-
-    def pause_writing(self) -> None:
-        assert self.other is not None
-        if self.other.transport is not None:
-            self.other.transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        assert self.other is not None
-        if self.other.transport is not None:
-            self.other.transport.resume_reading()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._connection.side_lost(self, exc)
-
-    def abort(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[int], None]) -> None:
+    while data := await reader.read(_CHUNK):
+        count(len(data))
+        writer.write(data)
+        await writer.drain()
+    count(0)
+    writer.write_eof()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import cast
@@ -190,6 +191,26 @@ def test_an_established_connection_outlives_the_end_of_listening() -> None:
             writer.write(b"2")
 
             assert await reader.readexactly(1) == b"2"
+            forwarder.close()
+            writer.close()
+
+    run(scenario)
+
+
+def test_a_backend_that_resets_its_connection_ends_that_of_the_client() -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async def scenario() -> None:
+        async with tcp_backend(reset) as backend:
+            forwarder = TcpForwarder(to(backend))
+            reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
+            writer.write(b"x")
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            await until(lambda: not forwarder.counters.active)
             forwarder.close()
             writer.close()
 
