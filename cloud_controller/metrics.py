@@ -101,7 +101,7 @@ class Metrics:
         )
         self.initial_node_sync_delay = Histogram(
             "node_controller_initial_node_sync_delay_seconds",
-            "Seconds from a node's creation until it was wholly initialised.",
+            "Seconds from a node's creation until it was fully initialised.",
             buckets=_NODE_DELAY,
             registry=self.registry,
         )

@@ -23,7 +23,7 @@ from cloud_controller import yaml_text
         ("a: 2024-99-99", ""),
     ],
 )
-def test_what_is_wrong_is_told_by_its_line_without_the_text(text: str, told: str) -> None:
+def test_yaml_errors_name_the_line_without_quoting_the_text(text: str, told: str) -> None:
     with pytest.raises(yaml_text.NotYaml) as caught:
         yaml_text.load(text)
 
@@ -31,11 +31,11 @@ def test_what_is_wrong_is_told_by_its_line_without_the_text(text: str, told: str
 
 
 @pytest.mark.parametrize("text", ["a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n", "a: &x [1]\nb: *x", "", "{a: 1, 1: a}"])
-def test_aliases_and_merged_keys_are_no_duplicates(text: str) -> None:
+def test_yaml_aliases_and_merged_keys_are_not_duplicate_keys(text: str) -> None:
     yaml_text.load(text)
 
 
-def test_what_aliases_repeat_has_the_lines_of_its_anchor_however_often_it_is_repeated() -> None:
+def test_yaml_aliases_have_the_line_of_their_anchor() -> None:
     doubled = "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 40))
 
     lines = yaml_text.lines(f"x0: &x0 {{a: 1}}\n{doubled}")

@@ -22,7 +22,7 @@ def parsed(file: Path, text: str, *more: str, command: str = "run") -> argparse.
     return cli_options.parse(*cli._parsers(), [command, f"--config={file}", *more])
 
 
-def test_a_file_sets_options_of_every_type(file: Path) -> None:
+def test_a_config_file_sets_options_of_every_type(file: Path) -> None:
     options = parsed(
         file,
         """
@@ -49,24 +49,24 @@ def test_a_file_sets_options_of_every_type(file: Path) -> None:
     assert options.authorization_always_allow_paths == ["/livez", "/healthz/*"]
 
 
-def test_an_option_of_the_line_wins_over_the_files(file: Path) -> None:
+def test_a_command_line_option_overrides_the_config_file(file: Path) -> None:
     options = parsed(file, "cloud: mycloud\nsecure-port: 1\nbind-address: 127.0.0.2\n", "--secure-port=2")
 
     assert (options.secure_port, options.bind_address) == (2, "127.0.0.2")
 
 
-def test_an_option_may_have_upstreams_name(file: Path) -> None:
+def test_a_config_file_accepts_upstreams_option_names(file: Path) -> None:
     assert parsed(file, "cloud-provider: mycloud\n").cloud == "mycloud"
 
 
-def test_one_file_serves_the_daemon_and_the_other_commands(file: Path) -> None:
+def test_one_config_file_works_for_all_commands(file: Path) -> None:
     options = parsed(file, "cloud: mycloud\nsecure-port: 1\n", command="plan")
 
     assert options.cloud == "mycloud"
     assert not hasattr(options, "secure_port")
 
 
-def test_an_empty_file_sets_nothing(file: Path) -> None:
+def test_an_empty_config_file_sets_nothing(file: Path) -> None:
     assert parsed(file, "# nothing\n", "--cloud=mycloud").secure_port == 10258
 
 
@@ -98,7 +98,7 @@ def test_an_empty_file_sets_nothing(file: Path) -> None:
         ("node-monitor-period: 1ms", "node-monitor-period: not between 10ms and 8760h"),
     ],
 )
-def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str) -> None:
+def test_config_file_errors_name_file_and_key(file: Path, text: str, told: str) -> None:
     text = text if text[0] in "-5a" and not text.startswith("allocate") else f"cloud: mycloud\n{text}"
 
     with pytest.raises(InvalidConfiguration, match=told) as refused:
@@ -107,16 +107,16 @@ def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str)
     assert str(file) in str(refused.value)
 
 
-def test_what_asks_for_nothing_here_may_stand_in_a_file(file: Path) -> None:
+def test_a_config_file_accepts_harmless_values_of_upstreams_flags(file: Path) -> None:
     assert parsed(file, "cloud: mycloud\nallocate-node-cidrs: false\nwebhook-secure-port: 0\n").cloud == "mycloud"
 
 
-def test_a_file_that_is_not_there_is_told_by_its_path(file: Path) -> None:
+def test_a_missing_config_file_is_an_error_that_names_its_path(file: Path) -> None:
     with pytest.raises(FileNotFoundError, match=str(file)):
         cli_options.parse(*cli._parsers(), ["run", f"--config={file}"])
 
 
-def test_options_that_contradict_each_other_are_refused_also_when_the_file_has_one_of_them(file: Path) -> None:
+def test_contradicting_options_are_rejected_even_if_one_is_in_the_config_file(file: Path) -> None:
     with pytest.raises(InvalidConfiguration, match="tls-cert-file: requires --tls-private-key-file"):
         parsed(file, "cloud: mycloud\n", "--tls-cert-file=/x")
     with pytest.raises(InvalidConfiguration, match="v: conflicts with --log-level"):

@@ -42,11 +42,13 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
         ),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_line_usage_error_is_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert refusal(arguments, capsys) == told
 
 
-def test_a_mistyped_required_option_is_named_and_its_value_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_required_option_is_named_without_its_value(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(["grow", "--plnt=hunter2"], capsys)
 
     assert "unknown option --plnt; did you mean --plant?" in line

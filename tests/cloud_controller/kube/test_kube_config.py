@@ -88,7 +88,7 @@ def test_a_client_certificate_leaves_no_file_behind(tmp_path: Path, monkeypatch:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_are_looked_for_beside_the_kubeconfig(tmp_path: Path) -> None:
+def test_relative_file_names_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     public, private = certificate()
     (tmp_path / "u.crt").write_bytes(public)
     (tmp_path / "u.key").write_bytes(private)
@@ -153,7 +153,9 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
         (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "not a valid PEM pair"),
     ],
 )
-def test_what_can_not_be_used_is_named(cluster: dict[str, Any] | None, user: dict[str, Any] | None, why: str) -> None:
+def test_an_unusable_kubeconfig_field_is_named(
+    cluster: dict[str, Any] | None, user: dict[str, Any] | None, why: str
+) -> None:
     with pytest.raises(KubeconfigError, match=why):
         load(cluster, user)
 
@@ -197,12 +199,12 @@ def test_a_token_is_read_again_after_a_minute(account: Path, monkeypatch: pytest
     assert (before, after) == ("first", "second")
 
 
-def test_outside_a_pod_one_is_told_to_give_a_kubeconfig(account: Path) -> None:
+def test_outside_a_pod_the_error_advises_a_kubeconfig(account: Path) -> None:
     with pytest.raises(KubeconfigError, match=r"KUBERNETES_SERVICE_HOST is not set.*use a kubeconfig"):
         in_cluster(account, {})
 
 
-def test_a_missing_token_is_told_at_once(account: Path) -> None:
+def test_a_missing_service_account_token_is_an_error_at_once(account: Path) -> None:
     (account / "token").unlink()
 
     with pytest.raises(KubeconfigError, match="cannot read the token file"):
