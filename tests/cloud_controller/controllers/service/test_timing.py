@@ -30,7 +30,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_two_hundred_nodes_within_ten_seconds_are_one_change(clock: Clock) -> None:
+def test_two_hundred_nodes_within_ten_seconds_are_one_batch(clock: Clock) -> None:
     debouncer = NodeDebouncer(clock)
     for _ in range(200):
         debouncer.changed(DEBOUNCE_CHANGED)
@@ -42,7 +42,7 @@ def test_two_hundred_nodes_within_ten_seconds_are_one_change(clock: Clock) -> No
     assert debouncer.wait() == 0
 
 
-def test_a_storm_that_does_not_end_is_seen_to_after_a_while(clock: Clock) -> None:
+def test_an_endless_series_of_node_changes_is_processed_after_a_maximum_delay(clock: Clock) -> None:
     debouncer = NodeDebouncer(clock)
     began = clock.now
     while clock.now < began + DEBOUNCE_CHANGED.longest:
@@ -53,7 +53,7 @@ def test_a_storm_that_does_not_end_is_seen_to_after_a_while(clock: Clock) -> Non
     assert debouncer.wait() == 0
 
 
-def test_a_node_that_is_gone_does_not_wait_for_those_that_still_come(clock: Clock) -> None:
+def test_a_removed_node_does_not_wait_for_added_ones(clock: Clock) -> None:
     debouncer = NodeDebouncer(clock)
     debouncer.changed(DEBOUNCE_REMOVED)
     for _ in range(10):
@@ -63,7 +63,7 @@ def test_a_node_that_is_gone_does_not_wait_for_those_that_still_come(clock: Cloc
     assert debouncer.wait() == 0
 
 
-def test_nodes_that_go_together_are_one_change_too(clock: Clock) -> None:
+def test_nodes_removed_together_are_one_batch(clock: Clock) -> None:
     debouncer = NodeDebouncer(clock)
     for _ in range(5):
         debouncer.changed(DEBOUNCE_REMOVED)
@@ -72,7 +72,7 @@ def test_nodes_that_go_together_are_one_change_too(clock: Clock) -> None:
     assert 0 < debouncer.wait() <= DEBOUNCE_REMOVED.quiet
 
 
-def test_after_a_storm_the_next_change_begins_anew(clock: Clock) -> None:
+def test_after_a_reset_the_next_node_change_starts_a_new_batch(clock: Clock) -> None:
     debouncer = NodeDebouncer(clock)
     debouncer.changed(DEBOUNCE_CHANGED)
     clock.now += 60
@@ -83,18 +83,18 @@ def test_after_a_storm_the_next_change_begins_anew(clock: Clock) -> None:
     assert debouncer.wait() == pytest.approx(DEBOUNCE_CHANGED.quiet)
 
 
-def test_looks_become_rarer_the_longer_something_takes_and_never_stop() -> None:
+def test_polling_slows_down_the_longer_an_operation_takes() -> None:
     pauses = [poll_interval(age) for age in (0, 1, 4, 10, 30, 3600)]
 
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (0.3, LONGEST_PAUSE)
 
 
-def test_looks_at_many_are_rarer_so_that_the_calls_a_second_stay_few() -> None:
+def test_polling_of_many_operations_is_slower() -> None:
     assert 500 / 100 / poll_interval(0, 500) <= 1.0, "pages of a hundred, a second"
 
 
-def test_what_has_just_begun_makes_looks_frequent_again(clock: Clock) -> None:
+def test_a_new_operation_speeds_up_polling(clock: Clock) -> None:
     polling = Polling(clock)
     polling.pause(["lb-1"])
     clock.now += 20
@@ -103,7 +103,7 @@ def test_what_has_just_begun_makes_looks_frequent_again(clock: Clock) -> None:
     assert polling.pause(["lb-1", "lb-2"]) == 0.3
 
 
-def test_one_that_is_waited_for_by_itself_is_forgotten_when_it_is_over(clock: Clock) -> None:
+def test_a_stopped_poll_is_forgotten(clock: Clock) -> None:
     polling = Polling(clock)
     polling.pause_of("default/web")
     clock.now += 20
@@ -140,7 +140,7 @@ def test_locks_that_nobody_holds_are_not_kept() -> None:
     assert len(locks._locks) == 0
 
 
-def test_a_round_ends_with_the_last_that_is_seen_to(clock: Clock) -> None:
+def test_a_round_ends_with_the_last_processed_name(clock: Clock) -> None:
     round_ = Round(clock)
     round_.begin(["a", "b"])
     clock.now += 2

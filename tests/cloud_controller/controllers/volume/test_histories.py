@@ -225,7 +225,7 @@ ASKED = [(World.ask, 0), (World.work, None), (World.work, None), (World.work, No
 
 
 @given(st.sampled_from([[], ASKED]), st.lists(EVENTS, min_size=15, max_size=40))
-def test_every_history_ends_with_what_the_claims_ask_for_and_nothing_else(
+def test_every_history_of_volumes_converges_to_what_the_claims_request(
     before: list[tuple[Any, Any]], history: list[tuple[Any, Any]]
 ) -> None:
     world = World()
