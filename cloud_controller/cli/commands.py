@@ -267,7 +267,7 @@ def _cloud(options: argparse.Namespace) -> Cloud:
     try:
         text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not UTF-8 text") from None
     try:
         return clouds.load(options.cloud, text)
     except InvalidConfiguration as error:
