@@ -1,12 +1,12 @@
-"""The one Kubernetes client of this project: plain JSON objects, blocking calls, safe to share between threads.
+"""The project's Kubernetes client: plain JSON objects, blocking calls, thread-safe.
 
-Used by the controllers, the machines of the local cloud, the engine's Kubernetes provider and the tests:
+Used by the controllers, the local cloud's machines, the engine's Kubernetes provider and the tests:
 
     kube = Kube.from_file(Path("admin.kubeconfig"))
     for node in kube.list(NODES).items:
         kube.patch(NODES, name(node), {"metadata": {"labels": {"seen": "true"}}}, type=PatchType.MERGE)
 
-HTTP proxies and unverified TLS are not supported; a kubeconfig that asks for one is refused.
+HTTP proxies and unverified TLS are not supported; a kubeconfig that requires one is an error.
 """
 
 from cloud_controller.kube.api import KubeApi, ObjectCache

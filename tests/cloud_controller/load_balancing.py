@@ -153,7 +153,7 @@ class Running:
 
     def take_nodes(self) -> None:
         """Take the changed nodes into account now, without waiting for more."""
-        self.controller._storm.over()
+        self.controller._debouncer.reset()
         self.handle(NODES_CHANGED)
 
     def take_slice(self, changed: Object, old: Object | None = None) -> None:

@@ -185,7 +185,7 @@ def test_a_long_wait_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, report=reported.append)
 
     (line,) = reported
-    assert line.startswith("waiting for node/a: initialise once it has registered; route/")
+    assert line.startswith("waiting for node/a: initialise after registration; route/")
 
 
 def test_a_node_without_a_pod_range_is_not_done() -> None:
@@ -199,9 +199,7 @@ def test_a_node_without_a_pod_range_is_not_done() -> None:
 def test_at_the_deadline_the_error_names_what_is_missing_and_its_executor() -> None:
     world = cluster("a")
 
-    with pytest.raises(
-        NotConverged, match=r"within 0 s; .*node/a: initialise once it has registered \(by the daemon\)"
-    ):
+    with pytest.raises(NotConverged, match=r"within 0 s; .*node/a: initialise after registration \(by the daemon\)"):
         converge(world, target("a", executors=BY_DAEMON), deadline=0)
 
 

@@ -148,7 +148,7 @@ def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> No
         eventually(partial(answers, url), f"{url} answers")
 
     make(stack, "late", 8092, id=edge["id"])
-    taken = "taken by Service default/first"
+    taken = "in use by Service default/first"
     eventually(
         lambda: [reported for reported in messages(stack, "late") if taken in reported],
         "an event tells who has the port",

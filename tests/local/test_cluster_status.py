@@ -88,8 +88,8 @@ def test_the_status_reports_an_api_server_that_is_down(tmp_path: Path) -> None:
     (found,) = clusters_status({"c-1": tmp_path / "admin.kubeconfig"})
 
     assert (found["id"], found["name"]) == ("c-1", "test")
-    assert "can't be reached" in found["problem"]
-    assert render([found])[2].startswith("  the API server does not answer  the API server https://127.")
+    assert "cannot reach API server" in found["problem"]
+    assert render([found])[2].startswith("  the API server does not answer  cannot reach API server https://127.")
 
 
 def test_the_status_names_only_nodes_and_pods_with_a_problem() -> None:

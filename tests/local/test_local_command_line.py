@@ -547,7 +547,7 @@ def test_a_stack_of_another_cloud_cannot_run_on_a_local_site(fakes: Fakes, capsy
         (lambda file: file.mkdir(), "cannot be read: Is a directory"),
         (lambda file: file.write_bytes(b"\xff\xfe"), "is not text"),
         (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): a tab"),
-        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "the same key as in line 2"),
+        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "duplicate key, also in line 2"),
     ],
 )
 def test_a_stack_file_that_cannot_be_read_is_one_line(

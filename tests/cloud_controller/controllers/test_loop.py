@@ -229,7 +229,7 @@ def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.Monke
 
     assert died.wait(PATIENCE)
     assert bench.controller.join(PATIENCE)
-    assert bench.controller.trouble() == "its thread has ended"
+    assert bench.controller.trouble() == "its thread has stopped"
 
 
 def test_the_last_events_of_a_controller_count_to_the_time_that_it_has_to_end(

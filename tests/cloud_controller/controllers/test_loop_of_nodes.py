@@ -114,7 +114,7 @@ def test_a_node_that_claims_the_machine_of_an_older_one_stays_uninitialized_and_
     assert cluster.told(controller)[-1] == (
         "b",
         "NodeNotSynced",
-        "stays uninitialized: machine i-a belongs to node a, which is older",
+        "leave uninitialized: machine i-a belongs to the older node a",
     )
 
 
@@ -296,7 +296,7 @@ def test_a_younger_node_with_the_range_of_an_older_one_says_that_it_has_no_netwo
 
     assert [route.target_instance for route in cluster.cloud.table] == ["i-n0"]
     assert (network(cluster, "n0"), network(cluster, "young")) == ("False", "True")
-    why = "Could not create route 10.1.0.0/24: it overlaps 10.1.0.0/24 of node n0, which is older"
+    why = "Could not create route 10.1.0.0/24: it overlaps 10.1.0.0/24 of the older node n0"
     assert cluster.told(controller) == [("young", "FailedToCreateRoute", why)]
 
 
@@ -440,10 +440,10 @@ def test_that_the_table_is_nearly_full_is_told_in_an_event_and_in_metrics_once(
         (
             "kube-system",
             "RouteQuotaNearlyUsed",
-            "4 of 5 routes are used: ask the cloud for more before nodes are added",
+            "4 of 5 routes are used: request a higher quota before adding nodes",
         )
     ]
-    assert caplog.text.count("route quota used=4 quota=5") == 1
+    assert caplog.text.count("route quota nearly used used=4 quota=5") == 1
     text = cluster.metrics.render().decode()
     assert "cloud_controller_routes 4.0" in text
     assert "cloud_controller_route_quota 5.0" in text

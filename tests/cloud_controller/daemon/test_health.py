@@ -248,7 +248,7 @@ def test_files_that_are_no_pair_are_told_at_the_start(tmp_path: Path) -> None:
     certificate, key = pair(tmp_path, "x")
     key.write_text("no key")
 
-    with pytest.raises(InvalidConfiguration, match=r"tls-cert-file: .* are no pair of PEM certificate and key"):
+    with pytest.raises(InvalidConfiguration, match=r"tls-cert-file: .* are not a PEM certificate and its key"):
         ServerTls((certificate, key), ADDRESS)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         ServerTls((certificate, tmp_path / "nowhere"), ADDRESS)
@@ -261,7 +261,7 @@ def test_a_port_that_is_taken_is_an_error_at_once(serve: Callable[..., Site]) ->
     api = FakeKubernetes()
     port = serve().server.port
 
-    with pytest.raises(OSError, match=f"{ADDRESS} port {port} can't be served: Address already in use"):
+    with pytest.raises(OSError, match=f"cannot listen on {ADDRESS} port {port}: Address already in use"):
         HealthServer(Serving(ADDRESS, port), {}, {}, bytes, Reviews(api, api))
 
 

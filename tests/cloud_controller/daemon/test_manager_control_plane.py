@@ -219,7 +219,7 @@ def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
     assert "orbidden" not in caplog.text
 
 
-def test_people_find_that_the_route_table_is_full_and_whose_pods_suffer(
+def test_a_full_route_table_is_reported_with_the_affected_nodes(
     kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.quota = 1
@@ -241,7 +241,7 @@ def test_people_find_that_the_route_table_is_full_and_whose_pods_suffer(
     until(lambda: not without_network(), "the other gets its route once there is room")
 
 
-def test_a_node_made_anew_does_not_get_the_status_of_its_forerunner(kube: Kube) -> None:
+def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube) -> None:
     register(kube, "n9")
     first = kube.get(NODES, "n9")
     status = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
@@ -272,7 +272,7 @@ def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
     until(lambda: not has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "the taint is gone")
 
 
-def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
+def test_an_unavailable_cloud_deletes_no_node_and_is_retried(
     kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.error = Unavailable("the cloud is down")
@@ -287,7 +287,7 @@ def test_a_cloud_that_does_not_answer_costs_no_node_and_is_waited_for(
     until(lambda: initialised(kube, "n3"), "n3 is initialised")
 
 
-def test_what_was_left_undone_by_one_daemon_is_done_by_the_next(
+def test_a_new_daemon_completes_what_the_previous_one_left_undone(
     kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
 ) -> None:
     cloud.machine("n4")
@@ -329,7 +329,7 @@ def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
     assert lease_holder(kube) == ""
 
 
-def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
+def test_a_daemon_that_loses_its_lease_exits_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
     daemon = start()
     until(lambda: lease_holder(kube), "it leads")
 
@@ -343,7 +343,7 @@ def test_a_daemon_that_loses_its_lease_ends_with_1(kube: Kube, start: Callable[.
     assert daemon.code == 1
 
 
-def test_a_daemon_that_is_still_busy_when_it_must_end_keeps_its_lease_so_that_no_other_works_beside_it(
+def test_a_daemon_that_is_still_busy_at_shutdown_does_not_release_its_lease(
     kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager, "_STOP_TIMEOUT", 0.1)
@@ -366,7 +366,7 @@ def test_a_daemon_that_is_still_busy_when_it_must_end_keeps_its_lease_so_that_no
         go_on.set()
 
 
-def test_a_daemon_whose_lease_is_overdue_ends_with_1_though_the_renewal_has_not_failed_yet(
+def test_a_daemon_with_an_overdue_lease_exits_with_1_even_before_the_renewal_fails(
     start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = threading.Event()
@@ -393,7 +393,7 @@ def test_without_leader_election_no_lease_is_touched(
     until(lambda: initialised(kube, "n8"), "n8 is initialised")
 
 
-def test_a_bug_in_one_of_its_threads_ends_the_daemon_with_1(
+def test_an_unhandled_exception_in_a_thread_ends_the_daemon_with_1(
     kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
@@ -407,7 +407,7 @@ def test_a_bug_in_one_of_its_threads_ends_the_daemon_with_1(
     assert lease_holder(kube) == ""
 
 
-def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_is_silent(
+def test_leader_and_standby_are_ready_but_not_while_the_cloud_is_unavailable(
     cloud: FakeCloud, start: Callable[..., Daemon], control_plane: ControlPlane
 ) -> None:
     address = str(urlsplit(control_plane.endpoint).hostname)
@@ -433,7 +433,7 @@ def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_i
     until(lambda: ready(18002) == "ok", "the other stands by, ready")
     assert (leads(18001), leads(18002)) == ("1.0", "0.0")
     start(serving=Serving(address, 18003, protected=False), lease_namespace="nowhere")
-    until(lambda: "leader-election the lease is not reached" in ready(18003), "one that can never lead is not ready")
+    until(lambda: "leader-election lease is not accessible" in ready(18003), "one that can never lead is not ready")
 
     cloud.error = Unavailable("the cloud is down")
 
@@ -441,7 +441,7 @@ def test_it_is_ready_while_it_leads_and_while_it_could_and_not_while_the_cloud_i
     assert ready(18002) == "ok"
 
 
-def test_a_wrong_token_is_one_clear_line(
+def test_an_invalid_cloud_token_is_one_error_line(
     control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: FakeCloud()))
@@ -486,7 +486,7 @@ def test_the_command_line_shows_the_plan_and_changes_nothing(
     assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)
 
 
-def test_beyond_loopback_metrics_are_for_those_whom_the_api_server_lets_read_them(
+def test_beyond_loopback_the_api_server_authorizes_readers_of_metrics(
     kube: Kube, start: Callable[..., Daemon], control_plane: ControlPlane
 ) -> None:
     address = str(urlsplit(control_plane.endpoint).hostname)

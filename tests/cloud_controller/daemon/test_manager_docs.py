@@ -25,18 +25,18 @@ def served() -> set[str]:
     return {name for name in names if not name.startswith("process_")}
 
 
-def test_every_series_is_on_the_page() -> None:
+def test_every_metric_is_documented() -> None:
     assert served() <= set(re.findall(r"`(\w+)`", PAGE))
 
 
-def test_every_series_on_the_page_is_served() -> None:
+def test_every_documented_metric_is_served() -> None:
     tables = PAGE[PAGE.index("## Metrics") : PAGE.index("`node_collector_zone_health`")]
     rows = [line.split("|")[1] for line in tables.splitlines() if line.startswith("| `")]
 
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} <= served()
 
 
-def test_every_option_on_the_page_exists() -> None:
+def test_every_documented_daemon_option_exists() -> None:
     _, commands = cli._parsers()
     known = {option for parser in commands.values() for option in parser._option_string_actions}
 
@@ -46,6 +46,6 @@ def test_every_option_on_the_page_exists() -> None:
 
 
 @pytest.mark.parametrize("flag", ["use-service-account-credentials", "allocate-node-cidrs", "enable-leader-migration"])
-def test_what_is_refused_is_explained(flag: str) -> None:
+def test_every_unsupported_upstream_flag_in_the_docs_is_rejected_with_advice(flag: str) -> None:
     assert flag in cli_upstream.FLAGS
     assert f"`--{flag}`" in PAGE

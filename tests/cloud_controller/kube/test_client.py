@@ -74,7 +74,7 @@ def test_a_server_side_apply_names_its_field_manager(server: ScriptedServer) -> 
 
 
 def test_a_server_side_apply_without_field_manager_is_a_programming_error(server: ScriptedServer) -> None:
-    with pytest.raises(ValueError, match="needs a field_manager"):
+    with pytest.raises(ValueError, match="requires field_manager"):
         server.kube.patch(NODES, "a", {}, type=PatchType.APPLY)
 
 
@@ -97,9 +97,9 @@ def test_a_delete_carries_its_preconditions(server: ScriptedServer) -> None:
 
 
 def test_a_namespaced_object_without_a_namespace_is_a_programming_error(server: ScriptedServer) -> None:
-    with pytest.raises(ValueError, match="services/a: a namespace is needed"):
+    with pytest.raises(ValueError, match="services/a: a namespace is required"):
         server.kube.get(SERVICES, "a")
-    with pytest.raises(ValueError, match="nodes are cluster-wide"):
+    with pytest.raises(ValueError, match="nodes are cluster-scoped"):
         server.kube.get(NODES, "a", "ns")
 
 
@@ -117,7 +117,7 @@ def test_a_namespaced_object_without_a_namespace_is_a_programming_error(server: 
         (500, "InternalError", ApiError),
     ],
 )
-def test_each_refusal_is_an_error_of_its_kind(
+def test_each_http_error_status_raises_its_own_exception(
     server: ScriptedServer, code: int, reason: str, kind: type[ApiError]
 ) -> None:
     server.script(status(code, reason, "it is so"))
@@ -130,20 +130,20 @@ def test_each_refusal_is_an_error_of_its_kind(
     assert str(error.value) == f"POST /api/v1/namespaces/ns/events: it is so (HTTP {code})"
 
 
-def test_an_answer_that_is_no_json_is_told_as_it_is(server: ScriptedServer) -> None:
+def test_an_error_response_that_is_not_json_is_shown_as_is(server: ScriptedServer) -> None:
     server.script(Answer("a proxy's page", 502))
 
     with pytest.raises(ApiError, match="a proxy's page"):
         server.kube.get(NODES, "a")
 
 
-def test_a_read_is_sent_again_when_the_connection_breaks(server: ScriptedServer) -> None:
+def test_a_read_is_retried_when_the_connection_breaks(server: ScriptedServer) -> None:
     server.script(Answer(drop=True), Answer({"metadata": {"name": "a"}}))
 
     assert server.kube.get(NODES, "a") == {"metadata": {"name": "a"}}
 
 
-def test_a_write_is_not_sent_again_for_it_may_have_been_done(server: ScriptedServer) -> None:
+def test_a_write_is_not_retried_because_it_may_have_succeeded(server: ScriptedServer) -> None:
     server.script(Answer(drop=True))
 
     with pytest.raises(UnreachableError, match="POST"):
@@ -152,13 +152,13 @@ def test_a_write_is_not_sent_again_for_it_may_have_been_done(server: ScriptedSer
     assert len(server.calls) == 1
 
 
-def test_any_request_waits_as_long_as_the_server_asks(server: ScriptedServer) -> None:
+def test_a_throttled_request_is_retried_after_the_servers_retry_after(server: ScriptedServer) -> None:
     server.script(Answer({"reason": "TooManyRequests"}, 429, {"Retry-After": "0"}), Answer({"ok": True}))
 
     assert server.kube.create(NODES, {"metadata": {"name": "a"}}) == {"ok": True}
 
 
-def test_a_server_that_goes_on_refusing_is_given_up(server: ScriptedServer) -> None:
+def test_a_request_fails_if_the_server_keeps_throttling(server: ScriptedServer) -> None:
     server.answer = lambda _: Answer({"reason": "TooManyRequests"}, 429, {"Retry-After": "0"})
 
     with pytest.raises(TooManyRequestsError):
@@ -167,7 +167,7 @@ def test_a_server_that_goes_on_refusing_is_given_up(server: ScriptedServer) -> N
     assert len(server.calls) == 4
 
 
-def test_a_wait_that_is_too_long_is_left_to_the_caller(server: ScriptedServer) -> None:
+def test_a_retry_after_that_is_too_long_is_left_to_the_caller(server: ScriptedServer) -> None:
     server.script(Answer({"reason": "TooManyRequests"}, 429, {"Retry-After": "120"}))
 
     with pytest.raises(TooManyRequestsError) as error:
@@ -186,7 +186,7 @@ DISCOVERY = Answer(
 )
 
 
-def test_discovery_is_asked_once_for_a_group(server: ScriptedServer) -> None:
+def test_discovery_is_cached_per_api_version(server: ScriptedServer) -> None:
     server.script(DISCOVERY)
     kube = server.kube
 
@@ -196,10 +196,10 @@ def test_discovery_is_asked_once_for_a_group(server: ScriptedServer) -> None:
     assert found[0] == found[1]
 
 
-def test_a_kind_that_is_not_served_is_told_with_those_that_are(server: ScriptedServer) -> None:
+def test_an_unknown_kind_is_an_error_that_lists_the_served_kinds(server: ScriptedServer) -> None:
     server.script(DISCOVERY)
 
-    with pytest.raises(NotFoundError, match=r"no kind 'Scale' in apps/v1 \(it has Deployment\)"):
+    with pytest.raises(NotFoundError, match=r"no kind 'Scale' in apps/v1 \(available: Deployment\)"):
         server.kube.resource("apps/v1", "Scale")
 
 
@@ -246,7 +246,7 @@ def test_a_watch_ends_when_its_stop_event_is_set(server: ScriptedServer) -> None
     hang.set()
 
 
-def test_a_watch_from_a_forgotten_version_is_gone(server: ScriptedServer) -> None:
+def test_a_watch_from_a_too_old_resource_version_raises_gone(server: ScriptedServer) -> None:
     server.script(Answer(lines=[{"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}]))
 
     with pytest.raises(GoneError, match="WATCH /api/v1/nodes: too old"):

@@ -54,7 +54,7 @@ def test_an_object_is_made_once_and_a_dry_run_makes_none(kube: Kube) -> None:
     assert kube.get(CONFIG_MAPS, "a", NS)["data"] == {"x": "1"}
 
 
-def test_a_write_over_another_ones_write_is_a_conflict(kube: Kube) -> None:
+def test_a_write_with_a_stale_resource_version_is_a_conflict(kube: Kube) -> None:
     old = kube.create(CONFIG_MAPS, config_map("a", x="1"))
     kube.patch(CONFIG_MAPS, "a", {"data": {"x": "2"}}, NS, type=PatchType.MERGE)
 
@@ -87,7 +87,7 @@ def test_every_kind_of_patch_is_understood(kube: Kube, type: PatchType, patch: o
     assert kube.patch(CONFIG_MAPS, "a", patch, NS, type=type)["data"] == {"x": "2"}
 
 
-def test_an_object_that_was_made_anew_is_not_deleted_in_place_of_the_old_one(kube: Kube) -> None:
+def test_a_delete_with_uid_does_not_delete_a_recreated_object(kube: Kube) -> None:
     old = kube.create(CONFIG_MAPS, config_map("a"))
     kube.delete(CONFIG_MAPS, "a", NS, uid=uid(old))
     kube.create(CONFIG_MAPS, config_map("a"))
@@ -140,7 +140,7 @@ def test_an_informer_follows_what_happens(kube: Kube) -> None:
     assert informer.get(f"{NS}/later") is not None
 
 
-def test_a_list_longer_than_a_page_is_whole(kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_several_pages_is_complete(kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloud_controller.kube.client.PAGE", 3)
     for number in range(8):
         kube.create(CONFIG_MAPS, config_map(f"page-{number}", mark="page"))

@@ -73,7 +73,7 @@ def test_another_context_can_be_named() -> None:
     contexts = [*DOCUMENT["contexts"], {"name": "y", "context": {"cluster": "c", "user": "nobody"}}]
 
     with pytest.raises(
-        KubeconfigError, match="users of the kubeconfig has no entry with the name in the context's user"
+        KubeconfigError, match="users in the kubeconfig has no entry with the name in the context's user"
     ):
         from_kubeconfig(yaml.safe_dump({**DOCUMENT, "contexts": contexts}), context="y")
 
@@ -88,7 +88,7 @@ def test_a_client_certificate_leaves_no_file_behind(tmp_path: Path, monkeypatch:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_are_looked_for_beside_the_kubeconfig(tmp_path: Path) -> None:
+def test_relative_file_names_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     public, private = certificate()
     (tmp_path / "u.crt").write_bytes(public)
     (tmp_path / "u.key").write_bytes(private)
@@ -109,12 +109,12 @@ def test_a_connection_shows_no_secret() -> None:
         ("a: [", r"not valid YAML \(line 1\)"),
         ("users: [{name: u, user: {token: 'secret-token}}]", "not valid YAML"),
         ("{}", "no current-context"),
-        ("current-context: z\ncontexts: secret-token", "contexts of the kubeconfig is not a list"),
-        ("current-context: z\ncontexts: [secret-token]", r"contexts\[0\] of the kubeconfig is not a mapping"),
+        ("current-context: z\ncontexts: secret-token", "contexts in the kubeconfig is not a list"),
+        ("current-context: z\ncontexts: [secret-token]", r"contexts\[0\] in the kubeconfig is not a mapping"),
         ("current-context: z\ncontexts: [{name: z, context: secret-token}]", r"contexts\[0\].context .*not a mapping"),
         ("current-context: 2024-99-99", "not valid YAML"),
         ("current-context: !!bool secret-token", "not valid YAML"),
-        ("current-context: z", "contexts of the kubeconfig has no entry with the name in current-context"),
+        ("current-context: z", "contexts in the kubeconfig has no entry with the name in current-context"),
     ],
 )
 def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) -> None:
@@ -130,30 +130,32 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
         ({"server": "127.16.0.1:6443"}, None, "is not a URL"),
         ({"insecure-skip-tls-verify": True}, None, "insecure-skip-tls-verify is not supported"),
         ({"certificate-authority-data": "*"}, None, "certificate-authority-data is not valid base64"),
-        ({"certificate-authority-data": "eA=="}, None, "holds no valid PEM"),
+        ({"certificate-authority-data": "eA=="}, None, "is not a valid PEM"),
         (
             {"certificate-authority": "/nowhere"},
             None,
-            "the file of certificate-authority can't be read: No such file or directory$",
+            "cannot read the file of certificate-authority: No such file or directory$",
         ),
         (
             None,
             {"exec": {"command": "aws"}},
-            "user.exec.apiVersion is not one of its values; allowed: client.authentication",
+            "user.exec.apiVersion is not supported; allowed: client.authentication",
         ),
-        (None, {"exec": {**EXEC, "env": ["A=b"]}}, "user.exec.env is not a list of names and values"),
+        (None, {"exec": {**EXEC, "env": ["A=b"]}}, "user.exec.env is not a list of name and value pairs"),
         (None, {"exec": {**EXEC, "args": "get-token"}}, "user.exec.args is not a list"),
-        (None, {"exec": "secret-token"}, r"users\[\].user.exec of the kubeconfig is not a mapping"),
-        (None, {"token": ["secret-token"]}, r"users\[\].user.token of the kubeconfig is not text"),
-        (None, {"tokenFile": 5}, r"users\[\].user.tokenFile of the kubeconfig is not text"),
+        (None, {"exec": "secret-token"}, r"users\[\].user.exec in the kubeconfig is not a mapping"),
+        (None, {"token": ["secret-token"]}, r"users\[\].user.token in the kubeconfig is not a string"),
+        (None, {"tokenFile": 5}, r"users\[\].user.tokenFile in the kubeconfig is not a string"),
         ({"server": "https://127.16.0.1:99999"}, None, "server is not a URL"),
         ({"server": "https://[::1"}, None, "server is not a URL"),
-        ({"tls-server-name": 5}, None, "tls-server-name of the kubeconfig is not text"),
-        (None, {"client-certificate-data": "eA=="}, "client-key go together"),
-        (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "no valid PEM pair"),
+        ({"tls-server-name": 5}, None, "tls-server-name in the kubeconfig is not a string"),
+        (None, {"client-certificate-data": "eA=="}, "client-key must be set together"),
+        (None, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "not a valid PEM pair"),
     ],
 )
-def test_what_can_not_be_used_is_named(cluster: dict[str, Any] | None, user: dict[str, Any] | None, why: str) -> None:
+def test_an_unusable_kubeconfig_field_is_named(
+    cluster: dict[str, Any] | None, user: dict[str, Any] | None, why: str
+) -> None:
     with pytest.raises(KubeconfigError, match=why):
         load(cluster, user)
 
@@ -197,13 +199,13 @@ def test_a_token_is_read_again_after_a_minute(account: Path, monkeypatch: pytest
     assert (before, after) == ("first", "second")
 
 
-def test_outside_a_pod_one_is_told_to_give_a_kubeconfig(account: Path) -> None:
-    with pytest.raises(KubeconfigError, match=r"KUBERNETES_SERVICE_HOST is not set.*give a kubeconfig"):
+def test_outside_a_pod_the_error_advises_a_kubeconfig(account: Path) -> None:
+    with pytest.raises(KubeconfigError, match=r"KUBERNETES_SERVICE_HOST is not set.*use a kubeconfig"):
         in_cluster(account, {})
 
 
-def test_a_missing_token_is_told_at_once(account: Path) -> None:
+def test_a_missing_service_account_token_is_an_error_at_once(account: Path) -> None:
     (account / "token").unlink()
 
-    with pytest.raises(KubeconfigError, match="the file of the token can't be read"):
+    with pytest.raises(KubeconfigError, match="cannot read the token file"):
         in_cluster(account, ENVIRONMENT)

@@ -178,10 +178,10 @@ def test_secret_and_plaintext_exclude_each_other(stack: Stack, capsys: pytest.Ca
     ("arguments", "told"),
     [
         (["--secret", "token", "correct", "xyzzy"], "unexpected argument after VALUE"),
-        (["token", "-xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
-        (["token", "--xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "-xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
+        (["token", "--xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
         (["token", "--sercet", "xyzzy"], "unknown option; did you mean --secret?"),
-        (["token", "--secret=xyzzy"], "argument --secret: it takes no value"),
+        (["token", "--secret=xyzzy"], "argument --secret: does not take a value"),
     ],
 )
 def test_an_error_for_invalid_arguments_does_not_quote_the_value(
@@ -326,4 +326,4 @@ def test_listing_the_config_requires_a_stack(stack: Stack, capsys: pytest.Captur
     with pytest.raises(SystemExit) as ended:
         main(["config", "--cwd", str(stack.directory)])
 
-    assert ended.value.code == 2 and "error: --stack/-s is missing" in capsys.readouterr().err
+    assert ended.value.code == 2 and "error: --stack/-s is required" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_ten_services_stay_within_their_budgets(account: AwsAccount, cluster: Cl
     }
 
     assert running.checkpoint is not None
-    assert running.checkpoint.keep()
+    assert running.checkpoint.save()
     restarted = Running(account, cluster, checkpoint=kept).settle()
     assert restarted.calls.writes.total() == 0
     assert len(restarted.calls.made) <= 15
@@ -92,7 +92,7 @@ def test_what_somebody_did_while_no_process_ran_is_seen_in_spite_of_the_checkpoi
     kept = ConfigMaps()
     running = Running(account, cluster, checkpoint=kept).settle()
     assert running.checkpoint is not None
-    running.checkpoint.keep()
+    running.checkpoint.save()
     victim = load_balancers(account)[0]
     account.elbv2.delete_load_balancer(LoadBalancerArn=victim["LoadBalancerArn"])
 

@@ -44,7 +44,7 @@ def test_targets_are_pods_of_the_vpc_and_neither_nodes_nor_what_is_elsewhere(
     assert targets(account, group) == {(free, 8000)}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
     assert f"{own}: it is an address of node {node}" in message
-    assert "8.8.8.8: it is outside the pods' ranges" in message
+    assert "8.8.8.8: it is outside the pod CIDRs" in message
 
 
 def test_a_pod_on_fargate_is_a_target_though_its_address_is_its_nodes(account: AwsAccount) -> None:

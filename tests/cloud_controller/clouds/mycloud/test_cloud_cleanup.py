@@ -103,8 +103,8 @@ def test_without_consent_the_plan_is_shown_and_nothing_is_changed(
 
     out, err = capsys.readouterr()
     assert f"-  service/default/web: delete load balancer {lb['id']}" in out
-    assert f"-  volume/{data}: delete the 5 GiB of claim default/data (its cluster is gone)" in out
-    assert "give --yes" in err
+    assert f"-  volume/{data}: delete the volume of claim default/data (5 GiB) (its cluster is gone)" in out
+    assert "pass --yes" in err
     assert [each["state"] for each in (*site.load_balancers(), *site.client.list("volumes"))] == 2 * ["available"]
 
 
@@ -180,7 +180,7 @@ def test_an_id_that_is_not_the_cloud_configs_is_refused(
 
     assert clean(site, tmp_path, "--yes", cluster_id="c-other") == 1
 
-    told = f"cluster-id: 'c-other' is given, but the cloud config is for cluster '{site.cluster['id']}'"
+    told = f"cluster-id: 'c-other' does not match the cloud config, which is for cluster '{site.cluster['id']}'"
     assert told in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
@@ -195,7 +195,7 @@ def test_a_cluster_that_answers_is_left_alone(
 
     assert clean(site, tmp_path, "--yes") == 1
 
-    assert "is not gone: https://127.0.0.1:6443 answers" in capsys.readouterr().err
+    assert "still exists: https://127.0.0.1:6443 answers" in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
 
@@ -212,7 +212,7 @@ def test_a_cluster_that_refuses_to_answer_is_left_alone(
 
     assert clean(site, tmp_path, "--yes") == 1
 
-    assert "is not gone" in capsys.readouterr().err
+    assert "still exists" in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
 

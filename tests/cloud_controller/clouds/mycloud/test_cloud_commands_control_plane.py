@@ -251,8 +251,8 @@ def test_apply_does_everything_until_nothing_is_left_and_gives_the_lease_back(
     out = capsys.readouterr().out
     assert out.splitlines() == [
         "service: nothing to do",
-        "     service/default/db: as it should be",
-        "     service/default/web: as it should be",
+        "     service/default/db: up to date",
+        "     service/default/web: up to date",
     ]
     assert working("apply", "--controllers=service") == 0
     assert capsys.readouterr().out.endswith("nothing to do\n")
@@ -280,7 +280,7 @@ def test_apply_changes_nothing_unless_somebody_agrees(
 
     assert working("apply") == 1
 
-    assert "stdin is not a terminal: give --yes" in capsys.readouterr().err
+    assert "stdin is not a terminal" in capsys.readouterr().err
     assert site.writes() == writes
     assert snapshot(cluster) == before
 

@@ -379,7 +379,7 @@ def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_not
 ) -> None:
     running = served(site, cluster, web())
     cluster.delete_service()
-    running.controller._visits._deletions.note(cluster.service())
+    running.controller._reconciler._deletions.note(cluster.service())
     cluster.objects["services"].clear()
 
     running.settle()
@@ -408,7 +408,7 @@ def test_one_that_somebody_gave_another_owner_since_it_was_read_is_not_deleted_w
 
     if not finalizer:
         cluster.service()["metadata"]["finalizers"].clear()
-        running.controller._visits._deletions.note(
+        running.controller._reconciler._deletions.note(
             {"metadata": {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
         )
     cluster.delete_service()

@@ -22,7 +22,7 @@ from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.controller import RESYNC, ServiceController, ServiceOptions
-from cloud_controller.controllers.service.timing import NodeStorm, Polling
+from cloud_controller.controllers.service.timing import NodeDebouncer, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, key
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
@@ -116,10 +116,10 @@ class Process:
             api, cloud, services, nodes, slices, api, Metrics(), options, self.safeguard
         )
         self.controller._queue = self.queue
-        self.controller._storm = NodeStorm(clock)
+        self.controller._debouncer = NodeDebouncer(clock)
         self.controller._polling = Polling(clock)
-        self.controller._visits._waits = Waits(clock)
-        self.controller._visits._arrivals = Polling(clock)
+        self.controller._reconciler._waits = Waits(clock)
+        self.controller._reconciler._arrivals = Polling(clock)
         self.worker = Worker(self.queue, clock, self.controller.handle)
         for informer in self.informers:
             informer.relist()

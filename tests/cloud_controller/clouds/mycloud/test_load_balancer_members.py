@@ -8,7 +8,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
-from cloud_controller.controllers.service.timing import GATHER_NEW, NodeStorm
+from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
@@ -140,8 +140,8 @@ def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_node
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000"}
     ((_, message),) = [event for event in cluster.events if event[0] == "EndpointsLeftOut"]
     assert f"{cluster.address('worker-0')}: it is an address of node worker-0" in message
-    assert "10.244.1.7: it is outside the pod range 10.244.0.0/24 of node worker-0" in message
-    assert "10.244.0.6: its targetRef names no Pod of namespace default" in message
+    assert "10.244.1.7: it is outside pod CIDR 10.244.0.0/24 of node worker-0" in message
+    assert "10.244.0.6: its targetRef is not a Pod in namespace default" in message
 
 
 def by_pod() -> Object:
@@ -321,8 +321,8 @@ def test_what_members_depend_on_brings_a_change_of_members(
 def test_nodes_that_still_come_put_the_change_of_members_off(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web())
     put_node(cluster, site.machine("worker-2"))
-    running.controller._storm = NodeStorm(lambda: 0.0)
-    running.controller._storm.changed(GATHER_NEW)
+    running.controller._debouncer = NodeDebouncer(lambda: 0.0)
+    running.controller._debouncer.changed(DEBOUNCE_CHANGED)
 
     running.handle(NODES_CHANGED)
     running.handle()

@@ -167,7 +167,7 @@ def test_a_port_that_another_cluster_took_since_the_last_read_is_seen_before_it_
     site.client.put(f"{path}/backend_sets/theirs", {"tags": theirs})
     site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "theirs", "tags": theirs})
 
-    with pytest.raises(InvalidConfiguration, match="taken by Service a/b of cluster c-other"):
+    with pytest.raises(InvalidConfiguration, match="in use by Service a/b of cluster c-other"):
         running.handle()
 
     assert listeners(only(site.load_balancers())) == {8080: "u"}
@@ -258,7 +258,7 @@ def test_listeners_made_by_hand_are_taken_over_only_by_force(site: MyCloudSite, 
     site.client.put(f"{path}/backend_sets/by-hand", {})
     site.client.put(f"{path}/listeners/TCP/8080", {"backend_set": "by-hand", "tags": {"team": "edge"}})
     cluster.put(web(named(id=shared["id"])))
-    with pytest.raises(InvalidConfiguration, match="has a listener that no Service owns"):
+    with pytest.raises(InvalidConfiguration, match="is in use by a listener without an owner"):
         Running(site, cluster).handle()
 
     served(site, cluster, web(named(id=shared["id"], force_override_listeners=True)))

@@ -448,7 +448,7 @@ def test_the_command_line_shows_and_does_what_the_daemon_would(
     eventually(lambda: volume.plan(volume.observe(kube, site.cloud)).changes, "the claim asks for a volume")
 
     assert main(["plan", *options]) == 0
-    assert "claim/default/data: make a volume of 5 GiB in zone-b" in capsys.readouterr().out
+    assert "claim/default/data: create a volume of 5 GiB in zone-b" in capsys.readouterr().out
     assert site.client.list("volumes") == []
 
     with settling(site):

@@ -143,7 +143,9 @@ def test_one_that_the_cloud_refuses_keeps_the_service_as_it_is(service: Object) 
     found = plan_service(service, [foreign(refusal="it is another cluster's")], Backends(), Builder(), RULES)
 
     assert found.plan.changes == ()
-    assert "the other controller made it for this Service, but it cannot be adopted: it is another" in str(found.fault)
+    assert "the other controller created it for this Service, but it cannot be adopted: it is another" in str(
+        found.fault
+    )
 
 
 @pytest.mark.parametrize("service", [web(deleted=True), web(type="ClusterIP")])
@@ -159,7 +161,7 @@ def test_beside_one_of_its_own_it_stays_until_the_service_goes() -> None:
     (line,) = found.plan
     assert (line.kind, line.reason) == (
         ActionKind.IGNORE,
-        "the Service has a load balancer of its own; it goes with the Service",
+        "the Service already has its own load balancer; this one is deleted with the Service",
     )
 
     deleted = [each for each in operations(web(deleted=True), own(), foreign()) if isinstance(each, DeleteLoadBalancer)]
@@ -198,7 +200,7 @@ def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
 
     assert line.kind is ActionKind.IGNORE
     assert str(line) == (
-        "   service/default/web: load balancer lb-0 of the other controller stays "
+        "   service/default/web: keep load balancer lb-0 of the other controller "
         "(no Service of this cluster has the UID in its name)"
     )
 

@@ -47,13 +47,13 @@ class Memory:
 def process(cluster: KubeApi, memory: Memory, cluster_id: str = "c-1") -> Checkpoint:
     """A process that was just started."""
     made = Checkpoint(cluster, cluster_id, memory)
-    made.take_up()
+    made.restore()
     return made
 
 
 def kept(memory: bytes = b"listeners") -> Cluster:
     cluster = Cluster()
-    assert process(cluster, Memory(memory)).keep()
+    assert process(cluster, Memory(memory)).save()
     return cluster
 
 
@@ -88,7 +88,7 @@ def test_at_rest_it_is_kept_again() -> None:
     with running.writing():
         memory.memory = b"new"
 
-    assert running.keep()
+    assert running.save()
 
     again = Memory()
     process(cluster, again)
@@ -100,7 +100,7 @@ def test_while_the_cloud_is_being_changed_nothing_is_kept() -> None:
     running = process(cluster, Memory(b"half"))
 
     with running.writing():
-        assert not running.keep()
+        assert not running.save()
 
     assert not cluster.full
 
@@ -113,8 +113,8 @@ def test_many_changes_empty_it_once_and_the_same_memory_is_written_once() -> Non
     for _ in range(3):
         with running.writing():
             pass
-    running.keep()
-    running.keep()
+    running.save()
+    running.save()
 
     assert len(cluster.writes) == before + 2
 
@@ -134,7 +134,7 @@ def test_what_is_damaged_is_as_if_there_were_none() -> None:
     running = process(kept(b"damaged"), found)
 
     assert found.memory == b""
-    assert running.keep(), "and a whole one takes its place"
+    assert running.save(), "and a whole one takes its place"
 
 
 def test_another_clusters_checkpoint_is_as_if_there_were_none() -> None:
@@ -150,7 +150,7 @@ def test_without_the_right_to_keep_one_work_goes_on() -> None:
     cluster.fail(ForbiddenError(403, "Forbidden", "not yours"), *WRITES)
     running = process(cluster, Memory(b"listeners"))
 
-    assert running.keep()
+    assert running.save()
     with running.writing():
         pass
 
@@ -174,11 +174,11 @@ def test_one_that_another_has_written_is_emptied_before_a_change_and_never_writt
     ours, others = process(cluster, Memory(b"ours")), process(cluster, Memory(b"theirs"))
     with others.writing():
         pass
-    assert others.keep()
+    assert others.save()
 
     with ours.writing():
         assert not cluster.full
-    ours.keep()
+    ours.save()
 
     assert not cluster.full
 
@@ -192,7 +192,7 @@ def test_a_process_that_led_before_writes_nothing_any_more_once_the_cloud_was_ch
     with after.writing():
         pass
 
-    before.keep()
+    before.save()
 
     assert not cluster.full
 
@@ -201,7 +201,7 @@ def test_one_whose_writing_was_not_answered_is_emptied_before_the_next_change() 
     cluster = Cluster()
     running = process(cluster, Memory(b"listeners"))
     cluster.silent = True
-    running.keep()
+    running.save()
     cluster.silent = False
     assert cluster.full
 
@@ -225,7 +225,7 @@ def test_a_process_writes_nothing_once_the_cloud_was_changed_past_it_again() -> 
     running = process(cluster, Memory(b"how it was"))
     forget(cluster)
 
-    running.keep()
+    running.save()
 
     assert not cluster.full
 

@@ -80,7 +80,7 @@ class Builder:
 
     def build(self, service: Object, backends: Backends) -> Built:
         if "bad" in (service["metadata"].get("annotations") or {}):
-            raise InvalidConfiguration("annotation bad", "'x' is not a value of it", "y")
+            raise InvalidConfiguration("annotation bad", "'x' is not a valid value", "y")
         owner = owner_of(service)
         pools = (Pool("tcp-80", HealthCheck("TCP"), backends.by_node_port(30080)),)
         ignored = (Ignored("spec.loadBalancerIP", "192.0.2.9", "the cloud chooses"),)
@@ -482,7 +482,7 @@ def test_the_plan_of_all_services_is_in_order_and_one_with_a_fault_does_not_stop
         (ActionKind.IGNORE, "service/default/b"),
         (ActionKind.CREATE, "service/default/c"),
     ]
-    assert "annotation bad: 'x' is not a value of it (allowed: y)" in str(plan)
+    assert "annotation bad: 'x' is not a valid value (allowed: y)" in str(plan)
 
 
 def test_a_load_balancer_whose_service_is_gone_is_deleted() -> None:
@@ -525,4 +525,4 @@ def test_a_load_balancer_that_names_no_service_is_its_uids_and_stays_where_nobod
     assert [change.field for change in named_again.changes] == [f"tags.{SERVICE_TAG}"]
 
     (left,) = all_planned([], [nameless])
-    assert (left.kind, left.summary) == (ActionKind.IGNORE, "load balancer lb-1 stays")
+    assert (left.kind, left.summary) == (ActionKind.IGNORE, "keep load balancer lb-1")

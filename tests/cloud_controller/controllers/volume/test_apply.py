@@ -38,7 +38,7 @@ def carry_out(operation: DeleteVolume | DiscardVolume, *present: Object) -> tupl
     return deleted, str(result.error or "")
 
 
-def test_the_volume_of_a_persistent_volume_is_deleted_while_that_is_as_it_was_planned_for() -> None:
+def test_a_volume_is_deleted_if_its_persistent_volume_has_not_changed_since_planning() -> None:
     assert carry_out(DeleteVolume(VOLUME, pv()), pv()) == (["vol-1"], "")
 
 
@@ -46,7 +46,7 @@ def test_a_persistent_volume_that_was_set_to_retain_behind_a_cache_keeps_its_vol
     deleted, error = carry_out(DeleteVolume(VOLUME, pv()), pv(), pv(policy="Retain"))
 
     assert deleted == []
-    assert "another one by now; volume vol-1 stays" in error
+    assert "has changed; volume vol-1 is not deleted" in error
 
 
 def test_a_persistent_volume_that_is_gone_behind_a_cache_keeps_its_volume() -> None:
@@ -61,8 +61,8 @@ def test_a_volume_whose_persistent_volume_the_cache_did_not_show_yet_stays() -> 
     deleted, error = carry_out(DiscardVolume(VOLUME, CLAIM), pv())
 
     assert deleted == []
-    assert "has volume vol-1 by now" in error
+    assert "now uses volume vol-1" in error
 
 
-def test_a_second_volume_of_a_claim_goes_though_the_first_has_its_persistent_volume() -> None:
+def test_a_second_volume_of_a_claim_is_deleted_even_if_the_first_has_a_persistent_volume() -> None:
     assert carry_out(DiscardVolume(VOLUME), pv(handle="vol-2"))[0] == ["vol-1"]

@@ -25,8 +25,8 @@ from cloud_controller.controllers.volume.operations import (
     DetachVolume,
     DiscardVolume,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetCapacity,
     SetClaimCapacity,
@@ -175,7 +175,7 @@ class World:
                 self.claims[claim["metadata"]["name"]]["status"]["capacity"] = {"storage": size}
             case ResizeVolume(volume=volume, size_gib=size):
                 self._change(volume.id, size_gib=size)
-            case SelectNodeAnew(claim=claim):
+            case ReselectNode(claim=claim):
                 del self.claims[claim["metadata"]["name"]]["metadata"]["annotations"][view.SELECTED_NODE]
             case AttachVolume(attachment=attachment, volume_id=id, provider_id=machine):
                 held = self.attachments[attachment["metadata"]["name"]]
@@ -225,7 +225,7 @@ ASKED = [(World.ask, 0), (World.work, None), (World.work, None), (World.work, No
 
 
 @given(st.sampled_from([[], ASKED]), st.lists(EVENTS, min_size=15, max_size=40))
-def test_every_history_ends_with_what_the_claims_ask_for_and_nothing_else(
+def test_every_history_of_volumes_converges_to_what_the_claims_request(
     before: list[tuple[Any, Any]], history: list[tuple[Any, Any]]
 ) -> None:
     world = World()

@@ -128,7 +128,7 @@ def test_the_first_preview_of_a_stack_shows_the_plan_among_the_diagnostics_of_it
     title, counts, *actions = section
     assert title == "  pulumi-python:dynamic/cloudcontroller:CloudController (cloud-controller):"
     assert counts == "    plan: 4 to create, 4 to update"
-    assert "        ~  node/local-workers-0: initialise once it has registered [assumed]" in actions
+    assert "        ~  node/local-workers-0: initialise after registration [assumed]" in actions
     assert len(actions) == 8
 
 

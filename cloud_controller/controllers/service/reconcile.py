@@ -1,6 +1,6 @@
-"""One visit to a Service: what is planned for it is carried out, remembered and told, until nothing is left to do now.
+"""Reconciles one Service: plans, applies, updates the cache and reports events, until nothing is left to do now.
 
-A visit never waits for the cloud: what takes long is left to a later one.
+Never blocks on the cloud: the Service is requeued until slow operations have finished.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cloud_controller.controllers.service.timing import Locks, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, KubeApi, NotFoundError, Object
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import (
@@ -52,16 +52,16 @@ from cloud_controller.safeguard import Safeguard
 CONTROLLER = "service"
 
 _ROUNDS = 5
-"""Plans that one visit to a Service may carry out until one is empty."""
+"""Maximum number of plans that one reconcile applies until one is empty."""
 
 _log = logging.getLogger(__name__)
 
 
-class ServiceVisits:
-    """Visits of any Services, each by one thread at a time.
+class ServiceReconciler:
+    """Reconciles Services; only one thread at a time may work on the same Service.
 
-    `come_back(key, seconds)` asks for another visit. `part_freed(load balancer, key)`: another Service may have waited
-    for this one to give it up. `creation_lost()`: something may have been made that no list shows yet.
+    `requeue(key, seconds)`: reconcile it again later. `part_freed(load balancer, key)`: called when a Service has freed
+    a part that another may wait for. `creation_lost()`: called when a load balancer may exist that lists do not show.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ServiceVisits:
         metrics: Metrics,
         rules: Rules,
         *,
-        come_back: Callable[[str, float], None],
+        requeue: Callable[[str, float], None],
         part_freed: Callable[[str, str], None],
         creation_lost: Callable[[], None],
         safeguard: Safeguard,
@@ -86,7 +86,7 @@ class ServiceVisits:
         self._events = events
         self._metrics = metrics
         self._rules = rules
-        self._come_back = come_back
+        self._requeue = requeue
         self._part_freed = part_freed
         self._creation_lost = creation_lost
         self._safeguard = safeguard
@@ -95,15 +95,15 @@ class ServiceVisits:
         self._waits = Waits()
         self._arrivals = Polling()
         self._locks = Locks()
-        self._left_out: dict[str, str] = {}
+        self._excluded: dict[str, str] = {}
 
-    def visit(self, key: str, service: Object | None, backends: Backends) -> None:
-        """See to the Service of this key (None: it is gone). Raises CloudError or ApiError, which has been told."""
+    def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
+        """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
         if service is not None:
             self._deletions.note(service)
         named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
         present = {lb.id for lb in self._cache.get(key)}
-        # Two Services on one load balancer must not both find the same port free.
+        # Two Services that share a load balancer must not both claim the same free port.
         with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
@@ -111,32 +111,32 @@ class ServiceVisits:
             if service is not None:
                 self._converge(key, service, named, backends)
             else:
-                self._waits.over(key)
-                self._left_out.pop(key, None)
+                self._waits.clear(key)
+                self._excluded.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
-            self._cache.suspect(key)  # It has no part there yet, so no poll tells.
-            self._come_back(key, self._arrivals.pause_of(key))
+            self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
+            self._requeue(key, self._arrivals.pause_of(key))
         else:
-            self._arrivals.over(key)
+            self._arrivals.stop(key)
 
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
         ids = [named] if named else []
-        if self._cache.is_suspect(key):
+        if self._cache.is_dirty(key):
             uids = {owner.uid for owner in self._cache.owners(key)}
             uids |= {service["metadata"]["uid"]} if service else set()
             self._cache.refresh([(key, each) for each in uids], ids)
         elif self._waits.for_cloud(key):
-            # A part of the change may be done: to take it back is a change, too.
+            # The change may be partly done; reverting it requires the present state.
             self._cache.refresh((), {*ids, *(lb.id for lb in self._cache.get(key))})
         elif named and self._cache.find(named) is None:
             self._cache.refresh((), ids)
 
     def _remove_orphans(self, key: str, owners: Collection[Owner]) -> None:
-        """Delete what is left of a Service that is gone, or of another one that had its name; hold what is doubtful."""
+        """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen."""
         namespace, _, name = key.partition("/")
         if owners:
-            # The informer may be behind: the API server must say itself that the owner is gone.
+            # The informer may lag: ask the API server itself whether the owner is gone.
             try:
                 present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
             except NotFoundError:
@@ -170,49 +170,49 @@ class ServiceVisits:
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""
         wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
-        told = ServiceEvents(self._events, service, wanted=wanted, said=self._waits.said(key))
+        events = ServiceEvents(self._events, service, wanted=wanted, reported=self._waits.reported(key))
         read_again: set[str] = set()
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
-                self._tell_left_out(key, service, found.left_out)
-                # Others may have written there since, another cluster's controller or a person; no lock holds them.
+                self._report_excluded(key, service, found.excluded_endpoints)
+                # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
                     read_again |= at_stake
                     found = self._plan(key, service, named, backends)
                 if not found.plan.changes:
-                    self._rest(key, named, found, told)
+                    self._finish(key, named, found, events)
                     return
-                told.before(found)
+                events.before(found)
                 postponed: list[Postponed] = []
                 try:
                     service = self._carry_out(key, service["metadata"]["uid"], found.plan, postponed, service)
                 finally:
-                    # Also where another part failed: old members serve on until the new ones are healthy.
-                    pause = self._waits.begin_or_go_on(key, postponed, told) if postponed else None
+                    # Even if another part failed: old members keep serving until the new ones are healthy.
+                    pause = self._waits.postpone(key, postponed, events) if postponed else None
                 if pause is not None:
-                    self._come_back(key, pause)
+                    self._requeue(key, pause)
                     return
-                self._waits.over(key)
-                told.carried_out()
-            raise CloudError(f"did not converge; the last plan was: {found.plan}")
+                self._waits.clear(key)
+                events.applied()
+            raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
         except NotFoundError:
-            _log.info("does not exist any more service=%s", key)
+            _log.info("Service is gone service=%s", key)
         except Throttled:
-            # The Service is in order; it only has to wait.
+            # Not an error of the Service: it only has to wait.
             raise
         except (CloudError, ApiError) as error:
-            told.failed(error)
+            events.failed(error)
             raise
 
-    def _tell_left_out(self, key: str, service: Object, left_out: str | None) -> None:
-        """Once, though no visit changes anything because of it: its author expects traffic."""
-        if left_out is None:
-            self._left_out.pop(key, None)
-        elif self._left_out.get(key) != left_out:
-            self._left_out[key] = left_out
-            self._events.warning(service, "EndpointsLeftOut", f"Endpoints are left out: {left_out}")
+    def _report_excluded(self, key: str, service: Object, excluded: str | None) -> None:
+        """Report excluded endpoints once per change: the author of the EndpointSlice expects traffic."""
+        if excluded is None:
+            self._excluded.pop(key, None)
+        elif self._excluded.get(key) != excluded:
+            self._excluded[key] = excluded
+            self._events.warning(service, "EndpointsLeftOut", f"Excluded endpoints: {excluded}")
 
     def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
         observed = {lb.id: lb for lb in self._cache.get(key)}
@@ -221,12 +221,12 @@ class ServiceVisits:
         return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
 
     def _at_stake(self, plan: Plan, uid: str) -> set[str]:
-        """The load balancers that are deleted, whose tags are all written, or whose parts others may have too."""
+        """The load balancers to re-read first: deleted, with all tags rewritten, or shared with other owners."""
         found = set()
         for operation in (action.operation for action in plan.changes):
             if isinstance(operation, AdoptLoadBalancer | UpdateLoadBalancer | DeleteLoadBalancer):
                 lb = self._cache.find(operation.id)
-                # Of one that is left in part a poll has just told; it may be tried many times until the last part goes.
+                # A partly deleted one was just polled, and its deletion may be retried many times.
                 if lb is None or lb.state is not LoadBalancerState.PARTIAL:
                     found.add(operation.id)
             elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
@@ -235,26 +235,26 @@ class ServiceVisits:
                     found.add(operation.id)
         return found
 
-    def _rest(self, key: str, named: str | None, found: ServicePlan, told: ServiceEvents) -> None:
-        """Nothing can be done now: say so, or why."""
-        self._waits.over(key)
+    def _finish(self, key: str, named: str | None, found: ServicePlan, events: ServiceEvents) -> None:
+        """Nothing can be done now: report success, or raise the reason."""
+        self._waits.clear(key)
         if found.fault is not None:
             if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
-                self._cache.suspect(key)  # Others may free the port, or the load balancer, that it asks for.
+                self._cache.mark_dirty(key)  # Another owner may free the port or load balancer that it asks for.
             raise found.fault
         if found.failure is not None:
-            self._cache.suspect(key)  # The cloud may mend it by itself.
+            self._cache.mark_dirty(key)  # The cloud may recover by itself.
             raise CloudError(found.failure)
         if not found.waits:
-            told.at_rest()
+            events.completed()
 
     def _carry_out(
         self, key: str, uid: str, plan: Plan, postponed: list[Postponed], service: Object | None = None
     ) -> Object:
-        """Apply, and remember what came of it; the Service as it is then. `postponed` gets why something has to wait.
+        """Apply the plan, update the cache, and return the Service's new state. `postponed` collects what must wait.
 
-        Raises the first failure. Members follow the nodes all the same, where it is not that the cloud is out of reach:
-        a setting that it refuses, or a right that lacks, must not keep dead nodes in.
+        Raises the first failure. Unless the cloud is unavailable, members are still updated: a rejected setting or a
+        missing permission must not keep dead nodes in service.
         """
         failed: list[tuple[object, CloudError]] = []
         self._metrics.planned(CONTROLLER, plan)
@@ -277,8 +277,8 @@ class ServiceVisits:
             if failed:
                 raise failed[0][1]
         except (CloudError, ApiError):
-            # Part of it is done, and a lost answer may hide more: the next visit reads before it plans.
-            self._cache.suspect(key)
+            # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
+            self._cache.mark_dirty(key)
             raise
         return service or {}
 
@@ -295,7 +295,7 @@ class ServiceVisits:
                     made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
                 self._remember(key, uid, operation, made)
             else:
-                raise TypeError(f"{action.target}: {type(operation).__name__} is no operation of a service plan")
+                raise TypeError(f"{action.target}: {type(operation).__name__} is not an operation of a Service plan")
             result = "done"
         except Postponed:
             result = "postponed"
@@ -316,7 +316,7 @@ class ServiceVisits:
             known = made
         else:
             before = self._cache.find(operation.id)
-            known = before and after(before, operation)
+            known = before and apply_operation(before, operation)
         if known is not None:
             self._cache.put(key, uid, known)
         if known is not None and _frees(operation, known):
@@ -324,17 +324,17 @@ class ServiceVisits:
 
 
 def _may_follow(operation: object, failed: Iterable[object]) -> bool:
-    """Whether it is done though these have failed: a change of members, none of which depends on one of them."""
+    """Whether to continue with the operation after these failed: member changes do not depend on other operations."""
     if isinstance(operation, AddMembers):
         return True
-    # Those that go must have a successor.
+    # Removed members need successors, so their addition must have succeeded.
     return isinstance(operation, RemoveMembers) and not any(
         isinstance(each, AddMembers) and each.pool == operation.pool for each in failed
     )
 
 
 def _frees(operation: Operation, lb: ObservedLoadBalancer) -> bool:
-    """Whether the load balancer, or a port of it, can be another's after it, or has nobody left on it."""
+    """Whether the operation makes a port of the load balancer, or all of it, available to other Services."""
     match operation:
         case PutListener(listener=listener):
             return owner_of_part(listener.tags, lb) is None

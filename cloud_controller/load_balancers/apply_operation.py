@@ -1,6 +1,6 @@
-"""What a load balancer is once an operation on it has been carried out: pure.
+"""Computes a load balancer's state after an operation. Pure.
 
-So that a change need not be followed by a read of what it came to, and so that tests can look at every step of a plan.
+So a change need not be followed by a read, and tests can check every step of a plan.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cloud_controller.load_balancers.operations import (
 )
 
 
-def after(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalancer:
-    """`lb` after an operation on it; unsettled where the cloud goes on working on it (listeners, deletion)."""
+def apply_operation(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalancer:
+    """`lb` after the operation; unsettled if the cloud keeps working on it (listeners, deletion)."""
     model = lb.model
     match operation:
         case CreateLoadBalancer():
-            raise ValueError("what is created was not there before")
+            raise ValueError("CreateLoadBalancer does not apply to an existing load balancer")
         case AdoptLoadBalancer(tags=tags):
             return replace(lb, model=replace(model, tags={**model.tags, **tags}), adoptable=None)
         case UpdateLoadBalancer(model=wanted):
