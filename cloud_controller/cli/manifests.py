@@ -77,16 +77,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="number of control-plane nodes, each of which runs one daemon; 0: the cloud runs the control plane, and "
         f"{manifests.REPLICAS} replicas run on workers (default: 1)",
     )
-    parser.add_argument(
-        "--role", metavar="NAME", help="cloud role for the ServiceAccount to assume (AWS: the ARN of an IAM role)"
-    )
+    parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
         "--env",
         type=_variable,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="environment variable of the container, such as AWS_REGION=eu-central-1 (repeatable; not for secrets)",
+        help="environment variable of the container, such as HTTPS_PROXY=URL (repeatable; not for secrets)",
     )
     parser.add_argument(
         "--leader-elect-resource-name",

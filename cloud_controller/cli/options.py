@@ -108,7 +108,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--require-load-balancer-class",
         **_FLAG,
-        help="ignore Services without spec.loadBalancerClass; another controller serves them, as on EKS",
+        help="ignore Services without spec.loadBalancerClass; another controller serves them",
     )
     what.add_argument(
         "--shared-load-balancers",

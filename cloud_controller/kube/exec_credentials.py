@@ -1,4 +1,4 @@
-"""Tokens from an exec plugin in a kubeconfig (`users[].user.exec`), such as `aws eks get-token`.
+"""Tokens from an exec plugin in a kubeconfig (`users[].user.exec`), such as the command line of a cloud.
 
 Uses client-go's protocol: an ExecCredential as JSON on stdout. Supports tokens only, not certificates.
 """

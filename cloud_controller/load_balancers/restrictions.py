@@ -18,10 +18,10 @@ _NOT_IN_WORDS = re.compile("[^a-z0-9]")
 _CLIENTS = re.compile(
     # Kubernetes' own annotation with another domain or spelling; nginx's whitelist-source-range.
     r"sources?(ip)?(ranges?|cidrs?)"
-    # Azure's allowed-ip-ranges and allowed-service-tags, the AWS controller's inbound-cidrs, DigitalOcean's rules.
+    # allowed-ip-ranges, allowed-service-tags, inbound-cidrs, allow-rules: other controllers' annotations.
     r"|(allow|allowed|deny|denied|inbound)(all)?(client|service|source)?(ip|ips|cidrs?|ipranges?|ranges?|rules?|tags?)$"
     r"|(allow|block|deny|black|white)list"
-    # AWS, Alibaba, Huawei, Linode.
+    # Names that several clouds use.
     r"|prefixlists?$|securitygroups?(ids?)?$|acl(arn|id|status|type)?s?$|firewall(ids?|rules?)?$"
     r"|loadbalancer.*(mutual(auth|tls)|mtls|cacert)"
 )

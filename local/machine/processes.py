@@ -20,7 +20,7 @@ from pathlib import Path
 from local.machine import sandbox
 from local.machine.volumes import Mount
 
-MARK = "MYCLOUD_MACHINE_DIRECTORY"
+MARK = "CLOUD_CONTROLLER_MACHINE_DIRECTORY"
 _EXEC_SECONDS = 0.5
 """How long a process may be without an environment before that is final."""
 _LAUNCHER = (sys.executable, "-I", "-S", str(Path(sandbox.__file__).resolve()))

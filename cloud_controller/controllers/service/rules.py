@@ -20,8 +20,8 @@ from cloud_controller.load_balancers.sharing import Sharing
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's finalizer, so that a cluster can switch controllers."""
 FINALIZER_BESIDE_ANOTHER = "cloud-controller/load-balancer-cleanup"
-"""Used when upstream's controller runs too (EKS): it removes its own finalizer from every deleted Service of any class,
-so the Service would be gone before its load balancer."""
+"""Used when a managed control plane runs upstream's controller too: that removes its own finalizer from every deleted
+Service of any class, so the Service would be gone before its load balancer."""
 
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
@@ -51,7 +51,7 @@ class Rules:
 
     - `backend_nodes`: `eligible`: as upstream (KEP-3458: readiness, cordon and role do not matter); `ready-workers`:
       ready workers that are not cordoned.
-    - `without_class`: whether to serve Services without a class. False if another controller does (EKS).
+    - `without_class`: whether to serve Services without a class. False if a managed control plane does.
     - `binding`: the identity of this Kubernetes cluster.
     - `pod_ranges`: the cluster's pod CIDRs, if known.
     - `sharing`: which load balancers annotations may name.
