@@ -51,7 +51,9 @@ def controllers(given: Sequence[str], not_offered: Collection[str] = ()) -> tupl
             # As upstream: `-route` excludes from what `*` or names selected; alone it selects nothing.
             chosen.discard(canonical(item[1:]))
     for name in sorted(chosen & {*not_offered}):
-        raise InvalidConfiguration("controllers", f"the cloud offers nothing to {name}", f"'*', or without {name}")
+        raise InvalidConfiguration(
+            "controllers", f"the cloud does not support controller {name}", f"'*', or a list without {name}"
+        )
     if not chosen:
         raise InvalidConfiguration("controllers", "selects no controller", f"*, -NAME, {', '.join(NAMES)}")
     return tuple(name for name in NAMES if name in chosen)

@@ -62,7 +62,7 @@ def clear(
                 return
             if time.monotonic() > end:
                 raise NotConverged(
-                    f"the controller did not delete {missing} within {deadline:g} s; their events say why. "
+                    f"the controller did not delete {missing} within {deadline:g} s; see the events of these objects. "
                     "Nothing of the stack was deleted"
                 )
             wait.for_(f"the controller to delete {missing}")
@@ -78,12 +78,12 @@ def _look(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, *, 
             "the program does not declare these objects, whose load balancers and volumes would stay in the cloud: "
             f"{', '.join(found.present)}. Nothing was deleted. Delete them, or let "
             f"`python -m local down --delete-unmanaged` ({DELETE_UNMANAGED}=true with Pulumi's CLI) do it. "
-            "If an `up` that failed made them, they count as declared after the next successful `up`"
+            "If a failed `up` created them, they count as declared after the next successful `up`"
         )
     if found.in_use:
         raise NotConverged(
-            f"pods use the volumes of claims that are to be deleted: {', '.join(found.in_use)}. "
-            "Nothing of the stack was deleted. Delete what runs these pods first"
+            f"pods still use the volumes of claims that would be deleted: {', '.join(found.in_use)}. "
+            "Nothing of the stack was deleted. First delete the workloads of these pods"
         )
     unmanaged.delete(kube, found)
     if missing := ", ".join((*found.present, *found.leaving)):

@@ -85,7 +85,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
         cloud = descriptor(args["cloud"])
         if "role" in args and cloud.identity is None:
-            raise inputs.WrongInput("role", f"must not be set: pods on {cloud.name} take no roles")
+            raise inputs.WrongInput("role", f"must not be set: cloud {cloud.name} does not support roles for pods")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         made = manifests.make(
             _daemon(args, adapter, cloud),

@@ -59,10 +59,10 @@ class NodePoolConfig(Section):
 
     name: DnsLabel = Field(description="Unique in the cluster; machines are called CLUSTER-NAME-INDEX.")
     role: Role = Field(default=Role.WORKER, description="control-plane machines run nothing but the CCM.")
-    count: int = Field(strict=True, ge=0, le=MOST_MACHINES, description="How many machines.")
+    count: int = Field(strict=True, ge=0, le=MOST_MACHINES, description="The number of machines.")
     type: NotEmpty = Field(description="The cloud's machine type.")
     zones: Annotated[list[NotEmpty], Field(min_length=1)] = Field(
-        description="Machine I is made in zone I modulo their number."
+        description="The zones of the machines, assigned in turn: machine I gets zone I modulo the number of zones."
     )
     ingress: Flag = Field(default=False, description="Whether load balancers send traffic to these machines.")
     labels: Annotated[dict[str, str], AfterValidator(_labels)] = Field(
@@ -97,7 +97,7 @@ class StackConfig(Section):
     """A stack: one cluster in one cloud. `stack_config` derives the class that has the clouds' keys too."""
 
     cloud: str = Field(description="The cloud that the cluster runs in.")
-    cluster_name: DnsLabel = Field(description="The cluster's name, for people; its id is the cloud's.")
+    cluster_name: DnsLabel = Field(description="The cluster's name, for people; the cloud assigns its id.")
     node_pools: Annotated[list[NodePoolConfig], Field(min_length=1)] = Field(description="The cluster's machines.")
     executors: dict[Controller, Executor] = Field(
         default_factory=dict,
@@ -106,16 +106,16 @@ class StackConfig(Section):
     workloads: Flag = Field(default=False, description="Whether to run the demonstration web and echo workloads.")
     source_ranges: list[Cidr] = Field(
         default_factory=list,
-        description="Who may connect to the workloads' load balancers, as IPv4 ranges; everybody if empty.",
+        description="IPv4 ranges that may connect to the workloads' load balancers; everyone if empty.",
     )
     shared_load_balancers: Annotated[str, BeforeValidator(_off), *choice(*Sharing)] = Field(
         default=Sharing.TAGGED.value,
         description="Which load balancers annotations of Services may name: none (off), their own namespace's and those"
-        " tagged for it (tagged), or every one (any).",
+        " tagged for it (tagged), or all (any).",
     )
     annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
         default_factory=list,
-        description="Which resources of other people annotations of Services may name: KIND=PATTERN,"
+        description="Which existing cloud resources annotations of Services may name: KIND=PATTERN,"
         " KIND=tag:KEY=VALUE, or any.",
     )
     protect: Flag = Field(

@@ -114,7 +114,7 @@ def _only(pods: Sequence[str], wanted: str) -> str:
     else:
         problem = f"POD is {wanted!r}: {len(found)} pods have this name" if found else f"POD is {wanted!r}: no such pod"
     known = "".join(f"\n  {each}" for each in sorted(found or pods)) or " none"
-    raise SiteError(f"{problem}; there are:{known}")
+    raise SiteError(f"{problem}; pods:{known}")
 
 
 def _log(kubeconfig: Path, path: str, *, follow: bool) -> Iterator[bytes]:

@@ -105,7 +105,7 @@ class Process:
                     graceful = False
                     _send(pidfd, signal.SIGKILL)
                     if not self._wait(pidfd, KILL_DEADLINE_SECONDS):
-                        raise ProcessError(f"{self.name} (pid {self.pid}) does not end, not even after SIGKILL")
+                        raise ProcessError(f"{self.name} (pid {self.pid}) did not end, not even after SIGKILL")
             finally:
                 os.close(pidfd)
             self._kill_session()

@@ -272,7 +272,9 @@ def _cloud(options: argparse.Namespace) -> Cloud:
         return clouds.load(options.cloud, text)
     except InvalidConfiguration as error:
         if options.cloud_config is None and options.cloud in clouds.names():
-            raise InvalidConfiguration("cloud-config", f"not set, and {error}") from None
+            raise InvalidConfiguration(
+                "cloud-config", f"not set, but cloud {options.cloud} requires it: {error}"
+            ) from None
         raise
 
 

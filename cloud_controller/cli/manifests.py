@@ -159,7 +159,7 @@ def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str 
         raise InvalidConfiguration("with-cloud-config", f"{options.with_cloud_config} is not UTF-8 text") from None
     for key in file_keys:
         if re.search(rf"^\s*{re.escape(key)}\s*[=:]", text, re.MULTILINE | re.IGNORECASE):
-            why = "names a file, which does not exist in the pods"
+            why = "names a file that does not exist in the pods"
             raise InvalidConfiguration(f"cloud config: {key}", why, "the file's content, inline")
     clouds.load(options.cloud, text)
     return text

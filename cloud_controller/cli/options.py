@@ -388,7 +388,7 @@ def _serving(options: argparse.Namespace) -> Serving:
 def refuse_json_without_yes(options: argparse.Namespace) -> None:
     """Raise `InvalidConfiguration` if the command would ask for approval of a plan that it does not show."""
     if vars(options).get("yes") is False and options.output == "json":
-        raise InvalidConfiguration("output", "json shows no plan to approve", "json with --yes")
+        raise InvalidConfiguration("output", "json does not show a plan to approve", "json with --yes")
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:

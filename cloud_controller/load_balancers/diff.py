@@ -65,7 +65,7 @@ def diff(
     Parts of other Services are never touched: a load balancer that would be deleted is left to them instead.
     """
     if desired is None:
-        why = "the Service wants no load balancer"
+        why = "the Service no longer needs a load balancer"
         return Plan.of(action for lb in _by_age(observed) for action in _end(lb, catalogue, target, why))
     current = find_current(desired, observed, catalogue)
     if current is None:

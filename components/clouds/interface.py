@@ -169,7 +169,7 @@ class CloudAdapter(ABC):
         config_file: str,
     ) -> VendorManager:
         """The maker's own CCM. Raises WrongInput (`vendor_version`) where there is none, or none of this version."""
-        raise inputs.WrongInput("vendor_version", "must not be set: the cloud's maker has no CCM of its own")
+        raise inputs.WrongInput("vendor_version", "must not be set: the cloud has no CCM of its own")
 
 
 class NoSettings(TypedDict):

@@ -35,7 +35,7 @@ def identity_url(token: str, endpoint: str) -> str:
         raise NotAToken("the token is not base64") from None
     parts = urlsplit(url)
     if f"{parts.scheme}://{parts.netloc}" != endpoint.rstrip("/") or parts.path not in ("", "/") or parts.fragment:
-        raise NotAToken("the token leads elsewhere than this site's STS")
+        raise NotAToken("the token's URL is not that of this site's STS")
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     query = dict(pairs)
     if len(query) != len(pairs) or not query.keys() <= _PARAMETERS:

@@ -131,7 +131,7 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
             "--skip-preview",
             "-f",
             action="store_true",
-            help="skip the preview that checks the run first, and do not ask",
+            help="run without a preview first and without asking for confirmation",
         )
     if name == "destroy":
         how.add_argument(

@@ -78,7 +78,7 @@ CCM_ELECTS_LEADER = ResourceValidationPolicy(
     tags=["availability"],
     remediation_steps=(
         f"Remove {_FLAG}=false, or set {_FLAG}=true (and let the ServiceAccount get, create and update leases). To run "
-        "a single one, use a Deployment of one replica with strategy Recreate, or a StatefulSet of one."
+        "a single replica, use a Deployment of one replica with strategy Recreate, or a StatefulSet of one."
     ),
     url="https://kubernetes.io/docs/concepts/architecture/leases/",
 )

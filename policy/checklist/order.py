@@ -129,7 +129,7 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
         requireController={
             "type": "boolean",
             "default": False,
-            "description": "Report LoadBalancer Services of a stack that has no cloud controller manager, too.",
+            "description": "Also report LoadBalancer Services of a stack that has no cloud controller manager.",
         },
     ),
     display_name="LoadBalancer Services depend on the CCM",
@@ -143,7 +143,7 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
     tags=["destroy"],
     remediation_steps=(
         "Pass the CCM's component (or its workload) in depends_on of the Service, or of the component that makes it. "
-        "If a load balancer is stuck already, start the manager again, or delete the load balancer in the cloud and "
+        "If a load balancer is already stuck, start the manager again, or delete the load balancer in the cloud and "
         "then remove the finalizer service.kubernetes.io/load-balancer-cleanup from the Service."
     ),
     url="https://kubernetes.io/docs/tasks/access-application-cluster/create-external-load-balancer/",

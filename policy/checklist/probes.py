@@ -61,8 +61,8 @@ def _number(port: Any, container: Mapping[str, Any]) -> str:
 CCM_HAS_PROBES = ResourceValidationPolicy(
     name="ccm-workload-set-probes",
     description=(
-        "Give a cloud controller manager a liveness and a readiness probe. Without the first, one that hangs is never "
-        "restarted; without the second, an update can delete the last one that works."
+        "Give a cloud controller manager a liveness and a readiness probe. Without a liveness probe, a manager that "
+        "hangs is never restarted; without a readiness probe, an update can delete the last one that works."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,

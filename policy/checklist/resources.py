@@ -79,8 +79,8 @@ CCM_HAS_RESOURCES = ResourceValidationPolicy(
     ),
     tags=["availability"],
     remediation_steps=(
-        "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), by its "
-        "use in a cluster of that size. It needs no CPU limit."
+        "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), then adjust "
+        "them to the usage in your cluster. It needs no CPU limit."
     ),
     url="https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",
 )

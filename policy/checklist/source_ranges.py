@@ -93,7 +93,7 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
     name="lb-service-limit-sources",
     description=(
         "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open to "
-        "the whole internet unnoticed. Exempt by name what is meant for everyone."
+        "the whole internet unnoticed. Exempt by name the Services that are meant for everyone."
     ),
     validate=check,
     enforcement_level=EnforcementLevel.ADVISORY,
@@ -122,8 +122,9 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
     ),
     tags=["network"],
     remediation_steps=(
-        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. For one that is "
-        'meant for everyone: {"lb-service-limit-sources": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
+        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. To "
+        "exempt a Service that is meant for everyone, set "
+        '{"lb-service-limit-sources": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer",
 )

@@ -40,7 +40,7 @@ def test_a_star_in_the_controllers_list_leaves_out_controllers_that_the_cloud_do
 
 @pytest.mark.parametrize("given", ["volume", "*,volume", "node,cloud-volume"])
 def test_naming_a_controller_that_the_cloud_does_not_support_is_rejected(given: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"controllers: the cloud offers nothing to volume"):
+    with pytest.raises(InvalidConfiguration, match=r"controllers: the cloud does not support controller volume"):
         controllers(given.split(","), {"volume"})
 
 

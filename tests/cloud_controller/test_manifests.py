@@ -238,7 +238,7 @@ def test_the_secret_file_of_a_kustomize_base_is_readable_only_by_its_owner(
     ("cloud", "more", "told"),
     [
         ("mycloud", ["--role=r"], "role: cloud mycloud does not support roles for pods"),
-        ("aws", ["--controllers=volume"], "the cloud offers nothing to volume"),
+        ("aws", ["--controllers=volume"], "the cloud does not support controller volume"),
         ("aws", ["--cluster-cidr="], "cluster-cidr: missing; controller route requires it"),
         ("aws", ["--", "--controllers=node"], "controllers: not allowed after `--`"),
         ("aws", ["--", "--kubeconfig=/k"], "kubeconfig: not allowed after `--`"),
@@ -266,7 +266,7 @@ def test_a_cloud_config_that_names_a_file_is_refused_because_the_pods_lack_it(
 
     told = refused(capsys, f"--with-cloud-config={config}", cloud="mycloud")
 
-    assert "token-file: names a file, which does not exist in the pods" in told
+    assert "token-file: names a file that does not exist in the pods" in told
 
 
 def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -> None:

@@ -26,7 +26,7 @@ from tests.fake_kubernetes import FakeKubernetes
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-that-nobody-may-see"
-MISSING = Step(Action(ActionKind.CREATE, "route/10.20.1.0/24", "lead the pods of a to it"), "route", "pulumi")
+MISSING = Step(Action(ActionKind.CREATE, "route/10.20.1.0/24", "route pods of a to its machine"), "route", "pulumi")
 
 
 def inputs(*names: str, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pulumi.output import UNKNOWN
 from cloud_controller.plan import Action, ActionKind, FieldChange
 from components.plan_message import LIMIT, plan_lines
 
-ROUTE = Action(ActionKind.CREATE, "route/10.20.1.0/24", "lead the pods of a to it")
+ROUTE = Action(ActionKind.CREATE, "route/10.20.1.0/24", "route pods of a to its machine")
 NODE = Action(ActionKind.UPDATE, "node/a", "set its zone", (FieldChange("zone", None, "zone-a"),))
 LEFT = Action(ActionKind.IGNORE, "route/10.9.0.0/24", "stays", reason="foreign")
 
@@ -23,7 +23,7 @@ def lines(*actions: Action, planning: bool = True) -> list[str]:
 def test_a_plan_is_counted_and_then_listed_with_every_changed_field() -> None:
     assert lines(ROUTE, NODE, LEFT) == [
         "plan: 1 to create, 1 to update",
-        "  +  route/10.20.1.0/24: lead the pods of a to it",
+        "  +  route/10.20.1.0/24: route pods of a to its machine",
         "  ~  node/a: set its zone",
         "       zone: (none) -> zone-a",
         "     route/10.9.0.0/24: stays (foreign)",

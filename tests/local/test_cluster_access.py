@@ -156,9 +156,9 @@ def test_an_interrupted_log_is_a_clear_error(folder: StateFolder, monkeypatch: p
 @pytest.mark.parametrize(
     "pod, problem",
     [
-        ("", "POD is missing; there are:\n  default/twin\n  default/web-1\n  kube-system/twin"),
-        ("web", "POD is 'web': no such pod; there are:\n  default/twin\n  default/web-1\n  kube-system/twin"),
-        ("twin", "POD is 'twin': 2 pods have this name; there are:\n  default/twin\n  kube-system/twin"),
+        ("", "POD is missing; pods:\n  default/twin\n  default/web-1\n  kube-system/twin"),
+        ("web", "POD is 'web': no such pod; pods:\n  default/twin\n  default/web-1\n  kube-system/twin"),
+        ("twin", "POD is 'twin': 2 pods have this name; pods:\n  default/twin\n  kube-system/twin"),
     ],
 )
 def test_an_ambiguous_pod_is_an_error_that_lists_the_candidates(

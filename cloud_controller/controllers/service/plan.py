@@ -462,7 +462,7 @@ def _clean_up(
             return replace(preserved, plan=Plan(adoption.actions) + deletions + preserved.plan)
         plan = Plan(adoption.actions) + _deletions(own, owner, builder.catalogue, target)
         for lb in shared:
-            why = "the Service wants no load balancer"
+            why = "the Service no longer needs a load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
         return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
     # If another controller serves the Service, its finalizer and status are not ours. Once the Service is deleted,

@@ -63,35 +63,38 @@ class AwsConfig(CloudSection):
     )
     vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /16 to /20; 10.0.0.0/16 if not given.")
     pod_cidr: Cidr | None = Field(
-        default=None, description="The pods' range where their routes are not run by vendor; 100.64.0.0/16."
+        default=None, description="The pods' range, unless executors.route is vendor; 100.64.0.0/16 if not given."
     )
     service_cidr: Cidr | None = Field(
         default=None, description="The range of Services' cluster IPs; 172.20.0.0/16 if not given."
     )
     node_subnets: Annotated[str, *choice("private", "public")] = Field(
-        default="private", description="Where nodes are: private (behind NAT gateways) or public."
+        default="private", description="The subnets of the nodes: private (behind NAT gateways) or public."
     )
     api_sources: list[Cidr] = Field(
-        default_factory=list, description="Who reaches the API server from outside of the VPC; nobody if empty."
+        default_factory=list, description="Ranges outside the VPC that may reach the API server; none if empty."
     )
     ccm: Annotated[str, *choice("ours", "vendor")] = Field(
-        default="ours", description="Whose cloud controller manager the daemon is: this project's, or AWS's."
+        default="ours",
+        description="Which cloud controller manager runs as the daemon: this project's (ours) or AWS's (vendor).",
     )
     serve_nlb_class: Flag = Field(
         default=False,
         description="Whether our daemon serves Services of class service.k8s.aws/nlb: only in a cluster where the AWS"
         " Load Balancer Controller does not run.",
     )
-    ccm_image: NotEmpty | None = Field(default=None, description="Our daemon's image, in a registry that nodes reach.")
+    ccm_image: NotEmpty | None = Field(
+        default=None, description="The image of this project's daemon, in a registry that the nodes can reach."
+    )
     ccm_version: Annotated[str, matching(CCM_VERSION, "a version such as v1.36.1")] | None = Field(
-        default=None, description="The version of AWS's controller, where ccm is vendor."
+        default=None, description="The version of AWS's cloud controller manager; required with ccm: vendor."
     )
     endpoint: Annotated[str, AfterValidator(url)] | None = Field(
         default=None,
         description="URL of the simulator that stands in for AWS's APIs; the local site sets it.",
     )
     simulated: Flag = Field(
-        default=False, description="Whether the stack is for a local site's simulator, and never for AWS."
+        default=False, description="Whether the stack runs only against a local site's simulator, never against AWS."
     )
 
     def run_by_vendor(self) -> Collection[Controller]:
@@ -120,9 +123,9 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
             why = "label the pool and name the label in the Services' setting target_node_labels; allowed: false"
             raise ConfigError(line(f"nodePools[{index}].ingress", pool.ingress, why))
     if aws.simulated != (aws.endpoint is not None):
-        why = "run the stack by `make`, which sets aws.endpoint; allowed without it: false"
+        why = "aws.endpoint is not set: run the stack with `make`, which sets it; allowed without it: false"
         if aws.endpoint is not None:
-            why = "aws.endpoint is a simulator's; allowed with it: true"
+            why = "aws.endpoint is the URL of a simulator; allowed with it: true"
         raise ConfigError(line("aws.simulated", aws.simulated, why))
     longest = LONGEST_CLUSTER_NAME[aws.control_plane]
     if len(config.cluster_name) > longest:
@@ -137,12 +140,12 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
     else:
         _check_ec2(config, aws)
     if aws.ccm == "vendor" and aws.control_plane == "eks":
-        why = "EKS already runs AWS's controller, and a second one would only wait for its Lease; allowed: ours"
+        why = "EKS already runs AWS's CCM, and a second one would never get its Lease; allowed: ours"
         raise ConfigError(line("aws.ccm", aws.ccm, why))
     if (aws.ccm == "vendor") != (aws.ccm_version is not None):
         raise ConfigError(line("aws.ccmVersion", aws.ccm_version, "must be set with ccm: vendor, and only then"))
     if aws.ccm == "vendor" and aws.serve_nlb_class:
-        why = "AWS's controller does not support the class; allowed with ccm: vendor: false"
+        why = "AWS's CCM does not support class service.k8s.aws/nlb; allowed with ccm: vendor: false"
         raise ConfigError(line("aws.serveNlbClass", aws.serve_nlb_class, why))
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
         why = "nodes on AWS cannot pull the default image; allowed: the image that you pushed (`make image`)"
@@ -169,7 +172,7 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
         why = "pods on EKS have addresses of the VPC, which need no routes; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
     if not any(pool.count for pool in config.node_pools):
-        why = "the cloud controller manager needs a machine; allowed: at least one pool that has any"
+        why = "the cloud controller manager needs a machine; allowed: at least one pool with count 1 or more"
         raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     if len(zones) < 2:
@@ -184,11 +187,11 @@ def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
         raise ConfigError(line("aws.nodes", aws.nodes, why))
     for controller, executor in config.executors.items():
         if executor is Executor.VENDOR and controller is not Controller.VOLUME:
-            why = "AWS runs none for a self-managed control plane; allowed: daemon (with ccm: vendor, AWS's own)"
+            why = "AWS runs no controllers for a control plane on EC2; allowed: daemon (with ccm: vendor, AWS's own)"
             raise ConfigError(line(f"executors.{controller}", executor, why))
     planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
     if len(planes) > 1:
-        why = "another pool is the control plane; allowed: one pool of role control-plane"
+        why = "another pool is the control plane already; allowed: one pool of role control-plane"
         raise ConfigError(line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
     index, plane = planes[0]
     if plane.count % 2 == 0:

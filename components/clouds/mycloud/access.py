@@ -44,7 +44,7 @@ class Access:
         if not self.token:
             raise InvalidConfiguration("mycloudToken", "the stack's config has no token", "a token of mycloud's API")
         if self.token == PLACEHOLDER:
-            raise PlaceholderSecrets("mycloudToken is a placeholder: this run has no secrets of the stack")
+            raise PlaceholderSecrets("mycloudToken is a placeholder: this run does not have the stack's secrets")
         return self.endpoint, self.token
 
     def client(self, *, deadline: float = 60.0) -> Client:

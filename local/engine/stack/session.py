@@ -166,7 +166,7 @@ def salt_of(directory: Path) -> str:
         state = json.loads(path.read_text())
     except ValueError as error:
         raise StateError(
-            f"{path} is damaged ({error}); nothing was changed. Replace it with a copy, such as one of `stack export`"
+            f"{path} is damaged ({error}); nothing was changed. Replace it with a copy, such as one from `stack export`"
         ) from error
     try:
         return str(state["deployment"]["secrets_providers"]["state"]["salt"])

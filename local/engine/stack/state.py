@@ -195,7 +195,7 @@ def _load(directory: Path, crypter: Crypter) -> tuple[Snapshot, str]:
             if next(entries(journal), None) != first:
                 # Whole runs happened between the two reads.
                 return _load(directory, crypter)
-            raise ValueError(f"it continues another state than {STATE_FILE}; restore that, or use `stack import`")
+            raise ValueError(f"it continues a state other than {STATE_FILE}; restore that one, or use `stack import`")
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StateError(f"{path} is not a valid state: {type(error).__name__}: {error}") from error
     return snapshot, _digest(text)

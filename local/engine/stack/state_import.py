@@ -186,7 +186,7 @@ def _reader(deployment: dict[str, Json], salt: str, passphrase: str) -> Crypter 
         return open_crypter(passphrase, salt)
     except SecretsError as error:
         raise SecretsError(
-            "the passphrase does not match the state's secrets; set theirs, or export with --show-secrets"
+            "the passphrase does not match the state's secrets; set the one that does, or export with --show-secrets"
         ) from error
 
 

@@ -145,5 +145,5 @@ def report_remaining(run: Run) -> None:
         names = ", ".join(f"{p.operation} {p.resource.urn}" for p in remaining)
         run.fail(
             f"the outcome is still unknown: {names}; fix the cause and run again, or use `refresh "
-            "--clear-pending-creates` if it was not made"
+            "--clear-pending-creates` if it was not created"
         )

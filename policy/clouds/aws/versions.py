@@ -76,7 +76,7 @@ CCM_FITS_KUBERNETES = StackValidationPolicy(
         refuseUnknown={
             "type": "boolean",
             "default": False,
-            "description": "Also report versions that are newer than the matrix.",
+            "description": "Also report versions newer than any in the compatibility matrix.",
         },
     ),
     display_name="The CCM fits the cluster's version",

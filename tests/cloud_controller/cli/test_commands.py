@@ -73,7 +73,8 @@ def test_a_missing_cloud_config_is_an_error_that_names_its_path(
 def test_an_unset_cloud_config_is_an_error_that_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(["plan", "--cloud=mycloud"], capsys)
 
-    assert line == "cloud-controller: cloud-config: not set, and cloud config: [Global] endpoint: missing"
+    why = "not set, but cloud mycloud requires it: cloud config: [Global] endpoint: missing"
+    assert line == f"cloud-controller: cloud-config: {why}"
 
 
 def test_an_unknown_cloud_config_key_is_an_error_with_its_line_and_the_nearest_name(

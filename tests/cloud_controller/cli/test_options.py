@@ -181,7 +181,7 @@ def test_contradicting_flags_are_rejected(arguments: list[str], told: str) -> No
 
 
 def test_an_apply_with_json_output_requires_yes() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to approve \(.*json with --yes"):
+    with pytest.raises(InvalidConfiguration, match=r"output: json does not show a plan to approve \(.*json with --yes"):
         options("--cloud=mycloud", "--output=json", command="apply")
 
     assert options("--cloud=mycloud", "--output=json", "--yes", command="apply").yes

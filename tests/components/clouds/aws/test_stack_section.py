@@ -98,7 +98,7 @@ def test_the_projects_stacks_on_aws_are_valid(stack: str) -> None:
             on_aws(executors={"volume": "daemon"}),
             'executors.volume is "daemon": on AWS the EBS CSI driver manages volumes',
         ),
-        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS already runs AWS\'s controller'),
+        (on_aws(ccm="vendor", ccmVersion="v1.34.0"), 'aws.ccm is "vendor": EKS already runs AWS\'s CCM'),
         (
             on_aws([PLANE], controlPlane="ec2", nodes="asg", ccm="vendor"),
             "aws.ccmVersion is null: must be set with ccm: vendor, and only then",
@@ -112,15 +112,15 @@ def test_the_projects_stacks_on_aws_are_valid(stack: str) -> None:
                 ccmVersion="v1.34.0",
                 serveNlbClass=True,
             ),
-            "aws.serveNlbClass is true: AWS's controller does not support the class",
+            "aws.serveNlbClass is true: AWS's CCM does not support class service.k8s.aws/nlb",
         ),
         (on_aws(ccmVersion="v1.32.0"), 'aws.ccmVersion is "v1.32.0": must be set with ccm: vendor'),
-        (on_aws(simulated=True), "aws.simulated is true: run the stack by `make`"),
-        (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is a simulator's"),
+        (on_aws(simulated=True), "aws.simulated is true: aws.endpoint is not set: run the stack with `make`"),
+        (on_aws(endpoint="http://127.0.0.1:1"), "aws.simulated is false: aws.endpoint is the URL of a simulator"),
         (on_aws(ccmImage=None), "aws.ccmImage is null: nodes on AWS cannot pull the default image"),
         (
             on_aws([PLANE], {"node": "vendor"}, controlPlane="ec2", nodes="asg"),
-            'executors.node is "vendor": AWS runs none for a self-managed control plane; allowed: daemon',
+            'executors.node is "vendor": AWS runs no controllers for a control plane on EC2; allowed: daemon',
         ),
         (
             {**on_aws([{**PLANE, "role": "worker", "name": "b" * 30}]), "clusterName": "a" * 25},

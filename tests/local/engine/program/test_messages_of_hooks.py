@@ -22,8 +22,8 @@ from local.engine.urn import name_of
 pytestmark = pytest.mark.engine
 
 ROOT = Path(__file__).parents[4]
-PLAN = [{"kind": "create", "target": "route/10.20.1.0/24", "summary": "lead the pods of a to it"}]
-SHOWN = "plan: 1 to create\n  +  route/10.20.1.0/24: lead the pods of a to it"
+PLAN = [{"kind": "create", "target": "route/10.20.1.0/24", "summary": "route pods of a to its machine"}]
+SHOWN = "plan: 1 to create\n  +  route/10.20.1.0/24: route pods of a to its machine"
 
 
 def reported(outcome: Any) -> list[tuple[str, str]]:

@@ -117,7 +117,7 @@ def test_a_journal_of_another_state_is_refused(tmp_path: Path) -> None:
     state = tmp_path / STATE_FILE
     state.write_text(state.read_text().replace("salt", "other"))
 
-    with pytest.raises(StateError, match=r"journal\.jsonl .* continues another state"):
+    with pytest.raises(StateError, match=r"journal\.jsonl .* continues a state other than"):
         opened(tmp_path, writable=False)
 
 
