@@ -67,7 +67,7 @@ def load_stack_file(project: Project, stack: str, path: Path | None = None) -> S
     chosen = path or project.stack_config_dir / f"Pulumi.{stack}.yaml"
     if not chosen.exists():
         known = stacks_in(project.stack_config_dir)
-        hint = f"; known stacks: {', '.join(known)}" if known else ""
+        hint = f" (existing stacks: {', '.join(known)})" if known else ""
         raise ProjectError(f"stack {stack!r} has no file {chosen}{hint}")
     data = read_map(chosen)
     config = data.get("config") or {}
