@@ -51,11 +51,9 @@ class Registry(Generic[T]):
             raise TypeError(f"entry point {name!r} of {self._group} is not unique: {offered}")
         try:
             found = points[0].load()
-        except Exception as error:  # noqa: BLE001 - a package may fail to import in any way
-            why = f"{type(error).__name__}: {error}"
-            raise ImportError(
-                f"cannot load entry point {name!r} of {self._group} ({points[0].value}): {why}"
-            ) from error
+        except Exception as error:  # A package may fail to import in any way.
+            why = f"entry point {name!r} of {self._group} cannot be loaded: {points[0].value}"
+            raise ImportError(f"{why}: {type(error).__name__}: {error}") from error
         if not isinstance(found, self._kind):
             raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}: {points[0].value}")
         self._loaded[name] = found
