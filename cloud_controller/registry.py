@@ -38,7 +38,9 @@ class Registry(Generic[T]):
         return sorted({point.name for point in entry_points(group=self._group)})
 
     def get(self, name: str) -> T:
-        """Load one. Raises UnknownName, or TypeError if what the entry point names is no such descriptor."""
+        """Load one. Raises UnknownName, ImportError (whatever fails while it is imported), or TypeError if the entry
+        point leads to something else.
+        """
         if name in self._loaded:
             return self._loaded[name]
         points = tuple(entry_points(group=self._group, name=name))
@@ -47,7 +49,11 @@ class Registry(Generic[T]):
         if len(points) > 1:
             offered = ", ".join(point.value for point in points)
             raise TypeError(f"entry point {name!r} of {self._group} is not unique: {offered}")
-        found = points[0].load()
+        try:
+            found = points[0].load()
+        except Exception as error:  # A package may fail to import in any way.
+            why = f"entry point {name!r} of {self._group} cannot be loaded: {points[0].value}"
+            raise ImportError(f"{why}: {type(error).__name__}: {error}") from error
         if not isinstance(found, self._kind):
             raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}: {points[0].value}")
         self._loaded[name] = found

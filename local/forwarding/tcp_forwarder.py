@@ -155,13 +155,18 @@ class TcpForwarder:
         loop, counters = asyncio.get_running_loop(), self.counters
         clean = True
 
+        def active() -> None:
+            # Data may come in the moment at which the timeout fires; it cannot be extended any more.
+            if not idle.expired():
+                idle.reschedule(self.idle_timeout and loop.time() + self.idle_timeout)
+
         def inbound(size: int) -> None:
             counters.bytes_in += size
-            idle.reschedule(self.idle_timeout and loop.time() + self.idle_timeout)
+            active()
 
         def outbound(size: int) -> None:
             counters.bytes_out += size
-            idle.reschedule(self.idle_timeout and loop.time() + self.idle_timeout)
+            active()
 
         try:
             async with asyncio.timeout(self.idle_timeout) as idle, asyncio.TaskGroup() as copies:

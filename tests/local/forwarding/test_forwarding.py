@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -227,6 +229,31 @@ def test_an_idle_connection_is_closed() -> None:
             await until(lambda: forwarder.open_connections == 0)
             forwarder.close()
             writer.close()
+
+    run(scenario)
+
+
+def test_data_that_arrive_as_the_idle_timeout_fires_cause_no_error() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionResetError):
+            await reader.read()
+        writer.close()
+
+    async def scenario() -> None:
+        errors: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
+        async with tcp_backend(silent) as backend:
+            forwarder = TcpForwarder(to(backend), idle_timeout=0.1)
+            with socket.create_connection((HOST, await forwarder.listen(HOST, 0))) as client:
+                await until(lambda: forwarder.counters.connections == 1)
+
+                client.sendall(b"late")
+                time.sleep(0.2)  # the loop finds the data and the expired timer in one step
+
+                await until(lambda: forwarder.open_connections == 0)
+            forwarder.close()
+        gc.collect()
+        assert errors == []
 
     run(scenario)
 
