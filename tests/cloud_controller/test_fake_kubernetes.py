@@ -157,7 +157,7 @@ def test_a_fence_stops_writes_of_the_fenced_client_alone(api: KubeApi) -> None:
 
 
 def test_a_namespaced_object_needs_its_namespace(api: KubeApi) -> None:
-    with pytest.raises(ValueError, match="a namespace is needed"):
+    with pytest.raises(ValueError, match="a namespace is required"):
         api.get(CONFIG_MAPS, "fake-test")
 
 
