@@ -61,7 +61,7 @@ def entry(
             "applies_to": applies_to,
             "mutability": mutability,
             "since": "0.1",
-            "source": "cloud-provider-aws, its service controller" if upstream else _CONTROLLER,
+            "source": "cloud-provider-aws, service controller" if upstream else _CONTROLLER,
             "honoured_by": "; ".join(by) or None,
             **more,
         }
