@@ -26,7 +26,7 @@ def check(client: Client, scope: Scope, controllers: Collection[str], *, read_on
     }
     if denied := _denied(client, sorted(set().union(*needed.values()))):
         why = ", ".join(name for name in controllers if needed[name] & {*denied})
-        raise AccessDenied(f"mycloud: the token lacks the right to {', '.join(denied)} (needed by {why})")
+        raise AccessDenied(f"mycloud: the token does not allow {', '.join(denied)} (needed by {why})")
 
 
 def _denied(client: Client, asked: list[str]) -> list[str]:

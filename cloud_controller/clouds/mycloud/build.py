@@ -28,12 +28,10 @@ from cloud_controller.load_balancers.model import (
     Reuse,
 )
 
-NO_INGRESS_NODES = (
-    f'no node carries the annotation {INGRESS_NODE}: "true"; every eligible node gets the load balancer\'s traffic'
-)
+NO_INGRESS_NODES = f'no node has the annotation {INGRESS_NODE}: "true"; the load balancer sends to every eligible node'
 NO_INGRESS_NODES_WITH_PODS = (
-    f'no node with the annotation {INGRESS_NODE}: "true" has a ready pod, and externalTrafficPolicy is Local; '
-    "every eligible node that has one gets the load balancer's traffic"
+    f'no node with the annotation {INGRESS_NODE}: "true" has a ready pod, and externalTrafficPolicy is Local; the'
+    " load balancer sends to every eligible node that has one"
 )
 
 _PROTOCOLS = ("TCP", "UDP")
@@ -152,20 +150,24 @@ def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> t
 
 def _require_ipv4(spec: dict[str, Any]) -> None:
     families = spec.get("ipFamilies") or ["IPv4"]
-    why = "mycloud's load balancers have IPv4 addresses alone"
+    why = "mycloud's load balancers have only IPv4 addresses"
     if families[0] != "IPv4":
-        raise InvalidConfiguration("spec.ipFamilies", f"{families[0]} comes first, and {why}", "IPv4 first")
+        raise InvalidConfiguration(
+            "spec.ipFamilies", f"{families[0]} cannot be the first family: {why}", "IPv4 as the first family"
+        )
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        raise InvalidConfiguration("spec.ipFamilyPolicy", f"RequireDualStack: {why}", "SingleStack, PreferDualStack")
+        raise InvalidConfiguration(
+            "spec.ipFamilyPolicy", f"RequireDualStack is not supported: {why}", "SingleStack, PreferDualStack"
+        )
 
 
 def _require_served(index: int, port: dict[str, Any], settings: Settings) -> None:
     field = f"spec.ports[{index}]"
     if port["protocol"] not in _PROTOCOLS:
-        raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS))
+        raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS))
     if not port.get("nodePort") and settings.text("backend_type") != "pod-ip":
         by_pod = f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip"
-        why = "there is none, and the load balancer sends to node ports"
+        why = "missing, but the load balancer sends to node ports"
         raise InvalidConfiguration(f"{field}.nodePort", why, f"spec.allocateLoadBalancerNodePorts: true, or {by_pod}")
 
 
@@ -230,7 +232,9 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
     if timeout > interval:
         name = CATALOGUE.by_argument["health_check_timeout"].name
-        raise InvalidConfiguration(f"annotation {name}", f"{timeout} s is longer than the interval", f"1 to {interval}")
+        raise InvalidConfiguration(
+            f"annotation {name}", f"{timeout} s is longer than the interval ({interval} s)", f"1 to {interval}"
+        )
     return HealthCheck(
         protocol="NONE" if protocol == "UDP" and not meant else said,
         port=given or proxy,
@@ -250,18 +254,18 @@ def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
     found = [Ignored(f"annotation {e.name}", annotations[e.name], e.ignored or "") for e in settings.ignored]
     if "IPv6" in (spec.get("ipFamilies") or []):
-        why = "mycloud's load balancers have IPv4 addresses alone"
+        why = "mycloud's load balancers have only IPv4 addresses"
         found.append(Ignored("spec.ipFamilies", tuple(spec["ipFamilies"]), why))
     if spec.get("loadBalancerIP"):
         why = "mycloud chooses the addresses of its load balancers"
         found.append(Ignored("spec.loadBalancerIP", spec["loadBalancerIP"], why))
     if "id" in settings.given:
-        why = "the load balancer is reused, and not the Service's to change"
+        why = "the Service reuses a load balancer and cannot change it"
         if "scheme" in settings.given:
             name = CATALOGUE.by_argument["scheme"].name
             found.append(Ignored(f"annotation {name}", settings.given["scheme"], why))
     elif "force_override_listeners" in settings.given:
         name = CATALOGUE.by_argument["force_override_listeners"].name
-        why = "it is about the load balancer that annotation id names, and there is none"
+        why = "it applies only with annotation id, which is not set"
         found.append(Ignored(f"annotation {name}", settings.given["force_override_listeners"], why))
     return tuple(found)

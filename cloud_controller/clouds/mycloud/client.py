@@ -79,7 +79,7 @@ class Client:
         self.endpoint = endpoint.rstrip("/")
         if not _is_url(self.endpoint):
             # Not quoted: in a config whose lines were joined, the token may stand in it.
-            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT or https://HOST:PORT")
+            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
         self._refresh_token = refresh_token
         self.observer: CallObserver | None = None
@@ -150,10 +150,8 @@ class Client:
             if state in states:
                 return found
             if state == "failed":
-                raise CloudError(
-                    f"{collection}/{id} failed: {found.get('state_reason') or 'the cloud names no reason'}"
-                )
-        raise Unavailable(f"{collection}/{id} is still {state!r} after {deadline:g} s; wanted {' or '.join(states)}")
+                raise CloudError(f"{collection}/{id} failed: {found.get('state_reason') or 'the API gives no reason'}")
+        raise Unavailable(f"{collection}/{id} is still {state!r} after {deadline:g} s, not {' or '.join(states)}")
 
     def wait_until_gone(self, collection: str, id: str, deadline: float) -> None:
         """Return once the object does not exist any more; raises Unavailable after `deadline` seconds."""
@@ -163,7 +161,7 @@ class Client:
                 state = self.get(collection, id)["state"]
             except NotFound:
                 return
-        raise Unavailable(f"{collection}/{id} still exists ({state!r}) {deadline:g} s after its deletion began")
+        raise Unavailable(f"{collection}/{id} still exists (state {state!r}) {deadline:g} s after its deletion began")
 
     # ------------------------------------------------------------------------------------------------------- paths
 
@@ -202,7 +200,7 @@ class Client:
             page = [*query, ("limit", str(self._page)), *([("cursor", cursor)] if cursor else [])]
             answer = _object(self._call("GET", f"{collection}?{urlencode(page)}"))
             if not isinstance(answer.get("items"), list):
-                raise CloudError(f"{self.endpoint} answered a list without items; is it mycloud's?")
+                raise CloudError(f"{self.endpoint} returned a list without items; check that the endpoint is mycloud's")
             yield from answer["items"]
             cursor = answer.get("next_cursor")
             if not cursor:
@@ -260,13 +258,13 @@ class Client:
                     method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
                 )
         except LocationParseError:
-            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT") from None
+            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT") from None
         except (NewConnectionError, ConnectTimeoutError) as error:
             raise NeverReached(
-                f"mycloud at {self.endpoint} cannot be reached ({_cause(error)}); is the endpoint right and its API up?"
+                f"could not connect to mycloud at {self.endpoint} ({_cause(error)}); check the endpoint and its API"
             ) from None
         except ReadTimeoutError:
-            raise Unavailable(f"mycloud at {self.endpoint} did not answer {what} in time") from None
+            raise Unavailable(f"mycloud at {self.endpoint} did not respond to {what} in time") from None
         except HTTPError as error:
             raise Unavailable(f"mycloud at {self.endpoint}: connection lost during {what} ({_cause(error)})") from None
         if answer.status < 300:
@@ -277,18 +275,18 @@ class Client:
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError:
-            raise CloudError(f"{self.endpoint} answered with something that is no JSON; is it mycloud's?") from None
+            raise CloudError(f"{self.endpoint} returned invalid JSON; check that the endpoint is mycloud's") from None
 
     def _error(self, what: str, answer: urllib3.BaseHTTPResponse) -> CloudError:
         try:
             error = orjson.loads(answer.data)["error"]
             error["code"], error["message"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            error = {"code": None, "message": f"HTTP {answer.status}, and no error that this client understands"}
+            error = {"code": None, "message": f"HTTP {answer.status} with an unknown error format"}
             if answer.status >= 500:
                 error["code"] = "Unavailable"
         if error["code"] == "Unauthorized":
-            text = f"mycloud: the token is not accepted by {self.endpoint}: {what}: {error['message']}"
+            text = f"mycloud: {self.endpoint} rejected the token: {what}: {error['message']}"
             return Unauthorized(text)
         return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
 
@@ -333,14 +331,18 @@ def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None 
 def known_state(obj: Object, states: Mapping[str, S]) -> S:
     """What the object's state means; raises CloudError for one that the contract does not name."""
     if obj["state"] not in states:
-        raise CloudError(f"mycloud: {obj['id']} is in state {obj['state']!r}, which this version does not know")
+        raise CloudError(f"mycloud: {obj['id']} is in the unknown state {obj['state']!r}")
     return states[obj["state"]]
 
 
 def _sendable(token: str) -> str:
     if not (token.isascii() and token.isprintable() and " " not in token):
         # Refused here: the HTTP library's own error would quote it.
-        raise InvalidConfiguration("token", "it can't be sent", "one line of printable ASCII without spaces")
+        raise InvalidConfiguration(
+            "token",
+            "contains characters that an HTTP header does not allow",
+            "one line of printable ASCII without spaces",
+        )
     logs.hide(token)
     return token
 
@@ -364,7 +366,7 @@ def _object(answer: Any) -> Object:
         return {}
     if not isinstance(answer, dict):
         raise CloudError(
-            f"mycloud answered a {type(answer).__name__} where an object belongs; is the endpoint mycloud?"
+            f"mycloud returned a {type(answer).__name__} instead of an object; check that the endpoint is mycloud's"
         )
     return answer
 

@@ -92,7 +92,7 @@ class MyCloudInstances:
                 if machine["state"] == "terminated":
                     continue
                 if name in instances:
-                    raise Conflict(f"machines {instances[name].id} and {machine['id']} are both named {name!r}")
+                    raise Conflict(f"machines {instances[name].id} and {machine['id']} both have the name {name!r}")
                 instances[name] = _instance(machine)
         return instances
 
@@ -103,7 +103,9 @@ def _machine_of(ref: InstanceRef) -> str | None:
     machine = machine_id(ref.provider_id)
     if machine is None:
         field = f"node {ref.node_name}: spec.providerID"
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID")
+        raise InvalidConfiguration(
+            field, f"{ref.provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
+        )
     return machine
 
 

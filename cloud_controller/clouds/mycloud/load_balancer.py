@@ -168,7 +168,9 @@ class MyCloudLoadBalancers:
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
         """Refused: see `foreign_name`."""
-        raise CloudError(f"mycloud: load balancer {operation.id} is no other controller's")
+        raise CloudError(
+            f"mycloud: load balancer {operation.id} cannot be adopted: no other controller creates load balancers here"
+        )
 
     def update(self, operation: UpdateLoadBalancer) -> None:
         """Give it this name, these tags and these source ranges; mycloud can change nothing else in place."""

@@ -34,11 +34,15 @@ class Scope:
         try:
             return self._client.get("clusters", self.cluster_id)
         except NotFound:
-            raise InvalidConfiguration("cloud config: [Global] cluster-id", f"no cluster {self.cluster_id}") from None
+            raise InvalidConfiguration(
+                "cloud config: [Global] cluster-id", f"cluster {self.cluster_id} does not exist"
+            ) from None
 
     @cached_property
     def _network(self) -> Object:
         try:
             return self._client.get("networks", self.network_id)
         except NotFound:
-            raise InvalidConfiguration("cloud config: [Global] network-id", f"no network {self.network_id}") from None
+            raise InvalidConfiguration(
+                "cloud config: [Global] network-id", f"network {self.network_id} does not exist"
+            ) from None

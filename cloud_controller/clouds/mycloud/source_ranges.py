@@ -29,12 +29,17 @@ def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...
             # Bits beyond the prefix are cut off, as upstream's parser does.
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
-            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+            raise InvalidConfiguration(field, f"{text!r} is not a CIDR", "such as 192.0.2.0/24") from None
     if found and settings.text("id"):
-        why = f"annotation {CATALOGUE.by_argument['id'].name} names a load balancer, whose own ranges decide"
-        raise InvalidConfiguration(field, why, "none; whoever made that load balancer may give it some")
+        why = (
+            f"not supported with annotation {CATALOGUE.by_argument['id'].name}: the reused load balancer keeps"
+            " its own ranges"
+        )
+        raise InvalidConfiguration(field, why, "none; set the ranges on that load balancer")
     usable = sorted(network for network in found if isinstance(network, IPv4Network))
     if found and not usable:
-        why = "has IPv6 ranges alone, and mycloud's load balancers have IPv4 addresses: nobody could connect"
+        why = (
+            "contains only IPv6 ranges, but mycloud's load balancers have only IPv4 addresses: no client could connect"
+        )
         raise InvalidConfiguration(field, why, "at least one IPv4 range")
     return tuple(str(network) for network in usable)

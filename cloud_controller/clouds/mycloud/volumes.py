@@ -100,7 +100,7 @@ def _machine(provider_id: str) -> str:
     machine = machine_id(provider_id)
     if machine is None:
         raise InvalidConfiguration(
-            "spec.providerID", f"{provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID"
+            "spec.providerID", f"{provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
         )
     return machine
 
