@@ -30,7 +30,7 @@ def check(api: Api) -> None:
     itself, where it is refused.
     """
     who = api.call("sts", "GetCallerIdentity")
-    _log.info("acts at AWS as arn=%s region=%s", who.get("Arn", "?"), api.region)
+    _log.info("AWS accepted the credentials arn=%s region=%s", who.get("Arn", "?"), api.region)
 
 
 def kubeconfig(api: Api) -> str:
@@ -42,7 +42,7 @@ def kubeconfig(api: Api) -> str:
     cluster = api.call("eks", "DescribeCluster", name=name)["cluster"]
     endpoint, authority = cluster.get("endpoint"), (cluster.get("certificateAuthority") or {}).get("data")
     if not endpoint or not authority:
-        raise Unavailable(f"AWS: cluster {name} is {cluster.get('status', 'not ready')} and has no endpoint yet")
+        raise Unavailable(f"AWS: EKS cluster {name} has no endpoint yet (status {cluster.get('status', 'unknown')})")
     bearer = token(api, name)
     document = {
         "apiVersion": "v1",

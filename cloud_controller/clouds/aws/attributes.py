@@ -176,7 +176,7 @@ def pairs(field: str, words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         key, _, value = (part.strip() for part in word.partition("="))
         if not key:
-            raise InvalidConfiguration(field, f"{word!r} has no key", "key=value, comma-separated")
+            raise InvalidConfiguration(field, f"{word!r} is not of the form key=value", "comma-separated key=value")
         found[key] = value
     return found
 
@@ -195,7 +195,7 @@ def checked(field: str, given: Mapping[str, str], rules: Mapping[str, Rule], wha
     for key, value in given.items():
         rule = rules.get(key)
         if rule is None:
-            raise InvalidConfiguration(field, f"{key!r} is no attribute of {what}", ", ".join(rules))
+            raise InvalidConfiguration(field, f"{key!r} is not an attribute of {what}", ", ".join(rules))
         if not rule.allows(value):
-            raise InvalidConfiguration(field, f"{key} can't be {value!r}", rule.text)
+            raise InvalidConfiguration(field, f"{value!r} is not a valid value of {key}", rule.text)
     return dict(given)

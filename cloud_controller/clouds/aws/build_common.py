@@ -43,7 +43,7 @@ def scheme(asked: Request) -> str:
     by_name = str(given.get("scheme", by_flag))
     if "internal" in given and by_name != by_flag:
         why = f"{by_name!r} contradicts {field('internal')}"
-        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or one annotation of the two")
+        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or only one of the two annotations")
     return by_name
 
 
@@ -69,15 +69,19 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
     more = asked.pairs("additional_resource_tags")
     for key, value in more.items():
         if key in own or key.lower().startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
-            raise InvalidConfiguration(where, f"{key!r} is not a Service's to set", "keys of your own")
+            raise InvalidConfiguration(
+                where, f"{key!r} is a reserved tag key", "keys that neither AWS nor the controller uses"
+            )
         if not _IN_TAGS.fullmatch(key + value):
-            raise InvalidConfiguration(where, f"{key}={value}", "letters, digits, spaces and _ . : / = + - @")
+            raise InvalidConfiguration(
+                where, f"{key}={value} contains invalid characters", "letters, digits, spaces and _ . : / = + - @"
+            )
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            allowed = f"keys of {_LONGEST_KEY} and values of {_LONGEST_VALUE} characters"
-            raise InvalidConfiguration(where, f"{key[:_LONGEST_KEY]!r} or its value is too long", allowed)
+            allowed = f"at most {_LONGEST_KEY} characters in a key and {_LONGEST_VALUE} in a value"
+            raise InvalidConfiguration(where, f"the tag {key[:_LONGEST_KEY]!r} is too long", allowed)
     # Two of ours are set on parts of a load balancer besides, and the cluster's UID on everything.
     if len(more) > _MOST_TAGS - len(own) - 3:
-        raise InvalidConfiguration(where, f"{len(more)} tags", f"at most {_MOST_TAGS - len(own) - 3}")
+        raise InvalidConfiguration(where, f"{len(more)} tags are too many", f"at most {_MOST_TAGS - len(own) - 3}")
     return {**more, **own}
 
 
@@ -91,8 +95,8 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     places = MOST_GROUPS - len(set(named)) - (0 if asked.config.disable_security_group_ingress else 1)
     if places < (1 if own else 0):
         argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
-        why = f"{len(set(named))} groups leave no place for the load balancer's own"
-        raise InvalidConfiguration(field(argument), why, f"{MOST_GROUPS} groups in all")
+        why = f"{len(set(named))} security groups leave no room for those that the controller adds"
+        raise InvalidConfiguration(field(argument), why, f"at most {MOST_GROUPS} security groups in total")
     if not own:
         _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
@@ -105,9 +109,9 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     )
     if len(rules) > places * MOST_RULES:
         where, texts = field_and_texts(asked.spec, asked.settings)
-        why = f"with the ports they come to {len(rules)} security group rules"
+        why = f"the ports and sources need {len(rules)} security group rules"
         where = where if texts else field("security_group_prefix_lists")
-        raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES}, in {places} groups")
+        raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES} rules, in {places} security groups")
     return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
 
 
@@ -118,18 +122,18 @@ def _require_no_clients(asked: Request) -> None:
         where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
     if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
         deciding = (
-            f"the groups of {field('security_groups')}"
+            f"the security groups in {field('security_groups')}"
             if asked.words("security_groups")
-            else f"ElbSecurityGroup {asked.config.elb_security_group} of the cloud config"
+            else f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
         )
-        raise InvalidConfiguration(where, f"it would have no effect: {deciding} decide who may connect", "none")
+        raise InvalidConfiguration(where, f"would have no effect: {deciding} decide which clients may connect", "none")
 
 
 def _ids(asked: Request, argument: str, prefix: str, what: str) -> tuple[str, ...]:
     words = asked.words(argument)
     for word in words:
         if not re.fullmatch(rf"{prefix}-[0-9a-f]+", word):
-            raise InvalidConfiguration(field(argument), f"{word!r} is no id of a {what}", f"{prefix}-…")
+            raise InvalidConfiguration(field(argument), f"{word!r} is not a valid {what} ID", f"{prefix}-…")
     return words
 
 
@@ -155,14 +159,14 @@ def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
         text = None if given is None else as_text(given) if isinstance(given, bool) else str(given)
         if text is not None and named.get(key, text) != text:
             raise InvalidConfiguration(
-                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "one of them"
+                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "only one of the two"
             )
         found[key] = named.get(key, text or aws.LOAD_BALANCER[key].default)
     if found[aws.ENABLED] != "true":
         del found[aws.BUCKET], found[aws.PREFIX]
     elif not found[aws.BUCKET]:
-        why = "missing, and access logs are enabled"
-        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of a bucket")
+        why = "missing, but access logs are enabled"
+        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of an S3 bucket")
     return found
 
 
@@ -200,7 +204,7 @@ def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 def require_node_port(index: int, port: Port, hint: str) -> None:
     """Raises InvalidConfiguration where a port has no node port for the load balancer to send to."""
     if not port.get("nodePort"):
-        why = "there is none, and the load balancer sends to node ports"
+        why = "missing, but the load balancer sends to node ports"
         raise InvalidConfiguration(
             f"spec.ports[{index}].nodePort", why, f"spec.allocateLoadBalancerNodePorts: true{hint}"
         )
@@ -222,7 +226,7 @@ def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple
     return (
         *_full_subnets(asked, model),
         *(
-            ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
+            ("RepeatedKey", f"{field(argument)}: {key!r} appears several times; the last value, {value!r}, is used")
             for argument, key, value in repeated
         ),
     )
@@ -234,7 +238,7 @@ def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[st
         free = subnet.free_addresses
         if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
             # Without the number, which changes: the same text again only raises the event's count.
-            why = f"has fewer than the {_FREE_ADDRESSES} free addresses that a load balancer needs"
+            why = f"has fewer than {_FREE_ADDRESSES} free IP addresses, which a load balancer needs"
             yield "SubnetAlmostFull", f"{subnet.id} ({subnet.cidr}) {why}"
 
 
@@ -245,12 +249,12 @@ def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
     if not asked.words("ssl_cert"):
         for argument in ("ssl_ports", "ssl_negotiation_policy"):
-            yield from asked.ignored(argument, f"there is no {field('ssl_cert')}")
+            yield from asked.ignored(argument, f"{field('ssl_cert')} is not set")
     else:
         names = {"*", *(str(port["port"]) for port in asked.ports), *(port.get("name") or "" for port in asked.ports)}
         strange = tuple(word for word in asked.words("ssl_ports") if word not in names)
         if strange:
-            yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
+            yield Ignored(field("ssl_ports"), strange, "the Service has no port with this number or name")
     if all(pool.health_check.path is None for pool in model.pools):
         for argument in ("healthcheck_path", "healthcheck_success_codes"):
             yield from asked.ignored(argument, f"{field('healthcheck_protocol')} is not HTTP")

@@ -120,15 +120,15 @@ def _require_offered(asked: Request, targets: str) -> None:
         where = f"spec.ports[{index}]"
         if port["protocol"] not in _PROTOCOLS:
             raise InvalidConfiguration(
-                f"{where}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS)
+                f"{where}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS)
             )
         if targets == "instance":
             common.require_node_port(index, port, f"; or {field('nlb_target_type')}: ip")
         if common.speaks_tls(asked, port) and any(
             other["port"] == port["port"] and other["protocol"] == "UDP" for other in asked.ports
         ):
-            why = f"port {port['port']} has UDP too, and AWS has one listener a port, which speaks no TLS then"
-            raise InvalidConfiguration(field("ssl_ports"), why, "ports without UDP")
+            why = f"port {port['port']} serves UDP too, and AWS does not support TLS on a listener for both TCP and UDP"
+            raise InvalidConfiguration(field("ssl_ports"), why, "ports that serve only TCP")
 
 
 def _members(service: Object, front: Front, backends: Backends, pods: bool) -> tuple[Member, ...]:
@@ -159,9 +159,9 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
 # --------------------------------------------------------------------------------------------------------- ignored
 
 _ONLY_CLASSIC: Mapping[str, str] = {
-    "access_log_emit_interval": "a network load balancer writes its logs when AWS chooses",
-    "connection_draining_enabled": "a network load balancer always drains",
-    "connection_draining_timeout": f"{field('target_group_attributes')}: deregistration_delay.timeout_seconds says it",
+    "access_log_emit_interval": "the log interval of network load balancers cannot be changed",
+    "connection_draining_enabled": "network load balancers always drain connections",
+    "connection_draining_timeout": (f"use deregistration_delay.timeout_seconds in {field('target_group_attributes')}"),
 }
 
 
@@ -171,17 +171,17 @@ def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator
     for argument, reason in _ONLY_CLASSIC.items():
         yield from asked.ignored(argument, reason)
     if not asked.words("ssl_cert"):
-        yield from asked.ignored("alpn_policy", f"there is no {field('ssl_cert')}")
+        yield from asked.ignored("alpn_policy", f"{field('ssl_cert')} is not set")
     for suffix in asked.settings.members(OF_PORT).keys() - {str(port["port"]) for port in asked.ports}:
-        yield from asked.ignored(f"{OF_PORT}.{suffix}", "no port of the Service has this number")
+        yield from asked.ignored(f"{OF_PORT}.{suffix}", "the Service has no port with this number")
     if asked.settings.text("backend_protocol") in ("http", "https"):
-        yield from asked.ignored("backend_protocol", "a network load balancer passes on what is in TLS as it is")
+        yield from asked.ignored("backend_protocol", "network load balancers support only TCP and TLS to targets")
     if targets == "ip":
-        yield from asked.ignored("target_node_labels", "targets are pods, wherever they are")
+        yield from asked.ignored("target_node_labels", "the targets are pods, not nodes")
     timeout = _affinity_timeout(asked.spec)
     if timeout not in (None, _DEFAULT_AFFINITY):
         where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
-        yield Ignored(where, timeout or 0, "AWS has no such setting")
+        yield Ignored(where, timeout or 0, "AWS does not support a timeout")
 
 
 def _affinity_timeout(spec: Mapping[str, Any]) -> int | None:

@@ -51,7 +51,7 @@ def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
             shown = ", ".join(protocols)
             yield from asked.ignored(f"{_FAMILY}.{suffix}", f"the Service has no such listener; it has {shown}")
     if not any(each.attributes["protocol"] == "TCP" for each in listeners):
-        why = "AWS has an idle timeout for TCP listeners alone, and there are none"
+        why = "only TCP listeners have a configurable idle timeout, and there are none"
         yield from asked.ignored("connection_idle_timeout", why)
 
 
@@ -65,6 +65,6 @@ def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
     member = f"{_FAMILY}.{protocol}-{number}"
     pairs: Mapping[str, str] = asked.pairs(member)
     if pairs and not rules:
-        why = f"AWS has no attributes of {protocol} listeners"
-        raise InvalidConfiguration(field(member), why, "none, or a TCP listener")
+        why = f"{protocol} listeners have no attributes"
+        raise InvalidConfiguration(field(member), why, "attributes only on TCP listeners")
     return {**found, **(aws.checked(field(member), pairs, rules, f"{protocol} listeners") if pairs else {})}

@@ -37,7 +37,9 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     protocol = settings.text("healthcheck_protocol") or protocol
     if protocol not in _TIMEOUTS:
         raise InvalidConfiguration(
-            field("healthcheck_protocol"), f"{protocol!r} on a network one", ", ".join(_TIMEOUTS)
+            field("healthcheck_protocol"),
+            f"{protocol!r} is not supported by network load balancers",
+            ", ".join(_TIMEOUTS),
         )
     given = settings.text("healthcheck_port")
     if given is not None:
@@ -45,7 +47,7 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
     timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
     if timeout > interval:
-        why = f"{timeout} s is longer than the interval"
+        why = f"{timeout} s is longer than the interval ({interval} s)"
         raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {interval}")
     threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
     return HealthCheck(
@@ -65,7 +67,11 @@ def _success_codes(asked: Request) -> str:
     for each in codes.split(","):
         low, _, high = each.partition("-")
         if high and high < low:
-            raise InvalidConfiguration(field("healthcheck_success_codes"), f"{each!r} ends before it begins", "200-299")
+            raise InvalidConfiguration(
+                field("healthcheck_success_codes"),
+                f"the range {each!r} ends before it begins",
+                "ascending ranges, such as 200-299",
+            )
     return codes
 
 
@@ -96,26 +102,28 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
     }
     if found[aws.STICKINESS] == "true":
         if tls:
-            why = "AWS keeps no client at one target behind TLS listeners and before TLS targets"
+            why = "AWS does not support stickiness with TLS listeners or TLS targets"
             raise InvalidConfiguration(
-                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None, or no TLS"
+                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None; or a listener without TLS"
             )
         found[aws.STICKINESS_TYPE] = "source_ip"
     if protocol in ("UDP", "TCP_UDP"):
         for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
             if given.get(key) == refused:
                 raise InvalidConfiguration(
-                    where[key], f"{key} can't be {refused} for {protocol}", "a Service without UDP"
+                    where[key],
+                    f"{key}={refused} is not supported by {protocol} target groups",
+                    "{key}={refused} only on ports without UDP",
                 )
     if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
         why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
-        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"{aws.TERMINATE_UNHEALTHY}=false beside it")
+        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"with {aws.TERMINATE_UNHEALTHY}=false")
     return found
 
 
 def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
     if asked_for and given.get(key) == "false":
-        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "one of them")
+        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "only one of the two")
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
@@ -125,7 +133,7 @@ def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[
     if outside:
         more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
         why = (
-            f"{', '.join(outside[:_NAMED])}{more}: in no subnet of {asked.facts.vpc_id}, which must have a route there"
+            f"{', '.join(outside[:_NAMED])}{more}: not in a subnet of {asked.facts.vpc_id}, which needs a route to them"
         )
         yield "TargetsOutsideVpc", why
 
@@ -134,15 +142,17 @@ def require_members(asked: Request, ports: Sequence[Port], targets: str, backend
     """Raises InvalidConfiguration where TCP and UDP of one port lead to different ports of the targets."""
     if len(ports) < 2:
         return
-    why = f"TCP and UDP on port {ports[0]['port']} share a listener of AWS, which sends both to one port of a target"
+    why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
     index = [*asked.ports].index(ports[1])
     if targets == "instance":
         if len({port["nodePort"] for port in ports}) > 1:
             numbers = " and ".join(str(port["nodePort"]) for port in ports)
-            allowed = f"the node port of the other, or {field('nlb_target_type')}: ip"
-            raise InvalidConfiguration(f"spec.ports[{index}].nodePort", f"{why}; they have {numbers}", allowed)
+            allowed = f"the same node port for both, or {field('nlb_target_type')}: ip"
+            raise InvalidConfiguration(
+                f"spec.ports[{index}].nodePort", f"{why}, but the node ports are {numbers}", allowed
+            )
         return
     family = (asked.spec.get("ipFamilies") or ["IPv4"])[0]
     numbers_of = [{member.port for member in backends.by_pod(port, family)} for port in ports]
     if all(numbers_of) and numbers_of[0] != numbers_of[1]:
-        raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the target port of the other")
+        raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the same target port for both")

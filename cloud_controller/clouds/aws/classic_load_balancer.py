@@ -115,7 +115,7 @@ class ClassicLoadBalancers:
         known = self._of(name)
         tags = self._reads.tags([name]).get(name)
         if tags is None or Owner.of_tags(tags) is not None:
-            raise Conflict(f"load balancer {name} is gone, or belongs to somebody by now")
+            raise Conflict(f"load balancer {name} was deleted or already has an owner")
         with self._memory.changing(name):
             self._groups.adopt(name, known.groups, operation.tags)
             self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(operation.tags))
@@ -191,7 +191,7 @@ class ClassicLoadBalancers:
             view = next(iter(self._reads.views([name])), None)
             if view is not None:
                 if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._config.cluster_id:
-                    raise InvalidConfiguration(f"load balancer {name}", "it does not carry this cluster's tags")
+                    raise InvalidConfiguration(f"load balancer {name}", "does not have this cluster's tags")
                 if not self._leave_first(name, view.get("SecurityGroups") or ()):
                     return
                 self._api.call("elb", "DeleteLoadBalancer", LoadBalancerName=name)
@@ -205,14 +205,14 @@ class ClassicLoadBalancers:
         for made in self.read([name]):
             return made
         # Not a Conflict: its name is not taken by another, so that there must not be a second one.
-        raise Unavailable(f"load balancer {name} was made, though AWS does not show it yet; it will be looked at again")
+        raise Unavailable(f"load balancer {name} was created, but AWS does not list it yet; the controller retries")
 
     def _of(self, name: str) -> Known:
         """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""
         known = self._memory.get(name)
         known = known or self._reads.clusters(self._surroundings.facts().vpc_id, [name])[0].get(name)
         if known is None:
-            raise NotFound(f"AWS: there is no classic load balancer {name} of cluster {self._config.cluster_id}")
+            raise NotFound(f"AWS: cluster {self._config.cluster_id} has no classic load balancer {name}")
         return known
 
     def _remember(self, name: str, operation: Operation, groups: tuple[str, ...] | None = None) -> None:
@@ -239,8 +239,10 @@ class ClassicLoadBalancers:
                 raise
             owner = Owner.of_tags(model.tags)
             if owner is None or not owner.owns(self._reads.tags([name]).get(name, {})):
-                why = f"one of this name exists, but without the tags of {owner}"
-                raise InvalidConfiguration(f"load balancer {name}", why, "no other of this name") from error
+                why = f"a load balancer with this name exists, but does not have the tags of {owner}"
+                raise InvalidConfiguration(
+                    f"load balancer {name}", why, "no other load balancer with this name"
+                ) from error
 
     def _leave_first(self, name: str, attached: Collection[str]) -> bool:
         """Where no group carries the Service's tags, the load balancer itself must outlast what is shared."""
@@ -273,7 +275,7 @@ class ClassicLoadBalancers:
         refused = self._refused(name, [member.instance_id for member in members])
         if refused:
             _log.warning(
-                "not registered load_balancer=%s instances=%r: AWS does not know them in the VPC", name, refused
+                "not registered load_balancer=%s instances=%r: AWS has no such instances in the VPC", name, refused
             )
 
     def _refused(self, name: str, instance_ids: Sequence[str]) -> list[str]:

@@ -32,8 +32,13 @@ def steps(
     further = [subnet for subnet in added if subnet not in successors.values()]
     if successors and len(actual) == 1 and not further:
         old, new = next(iter(successors.items()))
-        why = f"{new} is in the zone of {old}, without which the load balancer would be in no subnet meanwhile"
-        raise InvalidConfiguration(FIELD, why, "one of another zone besides, until it has moved")
+        why = (
+            f"{new} cannot replace {old}: both are in the same Availability Zone, and a load balancer needs at"
+            " least one subnet"
+        )
+        raise InvalidConfiguration(
+            FIELD, why, "an additional subnet in another Availability Zone until the change is complete"
+        )
     gone = [subnet for subnet in actual if subnet not in wanted and subnet not in successors]
     swaps = [step for old, new in successors.items() for step in ((_DETACH, [old]), (_ATTACH, [new]))]
     return [(operation, subnets) for operation, subnets in ((_ATTACH, further), *swaps, (_DETACH, gone)) if subnets]

@@ -104,7 +104,7 @@ class Api:
             left = end - time.monotonic()
             wait = pace.turn(left)
             if wait is None:
-                why = f"AWS: {service} {operation} is throttled for longer than this call may wait"
+                why = f"AWS: {service} {operation} is throttled for longer than the call's deadline"
                 raise Throttled(why, max(left, THROTTLED_PAUSE))
             if wait:
                 self._sleep(wait)

@@ -144,9 +144,9 @@ def parse(text: str) -> Config:
     mode = one.get("ClusterServiceLoadBalancerHealthProbeMode", "ServiceNodePort")
     if mode not in ("ServiceNodePort", "Shared"):
         field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
-        raise wrong(field_, "not one of its values", "ServiceNodePort, Shared")
+        raise wrong(field_, "not a valid value", "ServiceNodePort, Shared")
     if one.get("NLBSecurityGroupMode") not in (None, "Managed"):
-        why = "every network load balancer that is made here gets a security group"
+        why = "not supported: every network load balancer has a security group"
         raise wrong("[Global] NLBSecurityGroupMode", why, "Managed")
     return Config(
         cluster_id=_cluster_id(one),
@@ -217,10 +217,10 @@ def _cluster_id(values: Mapping[str, str]) -> str:
     if not cluster:
         raise wrong("[Global] KubernetesClusterID", "missing")
     if tag and tag != cluster:
-        raise wrong("[Global] KubernetesClusterTag", "names another cluster than KubernetesClusterID")
+        raise wrong("[Global] KubernetesClusterTag", "contradicts KubernetesClusterID")
     if not _CLUSTER_ID.fullmatch(cluster):
         allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
-        raise wrong("[Global] KubernetesClusterID", "not a valid cluster id", allowed)
+        raise wrong("[Global] KubernetesClusterID", "not a valid cluster ID", allowed)
     return cluster
 
 
@@ -229,9 +229,9 @@ def _region(values: Mapping[str, str]) -> str | None:
     if zone:
         found = region_of(zone)
         if found is None:
-            raise wrong("[Global] Zone", "not an availability zone", "such as eu-central-1a")
+            raise wrong("[Global] Zone", "not an Availability Zone", "such as eu-central-1a")
         if region and found != region:
-            raise wrong("[Global] Zone", "not in Region")
+            raise wrong("[Global] Zone", "contradicts Region")
         region = found
     return region
 
@@ -239,7 +239,7 @@ def _region(values: Mapping[str, str]) -> str | None:
 def _id(values: Mapping[str, str], key: str, prefix: str) -> str | None:
     value = values.get(key)
     if value is not None and not re.fullmatch(f"{prefix}[0-9a-f]+", value):
-        raise wrong(f"[Global] {key}", "not an id of one", f"{prefix}…")
+        raise wrong(f"[Global] {key}", "not a valid ID", f"{prefix}…")
     return value
 
 
@@ -253,7 +253,7 @@ def _arn(values: Mapping[str, str], key: str) -> str | None:
 def _bool(values: Mapping[str, str], key: str) -> bool:
     value = values.get(key, "false").lower()
     if value not in (*_TRUE, *_FALSE):
-        raise wrong(f"[Global] {key}", "not one of its values", "true, false")
+        raise wrong(f"[Global] {key}", "not a valid value", "true, false")
     return value in _TRUE
 
 
@@ -261,16 +261,16 @@ def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
     families = [part.strip().lower() for value in given for part in value.split(",") if part.strip()]
     for family in families:
         if family not in ("ipv4", "ipv6"):
-            raise wrong("[Global] NodeIPFamilies", "not one of its values", "ipv4, ipv6")
+            raise wrong("[Global] NodeIPFamilies", "not a valid value", "ipv4, ipv6")
     if len(set(families)) < len(families):
-        raise wrong("[Global] NodeIPFamilies", "a family is given twice")
+        raise wrong("[Global] NodeIPFamilies", "contains a duplicate family")
     return cast("tuple[IpFamily, ...]", tuple(families)) or ("ipv4",)
 
 
 def _port(values: Mapping[str, str], key: str, default: int) -> int:
     value = values.get(key, str(default))
     if not (value.isascii() and value.isdigit() and len(value) <= 5 and 1 <= int(value) <= 65535):
-        raise wrong(f"[Global] {key}", "not a port", "1 to 65535")
+        raise wrong(f"[Global] {key}", "not a port number", "1 to 65535")
     return int(value)
 
 
@@ -286,7 +286,7 @@ def _pattern(values: Mapping[str, str], key: str, default: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise wrong(f"[Global] {key}", f"not a regular expression, from character {error.pos} on") from None
+        raise wrong(f"[Global] {key}", f"not a valid regular expression (error at character {error.pos})") from None
     return value
 
 
@@ -299,12 +299,12 @@ def _overrides(sections: Mapping[str, Mapping[str, str]], lines: Mapping[str, in
                 raise wrong(f"{shown} {key}", "missing")
         # As in upstream's controller, requests are signed in the way of the service's SDK, whatever this says.
         if values.get("SigningMethod") not in (None, "", "v3", "v4"):
-            raise wrong(f"{shown} SigningMethod", "not one of its values", "v3, v4")
+            raise wrong(f"{shown} SigningMethod", "not a valid value", "v3, v4")
         if not _is_url(values["URL"]):
             raise wrong(f"{shown} URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         for service in _services(shown, values["Service"]):
             if (service, values["Region"]) in seen:
-                raise wrong(shown, f"{service} has an override in this region already")
+                raise wrong(shown, f"a duplicate override of {service} in this region")
             seen.add((service, values["Region"]))
             yield ServiceOverride(
                 service, values["URL"], values["Region"], values["SigningRegion"], values.get("SigningName") or None

@@ -116,14 +116,14 @@ def translated(
     if isinstance(error, InvalidRegionError):
         return InvalidConfiguration("cloud config: [Global] Region", _words(error))
     if isinstance(error, NoRegionError):
-        return InvalidConfiguration("cloud config: [Global] Region", "missing, and nothing else tells the region")
+        return InvalidConfiguration("cloud config: [Global] Region", "missing, and no other source defines the region")
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError | ProxyConnectionError | SSLError):
-        return NeverReached(f"{what}: it cannot be reached ({_words(error)}); are the region and the endpoint right?")
+        return NeverReached(f"{what}: could not connect ({_words(error)}); check the region and the endpoint")
     if isinstance(error, HTTPClientError):
-        return Unavailable(f"{what}: no answer ({_words(error)})")
+        return Unavailable(f"{what}: no response ({_words(error)})")
     if isinstance(error, ResponseParserError):
         # The page of whatever stands between, or of a server that broke down: what AWS did is not known.
-        return Unavailable(f"{what}: not an answer of AWS ({_words(error)[:_REFUSED_TEXT]})")
+        return Unavailable(f"{what}: the response is not from AWS ({_words(error)[:_REFUSED_TEXT]})")
     # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
     return AccessDenied(f"{what}: no credentials ({_words(error)})")
 

@@ -44,9 +44,9 @@ def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[s
             continue
         found = _KEY.fullmatch(stripped)
         if found is None:
-            raise wrong(f"line {number}", "it is not of the form 'key = value'")
+            raise wrong(f"line {number}", "not of the form 'key = value'")
         if section is None:
-            raise wrong(f"line {number}", "it stands before any [section]")
+            raise wrong(f"line {number}", "not in a [section]")
         key = _known(number, f"key in [{section[0]}]", found["key"], known[section[0]])
         yield Entry(number, *section, key, _value(found["value"], number))
 
@@ -68,10 +68,10 @@ def _section(line: str, number: int, known: Collection[str], named: Collection[s
     shown = ", ".join(f'[{section} "NAME"]' if section in named else f"[{section}]" for section in known)
     found = _SECTION.fullmatch(line)
     if found is None:
-        raise wrong(f"line {number}", "it is no section", shown)
+        raise wrong(f"line {number}", "not a known section", shown)
     section = _known(number, "section", found["name"], known)
     if (section in named) != bool(found["sub"]):
-        raise wrong(f"line {number}", "it is no section", shown)
+        raise wrong(f"line {number}", "not a known section", shown)
     return section, found["sub"] or ""
 
 
@@ -96,7 +96,7 @@ def _value(raw: str | None, number: int) -> str:
         elif character == "\\":
             escaped = next(characters, None)
             if escaped not in ('"', "\\"):
-                raise wrong(f"line {number}", "a backslash stands before neither a quote nor a backslash")
+                raise wrong(f"line {number}", "a backslash may escape only a quote or a backslash")
             value += escaped
             kept = len(value)
         elif not in_quotes and character in "#;":
@@ -104,5 +104,5 @@ def _value(raw: str | None, number: int) -> str:
         else:
             value += character
     if in_quotes:
-        raise wrong(f"line {number}", "a quote is not closed")
+        raise wrong(f"line {number}", "unclosed quote")
     return value[:kept] + value[kept:].rstrip()

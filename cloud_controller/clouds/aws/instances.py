@@ -108,7 +108,10 @@ class AwsInstances:
             except NotFound as error:
                 gone = ids & {*_INSTANCE_ID.findall(str(error))}
                 if error_code(error) != "InvalidInstanceID.NotFound" or not gone:
-                    raise CloudError(f"AWS says that of {', '.join(sorted(ids))} one is gone, not which") from error
+                    raise CloudError(
+                        f"AWS: one of the instances {', '.join(sorted(ids))} does not exist, but the"
+                        " error does not name it"
+                    ) from error
                 ids = ids - gone
                 continue
             return
@@ -160,7 +163,7 @@ class AwsInstances:
         machine, zone = instance["InstanceId"], instance["Placement"]["AvailabilityZone"]
         state = instance["State"]["Name"]
         if state not in _STATES:
-            raise CloudError(f"AWS: {machine} is in state {state!r}, which this version does not know")
+            raise CloudError(f"AWS: instance {machine} is in the unknown state {state!r}")
         return Instance(
             id=machine,
             provider_id=provider_id(zone, machine),

@@ -48,12 +48,12 @@ def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, st
         expander = zlib.decompressobj()
         content = json.loads(expander.decompress(written, _MOST_EXPANDED))
         if content["format"] != _FORMAT:
-            raise ValueError(f"format {content['format']!r} is not known here")
+            raise ValueError(f"unknown format {content['format']!r}")
         sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
         known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
         return known, _texts(content["tags"]), _texts(content["classic"])
     except _DAMAGES as error:
-        raise ValueError(f"it is damaged: {type(error).__name__}: {error}") from error
+        raise ValueError(f"the data is damaged: {type(error).__name__}: {error}") from error
 
 
 # --------------------------------------------------------------------------------------------------------- writing

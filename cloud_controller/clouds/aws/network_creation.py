@@ -98,7 +98,7 @@ class NetworkCreation:
                 if owner is None or not owner.owns(tags):
                     where = f"annotation {CATALOGUE.by_argument['name'].name}"
                     why = f"another load balancer ({arn}) already has the name {name!r}"
-                    raise InvalidConfiguration(where, why, "a name that no other load balancer of the region has")
+                    raise InvalidConfiguration(where, why, "a name that no other load balancer in the region has")
 
     def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
         """The target group of this pool, with the targets that it has: none if it is new."""
@@ -153,7 +153,9 @@ class NetworkCreation:
             # It is there with other settings, though no list has shown it: once one does, it is changed, not made.
             made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[aws_name])["LoadBalancers"][0]
             self._reads.require_ownership(name, str(made["LoadBalancerArn"]), model.tags)
-            raise Unavailable(f"load balancer {name} is there already, and must be read first") from error
+            raise Unavailable(
+                f"load balancer {name} already exists with other settings; the controller reads it and retries"
+            ) from error
         return made
 
     def _write_attributes(self, arn: str, model: LoadBalancerModel) -> dict[str, str]:

@@ -120,7 +120,7 @@ class NetworkLoadBalancers:
         view = self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
         known = self._known(lb_id)
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
-            raise Conflict(f"load balancer {lb_id} is gone, or belongs to somebody by now")
+            raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
         with self.memory.changing(lb_id):
             self.memory.forget_view(lb_id)
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
@@ -133,7 +133,7 @@ class NetworkLoadBalancers:
         view = view or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
-            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
+            raise NotFound(f"this cluster has no network load balancer {lb_id}")
         # Somebody may have given it to others since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
         with self.memory.changing(lb_id):
@@ -156,7 +156,7 @@ class NetworkLoadBalancers:
         }
         self.memory.forget_tags({*groups.values(), *balancers} - owned)
         if tags.keys() & {*balancers} - owned:
-            raise Conflict(f"load balancer {lb_id} does not carry the tags of its Service any more")
+            raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
         with self.memory.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
@@ -297,7 +297,7 @@ class NetworkLoadBalancers:
             self._reads.some([lb_id], self._surroundings.facts().vpc_id)
             known = self.memory.get(lb_id)
         if known is None:
-            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
+            raise NotFound(f"this cluster has no network load balancer {lb_id}")
         return known
 
     def _group(self, lb_id: str, pool: str) -> tuple[Known, KnownGroup]:

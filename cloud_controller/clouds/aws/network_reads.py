@@ -135,11 +135,11 @@ class NetworkReads:
         tags = self.tags([arn]).get(arn)
         if tags is None:
             self._memory.forget(lb_id)
-            raise NotFound(f"load balancer {lb_id} does not exist any more")
+            raise NotFound(f"load balancer {lb_id} no longer exists")
         self._memory.put_tags(arn, tags)
         owner = Owner.of_tags(wanted)
         if owner is None or not owner.owns(tags):
-            raise Conflict(f"load balancer {lb_id} exists, but does not carry the tags of {owner}")
+            raise Conflict(f"load balancer {lb_id} exists, but does not have the tags of {owner}")
 
     # -------------------------------------------------------------------------------------------------------- lists
 

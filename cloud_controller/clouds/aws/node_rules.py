@@ -68,8 +68,8 @@ class NodeRules:
         Raises InvalidConfiguration where the Service asks for what only security groups can do.
         """
         where = f"load balancer {load_balancer_id}"
-        why = "it was made without security groups, and AWS lets none be added"
-        allowed = "a Service without them; or delete the Service and make it again, which changes the address"
+        why = "the load balancer was created without security groups, and AWS does not allow them to be added"
+        allowed = "a Service without them; or delete and recreate the Service, which changes the address"
         if texts(model.attributes["security_groups"]):
             raise InvalidConfiguration(f"{where}: security groups", why, allowed)
         rules = texts(model.attributes["ingress_rules"])
@@ -82,7 +82,11 @@ class NodeRules:
                     self._change(group, wanted, self._extra(load_balancer_id, group, wanted, model.pools))
                 self._needs[load_balancer_id] = frozenset(wanted)
         elif clients != {_EVERYBODY}:
-            raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
+            raise InvalidConfiguration(
+                f"{where}: source ranges",
+                f"{why}; with DisableSecurityGroupIngress, the controller cannot restrict the nodes' rules either",
+                allowed,
+            )
 
     def serves(self, load_balancer_id: str) -> bool:
         """Whether the nodes let in clients of this load balancer by such rules."""

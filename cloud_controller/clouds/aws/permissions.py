@@ -207,7 +207,7 @@ def statements(controllers: Collection[str], cluster_id: str, *, partition: str 
     """
     for name in controllers:
         if name not in CONTROLLERS:
-            raise InvalidConfiguration("controllers", f"{name!r} is no controller on AWS", ", ".join(CONTROLLERS))
+            raise InvalidConfiguration("controllers", f"{name!r} is not a controller on AWS", ", ".join(CONTROLLERS))
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
     for right in (*RIGHTS, ON_OUR_BEHALF):
         if {*right.controllers} & {*controllers}:

@@ -67,7 +67,7 @@ class PodGroups:
                 for address in (interface["PrivateIpAddress"], *of_v6):
                     yield address, groups
         except AccessDenied as error:
-            _log.warning("security groups of pods unknown error=%r", str(error))
+            _log.warning("could not read the security groups of pods error=%r", str(error))
 
 
 def closed(facts: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_tag: str) -> Iterator[tuple[str, str]]:
@@ -77,5 +77,8 @@ def closed(facts: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_
     if pods:
         shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
         more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-        why = f"no group of these pods has the tag {cluster_tag}, so none is opened to load balancers"
+        why = (
+            f"none of these pods' security groups has the tag {cluster_tag}, so the controller does not open"
+            " them to load balancers"
+        )
         yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"

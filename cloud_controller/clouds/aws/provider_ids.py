@@ -10,7 +10,7 @@ from cloud_controller.clouds.aws.config import region_of
 
 PROVIDER_NAME = "aws"
 
-_ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-…, or i-… alone"
+_ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-… or i-…"
 _PROVIDER_ID = re.compile(
     r"(?:aws://[^/]*/(?:(?P<zone>[^/]*)/(?:[^/]*/)*)?)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))"
 )
@@ -48,8 +48,8 @@ def identity(ref: InstanceRef, region: str | None = None) -> Identity | None:
     field = f"node {ref.node_name}: spec.providerID"
     found = _PROVIDER_ID.fullmatch(ref.provider_id)
     if found is None:
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of AWS", _ALLOWED)
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not an AWS provider ID", _ALLOWED)
     its_region = region_of(found["zone"] or "")
     if region and its_region and its_region != region:
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not in the cloud config's region {region}")
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not in region {region} of the cloud config")
     return Identity(found["instance"], found["fargate"])

@@ -86,8 +86,8 @@ def request(service: Object, config: Config, facts: Facts) -> Request:
         service, kind_of(service), CATALOGUE.parse(said(service["metadata"].get("annotations"))), config, facts
     )
     if spec.get("loadBalancerIP"):
-        why = f"{spec['loadBalancerIP']!r}: AWS's load balancers have names, and addresses by annotations alone"
-        allowed = f"none; {field('eip_allocations')}, {field('private_ipv4_addresses')}"
+        why = f"{spec['loadBalancerIP']!r} is not supported: on AWS, annotations set a load balancer's addresses"
+        allowed = f"none; use {field('eip_allocations')} or {field('private_ipv4_addresses')}"
         raise InvalidConfiguration("spec.loadBalancerIP", why, allowed)
     return found
 
@@ -108,7 +108,7 @@ def kind_of(service: Object) -> Kind:
         return by_type
     if said_type is not None and (by_class != by_type or said_type in ("external", "nlb-ip")):
         why = f"{said_type!r} contradicts spec.loadBalancerClass {name!r}"
-        raise InvalidConfiguration(field("type"), why, "no annotation, for the class says it")
+        raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
     return by_class
 
 
@@ -120,7 +120,9 @@ def is_local(spec: Mapping[str, Any]) -> bool:
 def port_number(text: str) -> int:
     """The port of `healthcheck-port`. Raises InvalidConfiguration for what is none."""
     if int(text) > _HIGHEST_PORT:
-        raise InvalidConfiguration(field("healthcheck_port"), f"{text!r} is not a valid port", f"1 to {_HIGHEST_PORT}")
+        raise InvalidConfiguration(
+            field("healthcheck_port"), f"{text!r} is not a valid port number", f"1 to {_HIGHEST_PORT}"
+        )
     return int(text)
 
 

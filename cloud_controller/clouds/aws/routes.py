@@ -117,13 +117,15 @@ class AwsRoutes:
         try:
             tables = [*self._api.pages("ec2", "DescribeRouteTables", "RouteTables", **asked)]
         except NotFound as error:
-            raise InvalidConfiguration(field, f"there is no {config.route_table_id}") from error
+            raise InvalidConfiguration(field, f"route table {config.route_table_id} does not exist") from error
         if len(tables) == 1:
             return tables[0]
         found = ", ".join(sorted(table["RouteTableId"] for table in tables)) or "no route table"
-        verb = "carry" if len(tables) > 1 else "carries"
-        why = f"it is not given, and {found} {verb} the tag {config.cluster_tag}"
-        raise InvalidConfiguration(field, why, "the id of the table that shall lead to pods, or the tag on it alone")
+        verb = "have" if len(tables) > 1 else "has"
+        why = f"not set, and {found} {verb} the tag {config.cluster_tag}"
+        raise InvalidConfiguration(
+            field, why, "the ID of the route table for pod routes, or the tag on exactly one route table"
+        )
 
     def _known_table_id(self) -> str:
         if self._table_id is None:

@@ -182,10 +182,10 @@ class SecurityGroupCalls:
                 foreign.append(f"{direction} rules of {found.id} ({found.name})")
         what = f"security group {group.id} ({group.name}) cannot be deleted: {refusal}"
         if foreign:
-            raise Conflict(f"{what}; {', '.join(foreign)} refer to it: remove them") from refusal.__cause__
+            raise Conflict(f"{what}; remove the {', '.join(foreign)} that refer to it") from refusal.__cause__
         if now >= refused.since + _LONG:
             minutes = round((now - refused.since) / 60)
-            raise Conflict(f"{what}, for {minutes} minutes; find out what is in it") from refusal.__cause__
+            raise Conflict(f"{what}, for {minutes} minutes; check which resources use it") from refusal.__cause__
 
     def _referring(self, group: SecurityGroup) -> Iterator[tuple[str, SecurityGroup]]:
         """The groups of the VPC whose rules name this one."""
@@ -234,7 +234,7 @@ class SecurityGroupCalls:
                 raise
             self._surroundings.forget(group.id)
             raise Unavailable(
-                f"security group {group.id} ({group.name}) is gone; what there is will be read anew"
+                f"security group {group.id} ({group.name}) was deleted; the controller reads the security groups again"
             ) from error
 
     def _told(self, group: SecurityGroup) -> SecurityGroup:
@@ -245,9 +245,9 @@ class SecurityGroupCalls:
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "group-name", "Values": [name]}]
         found = self._api.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
         if not found:
-            raise Unavailable(f"security group {name} exists, though no list shows it yet; it will be looked for again")
+            raise Unavailable(f"security group {name} exists, but AWS does not list it yet; the controller retries")
         group = security_group(found[0])
         if any(group.tags.get(key) != tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG)):
-            why = f"{group.id} has this name in {vpc_id}, but not this cluster's tags"
-            raise InvalidConfiguration(f"security group {name}", why, "no other group of this name")
+            why = f"{group.id} in {vpc_id} has this name, but not this cluster's tags"
+            raise InvalidConfiguration(f"security group {name}", why, "no other security group with this name")
         return group

@@ -100,7 +100,7 @@ class _Session(botocore.session.Session):
 def _region_of_this_machine(session: botocore.session.Session) -> str:
     region = IMDSRegionProvider(session).provide()
     if not region:
-        why = "missing; neither AWS_REGION nor the metadata service of this machine tells it"
+        why = "missing; neither AWS_REGION nor this machine's instance metadata service defines the region"
         raise InvalidConfiguration("cloud config: [Global] Region", why)
     return str(region)
 

@@ -71,8 +71,10 @@ class SharedGroup:
             self._left.discard(load_balancer_id)
             nodes = self._surroundings.facts().node_groups or self._surroundings.facts(max_age=0).node_groups
             if not nodes:
-                why = f"none carries the tag {self._config.cluster_tag}"
-                allowed = "that tag on the group that all nodes are in, or [Global] DisableSecurityGroupIngress"
+                why = f"no security group has the tag {self._config.cluster_tag}"
+                allowed = (
+                    "that tag on the nodes' security group, or [Global] DisableSecurityGroupIngress in the cloud config"
+                )
                 raise InvalidConfiguration("security groups of the nodes", why, allowed)
             group = self.group() or self._made()
             with self._surroundings.changing_nodes:

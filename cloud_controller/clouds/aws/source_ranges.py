@@ -39,12 +39,12 @@ def source_ranges(
             # Bits beyond the prefix are cut off, as upstream's parser does.
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
-            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+            raise InvalidConfiguration(field, f"{text!r} is not a CIDR", "such as 192.0.2.0/24") from None
     if not found and not everybody:
         return ()
     versions = (4, 6) if dualstack else (4,)
     usable = [network for network in found or _EVERYBODY if network.version in versions]
     if not usable:
-        why = "has IPv6 ranges alone, and the load balancer has IPv4 addresses: nobody could connect"
+        why = "contains only IPv6 ranges, but the load balancer has only IPv4 addresses: no client could connect"
         raise InvalidConfiguration(field, why, "at least one IPv4 range")
     return tuple(sorted(usable, key=lambda network: (network.version, network)))

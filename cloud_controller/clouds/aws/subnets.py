@@ -29,14 +29,14 @@ def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | Non
     found = [by_word(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
     if not found:
         kind = "public subnet (with a route to an internet gateway)" if scheme == "internet-facing" else "subnet"
-        why = f"not given, and {facts.vpc_id} has no {kind} with the tag {config.cluster_tag} or no cluster's tag"
-        raise InvalidConfiguration(FIELD, why, "ids, or values of the tag Name, of subnets, one a zone")
+        why = f"not set, and {facts.vpc_id} has no {kind} that has the tag {config.cluster_tag} or no cluster's tag"
+        raise InvalidConfiguration(FIELD, why, "the IDs or Name tags of subnets, one for each Availability Zone")
     zones: dict[str, Subnet] = {}
     for subnet in found:
         other = zones.setdefault(subnet.zone, subnet)
         if other is not subnet:
             why = f"{other.id} and {subnet.id} are both in {subnet.zone}"
-            raise InvalidConfiguration(FIELD, why, "one subnet a zone")
+            raise InvalidConfiguration(FIELD, why, "one subnet for each Availability Zone")
     return tuple(found)
 
 
@@ -46,8 +46,8 @@ def by_word(subnets: Iterable[Subnet], word: str) -> Subnet:
     found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
     if len(found) == 1:
         return found[0]
-    what = f"subnets of the VPC have {'the id' if by_id else 'the tag Name'} {word!r}"
-    raise InvalidConfiguration(FIELD, f"{len(found) or 'no'} {what}", "subnets of the cluster's VPC, each once")
+    what = f"subnets in the VPC have {'the ID' if by_id else 'the Name tag'} {word!r}"
+    raise InvalidConfiguration(FIELD, f"{len(found) or 'no'} {what}", "exactly one subnet in the cluster's VPC")
 
 
 def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:

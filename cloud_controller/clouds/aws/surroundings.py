@@ -243,9 +243,9 @@ def found_vpc(api: Api, cluster_tag: str) -> str:
     tagged = [{"Name": "tag-key", "Values": [cluster_tag]}]
     found = sorted({str(subnet["VpcId"]) for subnet in api.pages("ec2", "DescribeSubnets", "Subnets", Filters=tagged)})
     if len(found) != 1:
-        whose = f"subnets of {' and of '.join(found)} carry" if found else "no subnet carries"
-        why = f"it is not given, and {whose} the tag {cluster_tag}"
-        raise InvalidConfiguration("cloud config: [Global] VPC", why, "the id of the cluster's VPC")
+        whose = f"subnets of {' and '.join(found)} have" if found else "no subnet has"
+        why = f"not set, and {whose} the tag {cluster_tag}"
+        raise InvalidConfiguration("cloud config: [Global] VPC", why, "the ID of the cluster's VPC")
     return found[0]
 
 

@@ -131,7 +131,7 @@ class TargetGroups:
         answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[arn])["TagDescriptions"]
         owner = Owner.of_tags(tags)
         if owner is None or not owner.owns(told(answer[0]["Tags"])):
-            raise Conflict(f"target group {name} ({arn}) exists, but does not carry the tags of {owner}")
+            raise Conflict(f"target group {name} ({arn}) exists, but does not have the tags of {owner}")
         return arn
 
     def _write_attributes(self, arn: str, attributes: Mapping[str, str]) -> None:
@@ -150,7 +150,7 @@ class TargetGroups:
                 named = _named(error, members)
                 if not named or (isinstance(error, InvalidConfiguration) and len(refused) >= _MOST_OUTSIDE):
                     raise
-                _log.warning("left out of a target group target_group=%s: %s", arn, error)
+                _log.warning("targets not registered target_group=%s: %s", arn, error)
                 refused += named
                 members = [member for member in members if member not in named]
             else:

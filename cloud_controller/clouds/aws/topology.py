@@ -98,7 +98,7 @@ class Topology:
                 answer = self._api.call("ec2", "DescribeInstanceTopology", InstanceIds=batch)
             except (AccessDenied, InvalidConfiguration) as error:
                 # Nodes can do without; a region may not have it (UnsupportedOperation).
-                _log.warning("places in the network unknown error=%r", str(error))
+                _log.warning("could not read the instance topology error=%r", str(error))
                 self._silent_until = now + _ASKED_AGAIN
                 return
             except NotFound:

@@ -48,9 +48,11 @@ def adoptable(
     refusal = None
     if config.cluster_tag not in tags:
         others = sorted(key for key in tags if key.startswith(_CLUSTER_TAGS))
-        refusal = f"it lacks the tag {config.cluster_tag}" + (f", and has {', '.join(others)}" if others else "")
+        refusal = f"it does not have the tag {config.cluster_tag}" + (
+            f", but has {', '.join(others)}" if others else ""
+        )
     elif vpc_id != our_vpc_id:
-        refusal = f"it is in {vpc_id}, and the cluster's VPC is {our_vpc_id}"
+        refusal = f"it is in {vpc_id}, but the cluster's VPC is {our_vpc_id}"
     return Adoptable(MAKER, name, tags.get(SERVICE_NAME_TAG, ""), refusal)
 
 
@@ -99,5 +101,5 @@ def told_apart(
             yield lb
     for lb in network:
         if lb.id in both - adopted and lb.adoptable is not None:
-            refusal = "there are a classic and a network load balancer of this name; delete the one that is not used"
+            refusal = "both a classic and a network load balancer have this name; delete the unused one"
             yield not_adopted(lb.id, replace(lb.adoptable, refusal=refusal))

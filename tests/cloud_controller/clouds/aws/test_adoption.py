@@ -230,7 +230,7 @@ def test_where_others_open_the_nodes_their_rules_are_left_alone(
     assert rules(account) == before
 
     cluster.service(key)["spec"]["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
-    with pytest.raises(InvalidConfiguration, match="source ranges: it was made without security groups"):
+    with pytest.raises(InvalidConfiguration, match="source ranges: the load balancer was created without security groups"):
         running.settle()
 
 
@@ -339,7 +339,7 @@ def test_one_that_gets_the_clusters_tag_is_adopted_after_the_next_look(
     key, lb = serve(upstream, cluster, "nlb-plain")
     remove_tags(account, lb, CLUSTER_TAG)
     running = Running(account, cluster)
-    assert_refused(running, key, f"it lacks the tag {CLUSTER_TAG}")
+    assert_refused(running, key, f"it does not have the tag {CLUSTER_TAG}")
 
     add_tags(account, lb, {CLUSTER_TAG: "owned"})
     running.resync()
@@ -385,7 +385,7 @@ def test_annotated_security_groups_are_refused_where_the_load_balancer_can_have_
     key, lb = serve(upstream, cluster, "nlb-own-security-groups")
     running = Running(account, cluster)
 
-    with pytest.raises(InvalidConfiguration, match="it was made without security groups"):
+    with pytest.raises(InvalidConfiguration, match="the load balancer was created without security groups"):
         running.controller.handle(key)
 
     assert names(account) == [lb]

@@ -225,7 +225,7 @@ def test_the_values_that_users_have_are_taken(name: str, text: str, value: objec
     [
         ("internal", "False", "true, false"),
         ("internal", "no", "true, false"),
-        ("type", "alb", "comes from an Ingress"),
+        ("type", "alb", "are for Ingresses"),
         ("type", "network", "nlb, classic"),
         ("proxy-protocol", "true", r"\*"),
         ("access-log-emit-interval", "10", "5, 60"),

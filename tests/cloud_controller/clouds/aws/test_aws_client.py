@@ -185,7 +185,7 @@ def test_one_that_always_throttles_is_given_up_with_when_to_come_back(aws: Scrip
 def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pace, "turn", lambda *_: None)
 
-    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than this call may wait"):
+    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than the call's deadline"):
         aws.api().call("ec2", "DescribeInstances")
 
     assert aws.sleeps == []
@@ -220,7 +220,7 @@ def test_who_cannot_be_reached_is_told_with_the_endpoints_own_words() -> None:
     override = ServiceOverride("ec2", "http://127.0.0.1:1", REGION, REGION)
     api = Api(Config("c", region=REGION, overrides=(override,)), sleep=lambda _: None)
 
-    with pytest.raises(NeverReached, match=r"ec2 DescribeInstances: it cannot be reached .*127\.0\.0\.1:1"):
+    with pytest.raises(NeverReached, match=r"ec2 DescribeInstances: could not connect .*127\.0\.0\.1:1"):
         api.call("ec2", "DescribeInstances")
 
 

@@ -125,18 +125,18 @@ def test_a_route_to_anything_else_is_foreign(target: str, state: str) -> None:
 
 
 def test_no_table_or_two_of_them_are_told_with_what_to_do(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"RouteTableID: it is not given, and no route table carries"):
+    with pytest.raises(InvalidConfiguration, match=r"RouteTableID: not set, and no route table has"):
         routes(account.api(cluster_id="another")).list()
     tags = [{"Key": "kubernetes.io/cluster/prod-1", "Value": "owned"}]
     second = account.ec2.create_route_table(VpcId=account.vpc_id)["RouteTable"]["RouteTableId"]
     account.ec2.create_tags(Resources=[second], Tags=tags)  # type: ignore[arg-type]
 
-    with pytest.raises(InvalidConfiguration, match=rf"RouteTableID: it is not given, and .*{second}.* carry the tag"):
+    with pytest.raises(InvalidConfiguration, match=rf"RouteTableID: not set, and .*{second}.* have the tag"):
         routes(account.api()).list()
 
 
 def test_a_table_that_does_not_exist_is_a_fault_of_the_config(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match="RouteTableID: there is no rtb-0123456789abcdef0"):
+    with pytest.raises(InvalidConfiguration, match="RouteTableID: route table rtb-0123456789abcdef0 does not exist"):
         routes(account.api(route_table_id="rtb-0123456789abcdef0")).list()
 
 

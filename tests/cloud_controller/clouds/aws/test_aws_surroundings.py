@@ -92,7 +92,7 @@ def test_the_vpc_is_found_by_the_tagged_subnets_once(account: AwsAccount, calls:
 def test_without_a_tagged_subnet_the_config_must_name_the_vpc(account: AwsAccount) -> None:
     api = account.api()
 
-    with pytest.raises(InvalidConfiguration, match=r"\[Global\] VPC: it is not given, and no subnet carries the tag"):
+    with pytest.raises(InvalidConfiguration, match=r"\[Global\] VPC: not set, and no subnet has the tag"):
         Surroundings(api, "kubernetes.io/cluster/another", None).facts()
 
 

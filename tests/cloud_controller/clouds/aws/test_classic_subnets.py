@@ -32,7 +32,9 @@ def test_it_is_always_in_a_subnet_and_never_in_two_of_a_zone(
 
 
 def test_the_only_subnet_cannot_be_exchanged_for_one_of_the_same_zone() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"load-balancer-subnets: a2 is in the zone of a1.*another zone"):
+    with pytest.raises(
+        InvalidConfiguration, match=r"load-balancer-subnets: a2 cannot replace a1.*another Availability Zone"
+    ):
         steps(("a1",), ("a2",), ZONES)
 
 

@@ -278,7 +278,7 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
     gone = Refusing(lambda operation, _: ("LoadBalancerNotFound", "gone") if operation == "DescribeTags" else None)
     gone(running.cloud)
 
-    with pytest.raises(NotFound, match="does not exist any more"):
+    with pytest.raises(NotFound, match="no longer exists"):
         running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
 
     (left,) = running.cloud.load_balancers.read((), {present.id})

@@ -104,7 +104,7 @@ def test_a_rule_in_a_foreign_group_is_named_with_awss_reason(
     reason, message = cluster.events[-1]
     assert reason == "SyncLoadBalancerFailed"
     assert f"security group {front} " in message
-    assert f"{direction} rules of {foreign} (databases) refer to it" in message
+    assert f"remove the {direction} rules of {foreign} (databases) that refer to it" in message
     assert cluster.service(WEB)["metadata"]["finalizers"]
 
 

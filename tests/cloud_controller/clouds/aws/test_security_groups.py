@@ -263,7 +263,9 @@ def test_many_threads_that_join_at_once_make_one_group(account: AwsAccount, call
 def test_without_a_tagged_group_of_nodes_the_error_says_what_to_do(account: AwsAccount) -> None:
     account.ec2.delete_tags(Resources=[account.node_group_id], Tags=[{"Key": CLUSTER_TAG}])
 
-    with pytest.raises(InvalidConfiguration, match=f"security groups of the nodes: none carries the tag {CLUSTER_TAG}"):
+    with pytest.raises(
+        InvalidConfiguration, match=f"security groups of the nodes: no security group has the tag {CLUSTER_TAG}"
+    ):
         Scene(account).groups.join(ID)
 
     assert groups_of(account) == {}
