@@ -16,7 +16,7 @@ CLASSES: Mapping[str, Literal["network", "classic"]] = {
 }
 """The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
 
-CLASS_OF_THE_OTHER = "service.k8s.aws/nlb"
+AWS_LBC_CLASS = "service.k8s.aws/nlb"
 """The class of the AWS Load Balancer Controller, ours too where the cloud config says so (`ServeNLBClass`)."""
 
 NETWORK = "network load balancers"

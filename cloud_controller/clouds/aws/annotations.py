@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloud_controller.clouds.aws.annotation_entries import CLASS_OF_THE_OTHER, CLASSES, PREFIX
+from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
@@ -16,24 +16,24 @@ from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 __all__ = [
+    "AWS_LBC_CLASS",
+    "AWS_LBC_FINALIZER",
+    "AWS_LBC_TYPES",
     "CATALOGUE",
     "CLASSES",
-    "CLASS_OF_THE_OTHER",
-    "ELSEWHERE",
-    "FINALIZER_OF_THE_OTHER",
     "PREFIX",
-    "said",
+    "non_empty",
 ]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
 
-FINALIZER_OF_THE_OTHER = "service.k8s.aws/resources"
+AWS_LBC_FINALIZER = "service.k8s.aws/resources"
 """What the AWS Load Balancer Controller puts on a Service before it makes anything for it."""
 
-ELSEWHERE = ("external", "nlb-ip")
+AWS_LBC_TYPES = ("external", "nlb-ip")
 """The types of load balancer that leave a Service to the AWS Load Balancer Controller."""
 
 
-def said(annotations: Mapping[str, str] | None) -> dict[str, str]:
+def non_empty(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """The annotations that say something: to upstream an empty one is as good as none, and charts leave them empty."""
     return {name: text for name, text in (annotations or {}).items() if text.strip()}

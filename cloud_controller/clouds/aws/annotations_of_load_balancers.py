@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASS_OF_THE_OTHER, CLASSES, CLASSIC, NETWORK, entry
+from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, BOTH, CLASSES, CLASSIC, NETWORK, entry
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -23,7 +23,7 @@ LOAD_BALANCERS = (
         default_of_class={
             None: "classic",
             **{name: "nlb" if kind == "network" else kind for name, kind in CLASSES.items()},
-            CLASS_OF_THE_OTHER: "nlb",
+            AWS_LBC_CLASS: "nlb",
         },
         mutability=Mutability.REPLACE,
         upstream="1.12",
@@ -55,7 +55,7 @@ LOAD_BALANCERS = (
         true_words=("True", "TRUE", "yes", "1", "0.0.0.0/0"),
         false_words=(),
         default=False,
-        default_of_class={CLASS_OF_THE_OTHER: True},
+        default_of_class={AWS_LBC_CLASS: True},
         mutability=Mutability.REPLACE,
         upstream="1.12",
         controller="2.0",
@@ -69,7 +69,7 @@ LOAD_BALANCERS = (
         default_note="internet-facing (the AWS Load Balancer Controller's default is internal)",
         default_of_class={
             **dict.fromkeys((None, *CLASSES), "internet-facing"),
-            CLASS_OF_THE_OTHER: "internal",
+            AWS_LBC_CLASS: "internal",
         },
         mutability=Mutability.REPLACE,
         controller="2.2",

@@ -8,12 +8,12 @@ from dataclasses import replace
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import (
+    AWS_LBC_CLASS,
+    AWS_LBC_FINALIZER,
+    AWS_LBC_TYPES,
     CATALOGUE,
-    CLASS_OF_THE_OTHER,
     CLASSES,
-    ELSEWHERE,
-    FINALIZER_OF_THE_OTHER,
-    said,
+    non_empty,
 )
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.build_network_targets import OF_ALL_PORTS, OF_PORT
@@ -22,7 +22,7 @@ from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Annotation
 from cloud_controller.load_balancers.model import Built, Object
@@ -35,11 +35,11 @@ def claims(service: Object) -> bool:
     cloud config says) unless it carries that controller's finalizer: two must never serve one Service.
     """
     metadata = service["metadata"]
-    if service["spec"].get("loadBalancerClass") == CLASS_OF_THE_OTHER:
-        return FINALIZER_OF_THE_OTHER not in (metadata.get("finalizers") or ())
-    annotations = said(metadata.get("annotations"))
+    if service["spec"].get("loadBalancerClass") == AWS_LBC_CLASS:
+        return AWS_LBC_FINALIZER not in (metadata.get("finalizers") or ())
+    annotations = non_empty(metadata.get("annotations"))
     by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
-    return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in ELSEWHERE
+    return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in AWS_LBC_TYPES
 
 
 def follows_endpoints(service: Object) -> bool:
@@ -57,7 +57,7 @@ def by_pod(service: Object) -> bool:
 
 def drains(service: Object) -> bool:
     """A network one does, unless a port's deregistration delay is 0; a classic one where the Service asks for it."""
-    annotations = said(service["metadata"].get("annotations"))
+    annotations = non_empty(service["metadata"].get("annotations"))
     try:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, said
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, non_empty
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_R
 from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.surroundings import Subnet
+from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
@@ -38,7 +38,7 @@ def scheme(asked: Request) -> str:
     A Service of the AWS Load Balancer Controller's class has its default: what was internal there must not be public.
     """
     given = asked.settings.given
-    of_the_other = asked.spec.get("loadBalancerClass") == CLASS_OF_THE_OTHER
+    of_the_other = asked.spec.get("loadBalancerClass") == AWS_LBC_CLASS
     by_flag = "internal" if given.get("internal", of_the_other) else "internet-facing"
     by_name = str(given.get("scheme", by_flag))
     if "internal" in given and by_name != by_flag:
@@ -188,7 +188,7 @@ def node_members(service: Object, port: Port, backends: Backends, *, number: int
 
     With traffic policy Local too: a load balancer of AWS learns from its health check which of them have pods.
     """
-    words = CATALOGUE.value(said(service["metadata"].get("annotations")), "target_node_labels")
+    words = CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "target_node_labels")
     wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
     # Pods on Fargate have no machine whose ports could be targets.
     nodes = tuple([node for node in backends.nodes if node.instance_id.startswith("i-")])

@@ -13,7 +13,7 @@ from typing import Any
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
-from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
 from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
 from cloud_controller.clouds.aws.build_network_listeners import ignored as listeners_ignored
 from cloud_controller.clouds.aws.build_network_listeners import listener, marks
@@ -102,7 +102,7 @@ def fronts(service: Object) -> list[Front]:
 
 def by_pod(service: Object) -> bool:
     """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
-    return CATALOGUE.value(said(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
+    return CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:

@@ -21,13 +21,13 @@ from cloud_controller.clouds.aws.classic_model import (
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import load_balancer_name
-from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.after import after
 from cloud_controller.load_balancers.backends import Member
@@ -55,14 +55,14 @@ class ClassicLoadBalancers:
     """The classic load balancers of one cluster; safe to share between threads. Their ids are their names."""
 
     def __init__(
-        self, api: Api, config: Config, surroundings: Surroundings, groups: SecurityGroups, together: Together
+        self, api: Api, config: Config, vpc_state: VpcState, groups: SecurityGroups, concurrently: ConcurrentCalls
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._groups = groups
-        self._memory: Remembered[Known] = Remembered()
-        self._reads = ClassicReads(api, config, self._memory, groups, together)
+        self._memory: WriteThroughCache[Known] = WriteThroughCache()
+        self._reads = ClassicReads(api, config, self._memory, groups, concurrently)
         self._listeners = ClassicListeners(api)
 
     @property
@@ -76,7 +76,7 @@ class ClassicLoadBalancers:
 
     def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
         """Those of the cluster, or those of these names that exist."""
-        vpc_id = self._surroundings.facts().vpc_id
+        vpc_id = self._vpc_state.facts().vpc_id
         found, refused = self._reads.clusters(vpc_id, names)
         return [*(known.observed for known in found.values()), *refused]
 
@@ -134,7 +134,7 @@ class ClassicLoadBalancers:
                     self._apply_groups(name, groups)
                 self._groups.drop(name, groups)
             if "subnets" in changed:
-                zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+                zones = {subnet.id: subnet.zone for subnet in self._vpc_state.facts().subnets}
                 before, wanted = (texts(each.attributes["subnets"]) for each in (actual, model))
                 move(self._api, name, actual=before, wanted=wanted, zones=zones)
             self._put_attributes(name, attribute_params(model.attributes, actual.attributes))
@@ -210,7 +210,7 @@ class ClassicLoadBalancers:
     def _of(self, name: str) -> Known:
         """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""
         known = self._memory.get(name)
-        known = known or self._reads.clusters(self._surroundings.facts().vpc_id, [name])[0].get(name)
+        known = known or self._reads.clusters(self._vpc_state.facts().vpc_id, [name])[0].get(name)
         if known is None:
             raise NotFound(f"AWS: cluster {self._config.cluster_id} has no classic load balancer {name}")
         return known

@@ -14,14 +14,14 @@ from typing import Any
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
-from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
@@ -57,15 +57,15 @@ class ClassicReads:
         self,
         api: Api,
         config: Config,
-        memory: Remembered[Known],
+        memory: WriteThroughCache[Known],
         groups: SecurityGroups,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
         self._memory = memory
         self._groups = groups
-        self._together = together
+        self._concurrently = concurrently
         self._restored: dict[str, Attributes] = {}
         self._of_others: dict[str, dict[str, str]] = {}
 
@@ -110,7 +110,7 @@ class ClassicReads:
         unknown = [name for name in own if self._memory.get(name) is None]
         details = {name: self._remembered_details(name, models[name]) for name in own}
         lacking = [name for name in own if details[name] is None]
-        details |= zip(lacking, self._together(partial(self._details, name) for name in lacking), strict=True)
+        details |= zip(lacking, self._concurrently(partial(self._details, name) for name in lacking), strict=True)
         found = {}
         for name in own:
             attributes = details[name]
@@ -140,7 +140,7 @@ class ClassicReads:
 
     def tags(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The tags of these now, by name; those that are gone are absent."""
-        return of_many(names, self._tags_of, self._together)
+        return of_many(names, self._tags_of, self._concurrently)
 
     def _tags_of(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=[*names])["TagDescriptions"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.surroundings import LIFETIME
 from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.clouds.aws.vpc_state import LIFETIME
 
 
 class GroupTags:

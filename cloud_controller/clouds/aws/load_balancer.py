@@ -16,6 +16,7 @@ from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
@@ -24,8 +25,7 @@ from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalance
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
@@ -57,16 +57,16 @@ _FRESH = 60.0
 class AwsLoadBalancers:
     """The load balancers that carry one cluster's tags. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState, concurrently: ConcurrentCalls) -> None:
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._group_tags = GroupTags(api)
         self._pod_groups = PodGroups(api)
         # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
-        self._kinds = Together()
-        self._groups = SecurityGroups(api, config, surroundings)
-        self._network = NetworkLoadBalancers(api, config, surroundings, self._groups, together)
-        self._classic = ClassicLoadBalancers(api, config, surroundings, self._groups, together)
+        self._kinds = ConcurrentCalls()
+        self._groups = SecurityGroups(api, config, vpc_state)
+        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, concurrently)
+        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, concurrently)
         self._lock = threading.Lock()
         self._classic_ids: set[str] = set()
         self._twofold: set[str] = set()
@@ -92,7 +92,7 @@ class AwsLoadBalancers:
 
     def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
         """The VPC's subnets, as they were read last: the VPC CNI gives pods addresses there."""
-        return self._surroundings.facts().ranges if building.by_pod(service) else None
+        return self._vpc_state.facts().ranges if building.by_pod(service) else None
 
     def backend(self, node: Object) -> NodeBackend | None:
         """All that load balancers take of a node; pure."""
@@ -104,7 +104,7 @@ class AwsLoadBalancers:
 
     def build(self, service: Object, backends: Backends) -> Built:
         """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         return building.build(
             service,
             backends,
@@ -127,7 +127,7 @@ class AwsLoadBalancers:
         if service_uids is not None and not service_uids:
             return self._some(ids)
         # Of single Services is asked where something may have been made that this process has not seen.
-        self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
+        self._vpc_state.facts(max_age=_FRESH if service_uids is None else 0.0)
         (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
         self._remember_kind(*(lb.id for lb in classic))
         found = [*upstream.told_apart(network, classic)]
@@ -166,7 +166,7 @@ class AwsLoadBalancers:
         return [self._partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
 
     def _partial(self, lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
-        vpc_id = self._surroundings.facts().vpc_id
+        vpc_id = self._vpc_state.facts().vpc_id
         adoptable = upstream.adoptable(lb_id, vpc_id, tags, self._config, vpc_id)
         if adoptable is not None:
             return upstream.not_adopted(lb_id, adoptable, LoadBalancerState.PARTIAL)

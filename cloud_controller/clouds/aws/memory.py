@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.aws.remembered import Remembered
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.load_balancers.model import Listener, Pool
 
 _LAG = 60.0
@@ -66,7 +66,7 @@ class Known:
         return replace(self, groups=rest if group is None else {**rest, name: group})
 
 
-class Memory(Remembered[Known]):
+class Memory(WriteThroughCache[Known]):
     """Of load balancers by id, and of tags by ARN. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

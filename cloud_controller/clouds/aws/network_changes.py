@@ -8,6 +8,7 @@ from functools import partial
 
 from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.listeners import Listeners, has_own_attributes
 from cloud_controller.clouds.aws.memory import Known, Memory, View
@@ -16,9 +17,8 @@ from cloud_controller.clouds.aws.network_creation import settable, subnet_params
 from cloud_controller.clouds.aws.network_model import exchange
 from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.model import LoadBalancerModel
 
 _FAMILIES = ("ip_address_type", SOURCE_NAT)
@@ -31,20 +31,20 @@ class NetworkChanges:
     def __init__(
         self,
         api: Api,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
         nodes: NodeRules,
         memory: Memory,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
         self._nodes = nodes
         self._memory = memory
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def load_balancer(self, view: View, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
         """Make one that was `before` what the model says, by the calls that the differences need; what is known then.
@@ -68,7 +68,7 @@ class NetworkChanges:
     def adopt(self, lb_id: str, known: Known, tags: Mapping[str, str]) -> None:
         """Tag its parts, then itself; target groups also get the tags by which they are found."""
         pools = {group.arn: name for name, group in known.groups.items()}
-        self._together(
+        self._concurrently(
             [
                 *(partial(self._tag, each.arn, tags) for each in known.listeners.values()),
                 *(
@@ -103,7 +103,7 @@ class NetworkChanges:
 
     def _put_network(self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
         present, wanted = (texts(each.attributes.get("subnets")) for each in (before, model))
-        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+        zones = {subnet.id: subnet.zone for subnet in self._vpc_state.facts().subnets}
         steps = exchange(present, wanted, zones)
         kind, nat = model.attributes["ip_address_type"], model.attributes.get(SOURCE_NAT, "off")
         if "on" in (nat, before.attributes.get(SOURCE_NAT)):
@@ -150,7 +150,7 @@ class NetworkChanges:
         parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
         # The mark means something on the load balancer alone.
         of_parts = {key: value for key, value in tags.items() if key != LISTENER_ATTRIBUTES_TAG}
-        self._together([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
+        self._concurrently([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
         # Last: by what it lacks it is seen that they may.
         self._tag(known.arn, tags)
 

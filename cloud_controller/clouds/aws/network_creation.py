@@ -15,16 +15,16 @@ from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Una
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, target_group_name
 from cloud_controller.clouds.aws.network_model import ADDRESSES
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups, with_defaults
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner, Pool
 
@@ -35,22 +35,22 @@ class NetworkCreation:
     def __init__(
         self,
         api: Api,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
         memory: Memory,
         reads: NetworkReads,
         groups: TargetGroups,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
         self._memory = memory
         self._reads = reads
         self._groups = groups
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def load_balancer(self, name: str, model: LoadBalancerModel) -> tuple[View, Known, tuple[str, ...]]:
         """Make it; as AWS describes it, what is known of it, and the security groups that it is in.
@@ -58,13 +58,13 @@ class NetworkCreation:
         Raises InvalidConfiguration where the name that people chose is another's, before anything is made.
         """
         self._require_free_name(model)
-        fronts, made = self._together.both(
+        fronts, made = self._concurrently.both(
             partial(self._security_groups.front, name, model),
             [partial(self.group, name, pool, model.tags) for pool in model.pools],
         )
         attached = (*fronts, *self._security_groups.join(name))
         groups = {group.pool.name: group for group in made}
-        view, refused = self._together.both(
+        view, refused = self._concurrently.both(
             partial(self._made, name, model, attached),
             [call for pool in model.pools for call in self._exchange(groups[pool.name], pool)],
         )
@@ -73,7 +73,7 @@ class NetworkCreation:
         self._memory.put_tags(arn, {**model.tags, **_own_id(name, model)})
         view = {**view, "LoadBalancerName": name}
         self._memory.made(name, view)
-        attributes, arns = self._together.both(
+        attributes, arns = self._concurrently.both(
             partial(self._write_attributes, arn, model),
             [partial(self._listeners.create, arn, each, groups[each.pool].arn, model.tags) for each in model.listeners],
         )
@@ -106,14 +106,14 @@ class NetworkCreation:
         group = self._taken_over(lb_id, pool)
         if group is None:
             name = target_group_name(lb_id, pool.name, Owner.of_tags(tags))
-            arn = self._groups.create(name, pool, self._surroundings.facts().vpc_id, tags)
+            arn = self._groups.create(name, pool, self._vpc_state.facts().vpc_id, tags)
             group = KnownGroup(arn, replace(pool, members=(), attributes=with_defaults(pool)))
         self._memory.put_tags(group.arn, tags)
         return group
 
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
         """Give the target group exactly the members of the pool, as far as AWS takes them."""
-        unfit = {member for each in self._together(self._exchange(group, pool)) for member in each}
+        unfit = {member for each in self._concurrently(self._exchange(group, pool)) for member in each}
         return _filled(group, pool, unfit)
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:

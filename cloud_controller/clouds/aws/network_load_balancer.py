@@ -11,6 +11,7 @@ from functools import partial
 
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -21,10 +22,9 @@ from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.target_groups import TargetGroups
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -53,49 +53,49 @@ class NetworkLoadBalancers:
         self,
         api: Api,
         config: Config,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
-        self._together = together
-        self._groups = TargetGroups(api, surroundings)
+        self._concurrently = concurrently
+        self._groups = TargetGroups(api, vpc_state)
         self._listeners = Listeners(api)
         self.memory = Memory()
-        self._nodes = NodeRules(api, config, surroundings)
-        self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, together)
+        self._nodes = NodeRules(api, config, vpc_state)
+        self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, concurrently)
         self._creation = NetworkCreation(
-            api, surroundings, security_groups, self.memory, self._reads, self._groups, self._listeners, together
+            api, vpc_state, security_groups, self.memory, self._reads, self._groups, self._listeners, concurrently
         )
         self._changes = NetworkChanges(
-            api, surroundings, security_groups, self._nodes, self.memory, self._listeners, together
+            api, vpc_state, security_groups, self._nodes, self.memory, self._listeners, concurrently
         )
 
     # -------------------------------------------------------------------------------------------------------- reads
 
     def read(self) -> tuple[list[ObservedLoadBalancer], dict[str, Mapping[str, str]]]:
         """All there are; and the tags of target groups whose load balancer is none of these, by the id of that."""
-        listed = self._reads.all(self._surroundings.facts().vpc_id)
+        listed = self._reads.all(self._vpc_state.facts().vpc_id)
         views = (*listed.load_balancers.values(), *listed.refused.values())
         found = [lb for view in views if (lb := self._observed(view)) is not None]
         return found, self._left_behind(listed.target_groups, listed.load_balancers)
 
     def read_some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         """These, as far as they exist."""
-        views = self._reads.some(ids, self._surroundings.facts().vpc_id)
+        views = self._reads.some(ids, self._vpc_state.facts().vpc_id)
         return [lb for view in views.values() if (lb := self._observed(view)) is not None]
 
     def target_groups_left_behind(self, ids: Collection[str]) -> dict[str, Mapping[str, str]]:
         """The tags of target groups of this cluster whose load balancer is none of these, by the id of that."""
-        return self._left_behind(self._reads.target_groups(self._surroundings.facts().vpc_id), ids)
+        return self._left_behind(self._reads.target_groups(self._vpc_state.facts().vpc_id), ids)
 
     def health(self, lb_id: str) -> dict[tuple[str, str, int], bool]:
         """Whether each member passes its check, where AWS knows."""
         groups = self._known(lb_id).groups
-        found = self._together([partial(self._groups.health, group.arn) for group in groups.values()])
+        found = self._concurrently([partial(self._groups.health, group.arn) for group in groups.values()])
         return {
             (name, member.address, member.port): fit
             for name, members in zip(groups, found, strict=True)
@@ -117,7 +117,7 @@ class NetworkLoadBalancers:
     def adopt(self, operation: AdoptLoadBalancer) -> None:
         """Give the owner's tags to it and its parts; see `AdoptLoadBalancer`."""
         lb_id = operation.id
-        view = self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         known = self._known(lb_id)
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
             raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
@@ -130,7 +130,7 @@ class NetworkLoadBalancers:
         """Give it these attributes and tags, by the calls that the differences need; tags of others stay."""
         lb_id, model = operation.id, operation.model
         known, view = self._known(lb_id), self.memory.view(lb_id)
-        view = view or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = view or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
             raise NotFound(f"this cluster has no network load balancer {lb_id}")
@@ -193,7 +193,7 @@ class NetworkLoadBalancers:
         with self.memory.changing(operation.id):
             self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
-            refused = {member for each in self._together(calls) for member in each}
+            refused = {member for each in self._concurrently(calls) for member in each}
             members = {member.key: member for member in group.pool.members}
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
@@ -202,7 +202,7 @@ class NetworkLoadBalancers:
         """Deregister the targets; connections that they have are drained."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
-            self._together(self._groups.exchange(group.arn, (), operation.members))
+            self._concurrently(self._groups.exchange(group.arn, (), operation.members))
             gone = {member.key for member in operation.members}
             rest = [member for member in group.pool.members if member.key not in gone]
             self._put_members(operation.id, known, group, rest)
@@ -254,7 +254,7 @@ class NetworkLoadBalancers:
         known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
         if tags is None:
             return None  # It went while it was read.
-        adoptable = self._reads.adoptable(view, self._surroundings.facts().vpc_id)
+        adoptable = self._reads.adoptable(view, self._vpc_state.facts().vpc_id)
         if adoptable is not None:
             if adoptable.refusal is not None or known is None:
                 return not_adopted(lb_id, adoptable)
@@ -286,7 +286,7 @@ class NetworkLoadBalancers:
         """Let clients in to the pool, where that is not done by security groups of the load balancer."""
         if not self._nodes.serves(lb_id):
             return
-        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         zones = (view or {}).get("AvailabilityZones") or ()
         self._nodes.open(lb_id, pool, tuple(str(zone["SubnetId"]) for zone in zones))
 
@@ -294,7 +294,7 @@ class NetworkLoadBalancers:
         """Raises NotFound where it is gone."""
         known = self.memory.get(lb_id)
         if known is None:
-            self._reads.some([lb_id], self._surroundings.facts().vpc_id)
+            self._reads.some([lb_id], self._vpc_state.facts().vpc_id)
             known = self.memory.get(lb_id)
         if known is None:
             raise NotFound(f"this cluster has no network load balancer {lb_id}")
@@ -311,5 +311,5 @@ class NetworkLoadBalancers:
         self.memory.put(lb_id, known.with_group(pool.name, replace(group, pool=pool)))
 
     def _delete_groups(self, arns: Collection[str]) -> None:
-        gone = self._together([partial(self._groups.delete, arn) for arn in arns])
+        gone = self._concurrently([partial(self._groups.delete, arn) for arn in arns])
         self.memory.forget_tags([arn for arn, deleted in zip(arns, gone, strict=True) if deleted])

@@ -14,6 +14,7 @@ from typing import Any
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, id_in, name_in
@@ -27,9 +28,8 @@ from cloud_controller.clouds.aws.network_views import (
     may_be_ours,
     pool_of_view,
 )
-from cloud_controller.clouds.aws.tags import of_many, tags_of, told
+from cloud_controller.clouds.aws.tags import from_tag_list, of_many, tags_of
 from cloud_controller.clouds.aws.target_groups import TargetGroups, pool_of
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Adoptable, Owner
 
 
@@ -56,19 +56,19 @@ class NetworkReads:
         memory: Memory,
         groups: TargetGroups,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
         self._memory = memory
         self._groups = groups
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def all(self, vpc_id: str) -> Listed:
         """All of this cluster in its VPC; what the memory lacks of them is read."""
         since = self._memory.moment()
-        found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
+        found = self._concurrently([self._load_balancers, lambda: [*self._groups.all()]])
         shown = (*self._memory.just_made().values(), *found[0])
         balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if balancer_may_be_ours(each, vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if may_be_ours(each, vpc_id)}
@@ -125,7 +125,7 @@ class NetworkReads:
 
     def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         """The tags of these now; those that are gone are absent."""
-        return of_many(arns, self._tags_of, self._together)
+        return of_many(arns, self._tags_of, self._concurrently)
 
     def require_ownership(self, lb_id: str, arn: str, wanted: Mapping[str, str]) -> None:
         """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have.
@@ -228,7 +228,7 @@ class NetworkReads:
                 for lb_id in {by_arn.get(lb_arn, "") for lb_arn in each.get("LoadBalancerArns") or ()} - {""}:
                     found.setdefault(lb_id, {})[arn] = each
         views = [(listed.load_balancers[lb_id], groups) for lb_id, groups in found.items() if upstream.is_name(lb_id)]
-        names = self._together([partial(self._pool_names, view, groups) for view, groups in views])
+        names = self._concurrently([partial(self._pool_names, view, groups) for view, groups in views])
         return {
             view["LoadBalancerName"]: {name: groups[arn] for arn, name in of.items()}
             for (view, groups), of in zip(views, names, strict=True)
@@ -252,10 +252,10 @@ class NetworkReads:
 
     def _read_details(self, wanted: Mapping[str, tuple[View, Mapping[str, View]]], since: int) -> None:
         calls = [partial(self._group, name, each) for _, groups in wanted.values() for name, each in groups.items()]
-        known_groups = iter(self._together(calls))
+        known_groups = iter(self._concurrently(calls))
         of = {lb_id: {name: next(known_groups) for name in groups} for lb_id, (_, groups) in wanted.items()}
         balancers = [partial(self._balancer, view, of[lb_id]) for lb_id, (view, _) in wanted.items()]
-        for lb_id, known in zip(wanted, self._together(balancers), strict=True):
+        for lb_id, known in zip(wanted, self._concurrently(balancers), strict=True):
             if known is not None:
                 self._memory.read(lb_id, known, since)
 
@@ -274,7 +274,7 @@ class NetworkReads:
             pools = {each.arn: name for name, each in present.items()}
             marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags(arn) or {})
             found = self._listeners.read(arn, pools, with_attributes=marked)
-            attributes = told(
+            attributes = from_tag_list(
                 self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]
             )
         except NotFound:

@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_rules import TOO_BIG, client_rules
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Pool
 
@@ -31,10 +31,10 @@ Rules = dict[str, str]
 class NodeRules:
     """The rules of the nodes' groups for one cluster's load balancers; safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState) -> None:
         self._disabled = config.disable_security_group_ingress
-        self._surroundings = surroundings
-        self._calls = SecurityGroupCalls(api, surroundings)
+        self._vpc_state = vpc_state
+        self._calls = SecurityGroupCalls(api, vpc_state)
         self._needs: dict[str, frozenset[str]] = {}
         """By load balancer. Several may be checked at the same port, and AWS has a rule once, for one of them."""
 
@@ -43,7 +43,7 @@ class NodeRules:
 
         `ingress_rules` is () where the nodes do not let in exactly the clients of all its listeners.
         """
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         clients = {_EVERYBODY} if self._disabled else _clients(load_balancer_id, facts.node_groups)
         known = self._needs.get(load_balancer_id) or {rule for group in facts.node_groups for rule in group.described}
         too_big = (each.rpartition(" ")[2] for each in known if each.startswith("icmp"))
@@ -77,8 +77,8 @@ class NodeRules:
         if not self._disabled:
             path_mtu = any(rule.startswith("icmp") for rule in rules)
             wanted = self._wanted(load_balancer_id, model, clients, path_mtu=path_mtu)
-            with self._surroundings.changing_nodes:
-                for group in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for group in self._vpc_state.facts().node_groups:
                     self._change(group, wanted, self._extra(load_balancer_id, group, wanted, model.pools))
                 self._needs[load_balancer_id] = frozenset(wanted)
         elif clients != {_EVERYBODY}:
@@ -90,13 +90,13 @@ class NodeRules:
 
     def serves(self, load_balancer_id: str) -> bool:
         """Whether the nodes let in clients of this load balancer by such rules."""
-        return not self._disabled and bool(_clients(load_balancer_id, self._surroundings.facts().node_groups))
+        return not self._disabled and bool(_clients(load_balancer_id, self._vpc_state.facts().node_groups))
 
     def open(self, load_balancer_id: str, pool: Pool, subnets: tuple[str, ...]) -> None:
         """Let the clients of the load balancer, which is in these subnets, in to this pool, too."""
         model = LoadBalancerModel("", {"subnets": subnets}, pools=(pool,))
-        with self._surroundings.changing_nodes:
-            groups = self._surroundings.facts().node_groups
+        with self._vpc_state.changing_nodes:
+            groups = self._vpc_state.facts().node_groups
             wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups), path_mtu=False)
             for group in groups:
                 self._change(group, wanted, set())
@@ -105,8 +105,8 @@ class NodeRules:
     def close(self, load_balancer_id: str) -> None:
         """Take away the rules for a load balancer that is gone."""
         if not self._disabled:
-            with self._surroundings.changing_nodes:
-                for group in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for group in self._vpc_state.facts().node_groups:
                     self._change(group, {}, self._extra(load_balancer_id, group, {}, ()))
                 self._needs.pop(load_balancer_id, None)
 
@@ -114,7 +114,7 @@ class NodeRules:
         self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str], *, path_mtu: bool
     ) -> Rules:
         subnets = {*texts(model.attributes.get("subnets"))}
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         # Health checks come from the load balancer's own addresses.
         checkers = [each.cidr for each in facts.subnets if each.cidr and each.id in subnets]
         wanted: Rules = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.surroundings import LIFETIME, Facts
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts
 
 _AGAIN = 60.0
 """Seconds after which the list is read again for a new pod that is not in it, where any pod has an interface of its

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, CLASSES, said
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CLASSES, non_empty
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -83,7 +83,7 @@ def request(service: Object, config: Config, facts: Facts) -> Request:
     """The Service as read. Raises InvalidConfiguration for what no kind of load balancer can do."""
     spec = service["spec"]
     found = Request(
-        service, kind_of(service), CATALOGUE.parse(said(service["metadata"].get("annotations"))), config, facts
+        service, kind_of(service), CATALOGUE.parse(non_empty(service["metadata"].get("annotations"))), config, facts
     )
     if spec.get("loadBalancerIP"):
         why = f"{spec['loadBalancerIP']!r} is not supported: on AWS, annotations set a load balancer's addresses"
@@ -98,16 +98,16 @@ def kind_of(service: Object) -> Kind:
     Raises InvalidConfiguration where it is none, or they contradict each other.
     """
     name = service["spec"].get("loadBalancerClass")
-    annotations = said(service["metadata"].get("annotations"))
-    said_type = CATALOGUE.value(annotations, "type")
-    by_type: Kind = "network" if said_type == "nlb" else "classic"
-    if name == CLASS_OF_THE_OTHER and said_type in (None, "nlb", "external"):
+    annotations = non_empty(service["metadata"].get("annotations"))
+    given_type = CATALOGUE.value(annotations, "type")
+    by_type: Kind = "network" if given_type == "nlb" else "classic"
+    if name == AWS_LBC_CLASS and given_type in (None, "nlb", "external"):
         return "network"
-    by_class = "network" if name == CLASS_OF_THE_OTHER else CLASSES.get(name)
+    by_class = "network" if name == AWS_LBC_CLASS else CLASSES.get(name)
     if by_class is None:
         return by_type
-    if said_type is not None and (by_class != by_type or said_type in ("external", "nlb-ip")):
-        why = f"{said_type!r} contradicts spec.loadBalancerClass {name!r}"
+    if given_type is not None and (by_class != by_type or given_type in ("external", "nlb-ip")):
+        why = f"{given_type!r} contradicts spec.loadBalancerClass {name!r}"
         raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
     return by_class
 

@@ -17,8 +17,8 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.instances import AwsInstances
-from cloud_controller.clouds.aws.together import Together
 
 _QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
 """Under which the account's quota of routes in a table is found."""
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 class AwsRoutes:
     """The route table that the cloud config names, else the one that carries the cluster's tag."""
 
-    def __init__(self, api: Api, instances: AwsInstances, together: Together) -> None:
+    def __init__(self, api: Api, instances: AwsInstances, concurrently: ConcurrentCalls) -> None:
         self._api = api
         self._instances = instances
-        self._together = together
+        self._concurrently = concurrently
         self._table_id = api.config.route_table_id
         self._families = 1
         """Of the pod routes in the table when it was read last."""
@@ -84,7 +84,7 @@ class AwsRoutes:
             closed = self._instances.with_source_dest_check({route.target_instance for route in routes})
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
-        errors = self._together(partial(self._open, instance) for instance in closed)
+        errors = self._concurrently(partial(self._open, instance) for instance in closed)
         unopened = {instance: error for instance, error in zip(closed, errors, strict=True) if error is not None}
         failures = [
             RouteFailure(route, unopened[route.target_instance])
@@ -92,7 +92,7 @@ class AwsRoutes:
             if route.target_instance in unopened
         ]
         ready = [route for route in routes if route.target_instance not in unopened]
-        written = self._together(partial(self._create, table_id, route) for route in ready)
+        written = self._concurrently(partial(self._create, table_id, route) for route in ready)
         return self._but_there_already([*failures, *(failure for failure in written if failure is not None)])
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
@@ -101,7 +101,7 @@ class AwsRoutes:
             table_id = self._known_table_id()
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
-        failures = self._together(partial(self._delete, table_id, route) for route in routes)
+        failures = self._concurrently(partial(self._delete, table_id, route) for route in routes)
         return [failure for failure in failures if failure is not None]
 
     def _table(self) -> Mapping[str, Any]:

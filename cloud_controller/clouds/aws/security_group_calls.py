@@ -11,8 +11,8 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.errors import error_code
 from cloud_controller.clouds.aws.ip_permissions import ip_permissions
 from cloud_controller.clouds.aws.security_group_rules import changes
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings, security_group
 from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState, security_group
 from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 
@@ -41,11 +41,11 @@ class _Refused:
 
 
 class SecurityGroupCalls:
-    """Changes of security groups, told to the surroundings; safe to share between threads."""
+    """Changes of security groups, told to the vpc_state; safe to share between threads."""
 
-    def __init__(self, api: Api, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, vpc_state: VpcState, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._clock = clock
         self._refused: dict[str, _Refused] = {}
 
@@ -54,7 +54,7 @@ class SecurityGroupCalls:
 
         Raises InvalidConfiguration where somebody else has a group of this name.
         """
-        vpc_id = self._surroundings.facts().vpc_id
+        vpc_id = self._vpc_state.facts().vpc_id
         marked = tag_list(tags)
         try:
             made = self._api.call(
@@ -72,7 +72,7 @@ class SecurityGroupCalls:
             group = self._taken_over(vpc_id, name, tags)
         else:
             group = SecurityGroup(made["GroupId"], name, dict(tags))
-        self._surroundings.changed(group.id, group)
+        self._vpc_state.changed(group.id, group)
         return group
 
     def change(self, group: SecurityGroup, ingress: Set[str], tags: Mapping[str, str]) -> SecurityGroup:
@@ -91,7 +91,7 @@ class SecurityGroupCalls:
         if lacking:
             self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=tag_list(lacking))
             group = replace(group, tags={**group.tags, **lacking})
-            self._surroundings.changed(group.id, group)
+            self._vpc_state.changed(group.id, group)
         return group
 
     def allow(self, group: SecurityGroup, rule: str) -> None:
@@ -103,7 +103,7 @@ class SecurityGroupCalls:
         except CloudError as error:
             if error_code(error) != "InvalidPermission.Duplicate":
                 raise
-        self._surroundings.changed(group.id, replace(group, ingress=group.ingress | {rule}))
+        self._vpc_state.changed(group.id, replace(group, ingress=group.ingress | {rule}))
 
     def forbid(self, group: SecurityGroup, rule: str) -> None:
         """Take one rule from a group that is not ours alone; not there: nothing happens."""
@@ -114,7 +114,7 @@ class SecurityGroupCalls:
         except CloudError as error:
             if error_code(error) != "InvalidPermission.NotFound":
                 raise
-        self._surroundings.changed(group.id, replace(group, ingress=group.ingress - {rule}))
+        self._vpc_state.changed(group.id, replace(group, ingress=group.ingress - {rule}))
 
     def exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
         """Add rules with these descriptions to a group that is not ours alone, and take others away."""
@@ -136,7 +136,7 @@ class SecurityGroupCalls:
         described = {rule: what for rule, what in {**group.described, **added}.items() if rule not in removed}
         changed = replace(group, ingress=ingress, described=described)
         if changed != group:
-            self._surroundings.changed(group.id, changed)
+            self._vpc_state.changed(group.id, changed)
 
     def delete(self, group: SecurityGroup) -> bool:
         """Delete it, or learn that it is gone already; False: it is still in use.
@@ -163,7 +163,7 @@ class SecurityGroupCalls:
                 raise
             return error
         self._refused.pop(group.id, None)
-        self._surroundings.changed(group.id, None)
+        self._vpc_state.changed(group.id, None)
         return None
 
     def _release(self, group: SecurityGroup, refusal: CloudError) -> None:
@@ -174,10 +174,10 @@ class SecurityGroupCalls:
         refused.next_look = now + _LOOK
         foreign = []
         for direction, found in self._referring(group):
-            own = direction == "ingress" and self._surroundings.cluster_tag in found.tags
+            own = direction == "ingress" and self._vpc_state.cluster_tag in found.tags
             if own:
                 self._revoke(found, {rule for rule in found.ingress if rule.rpartition(" ")[2] == group.id})
-                self._surroundings.forget(found.id)
+                self._vpc_state.forget(found.id)
             else:
                 foreign.append(f"{direction} rules of {found.id} ({found.name})")
         what = f"security group {group.id} ({group.name}) cannot be deleted: {refusal}"
@@ -189,7 +189,7 @@ class SecurityGroupCalls:
 
     def _referring(self, group: SecurityGroup) -> Iterator[tuple[str, SecurityGroup]]:
         """The groups of the VPC whose rules name this one."""
-        of_vpc = {"Name": "vpc-id", "Values": [self._surroundings.facts().vpc_id]}
+        of_vpc = {"Name": "vpc-id", "Values": [self._vpc_state.facts().vpc_id]}
         for direction, name in (("ingress", "ip-permission.group-id"), ("egress", "egress.ip-permission.group-id")):
             filters = [of_vpc, {"Name": name, "Values": [group.id]}]
             for each in self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters):
@@ -204,7 +204,7 @@ class SecurityGroupCalls:
             else:
                 self._revoke(group, rules)
                 group = replace(group, ingress=group.ingress - rules)
-            self._surroundings.changed(group.id, group)
+            self._vpc_state.changed(group.id, group)
         return group
 
     def _authorize(self, group: SecurityGroup, rules: Set[str], descriptions: Mapping[str, str] | None = None) -> None:
@@ -232,7 +232,7 @@ class SecurityGroupCalls:
         except Unavailable as error:
             if error_code(error) != _GONE:
                 raise
-            self._surroundings.forget(group.id)
+            self._vpc_state.forget(group.id)
             raise Unavailable(
                 f"security group {group.id} ({group.name}) was deleted; the controller reads the security groups again"
             ) from error

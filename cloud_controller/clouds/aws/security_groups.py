@@ -19,8 +19,8 @@ from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
 from cloud_controller.clouds.aws.upstream import is_name, own_groups
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel, Owner
 
@@ -28,11 +28,11 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel
 class SecurityGroups:
     """The security groups of one cluster's load balancers; safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState) -> None:
         self._cluster_id = config.cluster_id
-        self._surroundings = surroundings
-        self._calls = SecurityGroupCalls(api, surroundings)
-        self._shared = SharedGroup(api, config, surroundings, self._calls)
+        self._vpc_state = vpc_state
+        self._calls = SecurityGroupCalls(api, vpc_state)
+        self._shared = SharedGroup(api, config, vpc_state, self._calls)
 
     def attributes(self, load_balancer_id: str, attached: Collection[str]) -> dict[str, Value | None]:
         """`ingress_rules` and `security_groups` of the model of a load balancer that is in these groups.
@@ -66,14 +66,14 @@ class SecurityGroups:
 
     def left_behind(self, load_balancer_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """The tags of groups of this cluster whose load balancer is not one of these, by its id."""
-        present = self._surroundings.facts().front_groups.keys() - {*load_balancer_ids}
+        present = self._vpc_state.facts().front_groups.keys() - {*load_balancer_ids}
         fronts = {of: [*self._front(of).values()] for of in sorted(present)}
         return {of: groups[0].tags for of, groups in fronts.items() if groups}
 
     def adopt(self, load_balancer_id: str, attached: Collection[str], tags: Mapping[str, str]) -> None:
         """Make the groups ours that upstream's controller made for a load balancer, which is in those attached."""
         marked = {**tags, LOAD_BALANCER_TAG: load_balancer_id}
-        for group in own_groups(self._surroundings.facts().groups, load_balancer_id, attached):
+        for group in own_groups(self._vpc_state.facts().groups, load_balancer_id, attached):
             self._calls.tag(group, marked)
 
     def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class SecurityGroups:
         return all(self._calls.delete(group) for group in fronts)
 
     def _front(self, load_balancer_id: str, attached: Collection[str] = ()) -> dict[str, SecurityGroup]:
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         groups = facts.front_groups.get(load_balancer_id, ())
         own = [group for group in groups if group.tags.get(CLUSTER_TAG, self._cluster_id) == self._cluster_id]
         own += own_groups(facts.groups, load_balancer_id, attached) if is_name(load_balancer_id) and attached else []

@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.ip_permissions import from_group
 from cloud_controller.clouds.aws.names import shared_group_name
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.surroundings import SHARED_GROUP_TAG, SecurityGroup, Surroundings
+from cloud_controller.clouds.aws.vpc_state import SHARED_GROUP_TAG, SecurityGroup, VpcState
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _BELIEVED = 120.0
@@ -30,13 +30,13 @@ class SharedGroup:
         self,
         api: Api,
         config: Config,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         calls: SecurityGroupCalls,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._calls = calls
         self._clock = clock
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class SharedGroup:
     def group(self) -> SecurityGroup | None:
         """The group, where there is one."""
         name = shared_group_name(self._config.cluster_id)
-        return next((group for group in self._surroundings.facts().shared_groups if group.name == name), None)
+        return next((group for group in self._vpc_state.facts().shared_groups if group.name == name), None)
 
     def serves(self, attached: Collection[str]) -> bool:
         """Whether a load balancer in these groups is in it as it should be, and all nodes' groups let it in."""
@@ -56,7 +56,7 @@ class SharedGroup:
             return not joined
         if group is None or not joined:
             return False
-        nodes = self._surroundings.facts().node_groups
+        nodes = self._vpc_state.facts().node_groups
         return bool(nodes) and all(from_group(group.id) in each.ingress for each in nodes)
 
     def join(self, load_balancer_id: str) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class SharedGroup:
         with self._lock:
             self._seen[load_balancer_id] = self._clock()
             self._left.discard(load_balancer_id)
-            nodes = self._surroundings.facts().node_groups or self._surroundings.facts(max_age=0).node_groups
+            nodes = self._vpc_state.facts().node_groups or self._vpc_state.facts(max_age=0).node_groups
             if not nodes:
                 why = f"no security group has the tag {self._config.cluster_tag}"
                 allowed = (
@@ -77,15 +77,15 @@ class SharedGroup:
                 )
                 raise InvalidConfiguration("security groups of the nodes", why, allowed)
             group = self.group() or self._made()
-            with self._surroundings.changing_nodes:
-                for each in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for each in self._vpc_state.facts().node_groups:
                     self._calls.allow(each, from_group(group.id))
             return (group.id,)
 
     def close_to(self, group_id: str) -> None:
         """Take away the nodes' rules that let in this group."""
-        with self._surroundings.changing_nodes:
-            for each in self._surroundings.facts().node_groups:
+        with self._vpc_state.changing_nodes:
+            for each in self._vpc_state.facts().node_groups:
                 self._calls.forbid(each, from_group(group_id))
 
     def leave(self, load_balancer_id: str) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 
 _A_CALL = 20
 """Things of load balancing whose tags AWS tells at once."""
@@ -21,21 +21,21 @@ def tag_list(pairs: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in sorted(pairs.items())]
 
 
-def told(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def from_tag_list(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Tags, or attributes, as AWS tells them."""
     return {each["Key"]: each.get("Value", "") for each in pairs}
 
 
 def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
     """The tags of something that AWS describes with them."""
-    return told(thing.get("Tags") or ())
+    return from_tag_list(thing.get("Tags") or ())
 
 
-def of_many(things: Iterable[str], ask: Callable[[Sequence[str]], Tags], together: Together) -> Tags:
+def of_many(things: Iterable[str], ask: Callable[[Sequence[str]], Tags], concurrently: ConcurrentCalls) -> Tags:
     """The tags of these now, some at a time; those that are gone are absent, of which `ask` raises NotFound."""
     wanted = sorted(things)
     parts = [wanted[start : start + _A_CALL] for start in range(0, len(wanted), _A_CALL)]
-    answers = together([partial(_of_some, part, ask) for part in parts])
+    answers = concurrently([partial(_of_some, part, ask) for part in parts])
     return {thing: tags for answer in answers for thing, tags in answer.items()}
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.tags import tag_list, told
+from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
@@ -40,9 +40,9 @@ _UNUSED_PORT = 80
 class TargetGroups:
     """The calls, each idempotent; safe to share between threads. Groups are named by ARN."""
 
-    def __init__(self, api: Api, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, vpc_state: VpcState) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
 
     # -------------------------------------------------------------------------------------------------------- reads
 
@@ -52,7 +52,7 @@ class TargetGroups:
 
     def attributes(self, arn: str) -> dict[str, str]:
         """Those that AWS tells."""
-        return told(self._api.call("elbv2", "DescribeTargetGroupAttributes", TargetGroupArn=arn)["Attributes"])
+        return from_tag_list(self._api.call("elbv2", "DescribeTargetGroupAttributes", TargetGroupArn=arn)["Attributes"])
 
     def health(self, arn: str) -> dict[Member, bool | None]:
         """The registered targets, each with whether it passes its check; None: nobody knows yet, or needs to."""
@@ -130,7 +130,7 @@ class TargetGroups:
         arn = str(group["TargetGroupArn"])
         answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[arn])["TagDescriptions"]
         owner = Owner.of_tags(tags)
-        if owner is None or not owner.owns(told(answer[0]["Tags"])):
+        if owner is None or not owner.owns(from_tag_list(answer[0]["Tags"])):
             raise Conflict(f"target group {name} ({arn}) exists, but does not have the tags of {owner}")
         return arn
 
@@ -171,7 +171,7 @@ class TargetGroups:
 
     def _targets(self, members: Iterable[Member]) -> list[dict[str, Any]]:
         """Of an address outside of the VPC, AWS wants to be told that it is in no zone."""
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         found: list[dict[str, Any]] = []
         for member in members:
             nowhere = {"AvailabilityZone": "all"} if facts.is_outside(member.address) else {}

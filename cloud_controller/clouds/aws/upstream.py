@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
-from cloud_controller.clouds.aws.surroundings import UPSTREAM_GROUP_PREFIX, SecurityGroup
+from cloud_controller.clouds.aws.vpc_state import UPSTREAM_GROUP_PREFIX, SecurityGroup
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     PRESERVED_TAG,

@@ -228,7 +228,7 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     only_udp = all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
     meant = proxy or given or (only_udp and "health_check_protocol" in settings.given)
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
-    said = str(settings.given.get("health_check_protocol", usual))
+    chosen = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
     if timeout > interval:
         name = CATALOGUE.by_argument["health_check_timeout"].name
@@ -236,7 +236,7 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
             f"annotation {name}", f"{timeout} s is longer than the interval ({interval} s)", f"1 to {interval}"
         )
     return HealthCheck(
-        protocol="NONE" if protocol == "UDP" and not meant else said,
+        protocol="NONE" if protocol == "UDP" and not meant else chosen,
         port=given or proxy,
         path=str(settings.given.get("health_check_path", "/healthz" if proxy else settings.text("health_check_path"))),
         interval_seconds=interval,

@@ -12,10 +12,10 @@ from botocore.exceptions import ClientError
 from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.diff import diff
@@ -73,8 +73,8 @@ class Process:
         self.api = DyingApi(account.config(**config))
         self.api.left = dies_after
         self.api.observer = self.calls
-        surroundings = Surroundings(self.api, self.api.config.cluster_tag, account.vpc_id)
-        self.load_balancers = AwsLoadBalancers(self.api, self.api.config, surroundings, Together())
+        surroundings = VpcState(self.api, self.api.config.cluster_tag, account.vpc_id)
+        self.load_balancers = AwsLoadBalancers(self.api, self.api.config, surroundings, ConcurrentCalls())
 
     def observed(self, service: Object) -> list[ObservedLoadBalancer]:
         """The load balancers of the Service, whole or in part."""

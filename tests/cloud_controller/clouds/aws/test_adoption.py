@@ -230,7 +230,9 @@ def test_where_others_open_the_nodes_their_rules_are_left_alone(
     assert rules(account) == before
 
     cluster.service(key)["spec"]["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
-    with pytest.raises(InvalidConfiguration, match="source ranges: the load balancer was created without security groups"):
+    with pytest.raises(
+        InvalidConfiguration, match="source ranges: the load balancer was created without security groups"
+    ):
         running.settle()
 
 

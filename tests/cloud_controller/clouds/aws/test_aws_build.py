@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Mutability
 from cloud_controller.load_balancers.diff import diff

@@ -456,7 +456,10 @@ def test_without_named_subnets_elastic_addresses_are_for_the_zones_in_their_orde
             named(private_ipv4_addresses=("10.0.1.9", "10.0.1.8", "10.0.21.9"), internal=True),
             "two addresses are in subnet-a1",
         ),
-        (named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True), "10.9.0.1 is not in the load balancer's subnets"),
+        (
+            named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True),
+            "10.9.0.1 is not in the load balancer's subnets",
+        ),
         (named(private_ipv4_addresses=("a", "b", "c"), internal=True), "'a' is not an IPv4 address"),
     ],
 )
@@ -748,7 +751,10 @@ def test_more_rules_than_all_its_groups_may_have_are_refused_with_the_limit() ->
 
 
 def test_more_groups_than_a_load_balancer_can_be_in_are_refused() -> None:
-    refused(nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))), "extra-security-groups: 4 security groups")
+    refused(
+        nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))),
+        "extra-security-groups: 4 security groups",
+    )
     refused(nlb(named(security_groups=("web",))), "security-groups: 'web' is not a valid security group ID")
 
 
@@ -783,9 +789,15 @@ def test_whoever_only_prefers_both_gets_ipv4_where_subnets_have_no_ipv6_and_is_t
 @pytest.mark.parametrize(
     ("service", "hint"),
     [
-        (nlb(**DUAL, ipFamilyPolicy="RequireDualStack"), "spec.ipFamilies: IPv4, IPv6 is not possible: no IPv6 range in subnet-a1"),
+        (
+            nlb(**DUAL, ipFamilyPolicy="RequireDualStack"),
+            "spec.ipFamilies: IPv4, IPv6 is not possible: no IPv6 range in subnet-a1",
+        ),
         (nlb(ipFamilies=["IPv6"]), "spec.ipFamilies: IPv6 is not possible: no IPv6 range in subnet-a1"),
-        (nlb(named(ip_address_type="dualstack")), "ip-address-type: 'dualstack' is not possible: no IPv6 range in subnet-a1"),
+        (
+            nlb(named(ip_address_type="dualstack")),
+            "ip-address-type: 'dualstack' is not possible: no IPv6 range in subnet-a1",
+        ),
         (nlb(named(ip_address_type="ipv4"), ipFamilies=["IPv6"]), "ip-address-type: 'ipv4'"),
     ],
 )

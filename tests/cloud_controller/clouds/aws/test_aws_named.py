@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.group_tags import GroupTags
-from cloud_controller.clouds.aws.surroundings import SecurityGroup
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.nameable import KINDS, Nameable

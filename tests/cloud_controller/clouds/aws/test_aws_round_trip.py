@@ -10,9 +10,9 @@ import boto3
 import pytest
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.operations import (
@@ -102,8 +102,8 @@ class World:
     def restart(self) -> AwsLoadBalancers:
         """A controller that knows nothing."""
         config = self.api.config
-        around = Surroundings(self.api, config.cluster_tag, self.vpc_id)
-        return AwsLoadBalancers(self.api, config, around, Together())
+        around = VpcState(self.api, config.cluster_tag, self.vpc_id)
+        return AwsLoadBalancers(self.api, config, around, ConcurrentCalls())
 
     def services(self, wanted: Mapping[str, Object]) -> dict[str, Object]:
         """Each as a Service of its own, with the account's certificate."""

@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.surroundings import Facts, Subnet
+from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 from tests.cloud_controller.clouds.aws.asked_services import subnet
 
 CONFIG = Config("prod-1")
@@ -71,7 +71,9 @@ def test_where_nothing_is_tagged_for_us_the_one_of_the_cloud_config_serves() -> 
     assert [each.id for each in chosen(facts, Config("prod-1", subnet_id="subnet-b1"), "internal", None)] == [
         "subnet-b1"
     ]
-    with pytest.raises(InvalidConfiguration, match=r"vpc-1 has no subnet that has the tag kubernetes.io/cluster/prod-1"):
+    with pytest.raises(
+        InvalidConfiguration, match=r"vpc-1 has no subnet that has the tag kubernetes.io/cluster/prod-1"
+    ):
         chosen(facts, CONFIG, "internal", None)
 
 

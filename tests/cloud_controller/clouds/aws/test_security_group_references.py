@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from tests.cloud_controller.clouds.aws import as_aws
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, Calls, tag_list
 from tests.cloud_controller.clouds.aws.nlb_world import (
@@ -142,7 +142,7 @@ def scene(account: AwsAccount, calls: Calls) -> tuple[SecurityGroupCalls, Clock,
 
     refusing(Cloud())  # type: ignore[arg-type]
     api.observer = calls
-    surroundings = Surroundings(api, CLUSTER_TAG, account.vpc_id)
+    surroundings = VpcState(api, CLUSTER_TAG, account.vpc_id)
     group = SecurityGroupCalls(api, surroundings).create("k8s-default-web-0123456789", "web", {CLUSTER_TAG: "owned"})
     return SecurityGroupCalls(api, surroundings, clock), clock, group
 

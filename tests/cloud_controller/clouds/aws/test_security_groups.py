@@ -12,7 +12,7 @@ from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws import security_group_calls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
@@ -42,9 +42,9 @@ class Scene:
     def __init__(self, account: AwsAccount, calls: Calls | None = None, **config: Any) -> None:
         self.api = InterruptedApi(account.config(**config))
         self.api.observer = calls
-        self.surroundings = Surroundings(self.api, CLUSTER_TAG, account.vpc_id)
-        self.groups = SecurityGroups(self.api, account.config(**config), self.surroundings)
-        self.surroundings.facts()
+        self.vpc_state = VpcState(self.api, CLUSTER_TAG, account.vpc_id)
+        self.groups = SecurityGroups(self.api, account.config(**config), self.vpc_state)
+        self.vpc_state.facts()
         if calls is not None:
             calls.clear()
 
@@ -217,7 +217,7 @@ def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(
     (group,) = scene.groups.front(ID, model())
     account.ec2.delete_security_group(GroupId=group)
 
-    with pytest.raises(Unavailable, match="is gone"):
+    with pytest.raises(Unavailable, match="was deleted"):
         scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
     scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
 

@@ -144,7 +144,7 @@ class Facts:
         return dict(found)
 
 
-class Surroundings:
+class VpcState:
     """The facts of one VPC; safe to share between threads: who asks while another reads waits for that answer."""
 
     def __init__(
