@@ -1,4 +1,4 @@
-"""What annotations say of listeners: TLS, the protocol behind them, the proxy protocol."""
+"""Annotations of listeners: TLS, backend protocol, attributes, proxy protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What annotations say of a load balancer as a whole: kind, scheme, network, groups, logs, tags."""
+"""Annotations of the load balancer as a whole: type, scheme, subnets, security groups, logs, tags."""
 
 from __future__ import annotations
 

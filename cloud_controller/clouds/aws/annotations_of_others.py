@@ -1,7 +1,8 @@
-"""The annotations of the AWS Load Balancer Controller that are known here and not honoured: each says why.
+"""The known annotations of the AWS Load Balancer Controller that are not supported, each with the reason.
 
-Of each it stands here whether it restricts access. One that does not is ignored, by name and with a warning; one that
-does is refused, as is every name that is in no table: what its author wanted closed must never be open.
+Each entry states whether the annotation restricts access. The controller ignores those that do not, with a warning.
+It refuses those that do, and all unknown names: otherwise a load balancer could be more open than its author
+intends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What annotations say of targets: who they are, how they are checked, what their target groups do."""
+"""Annotations of targets: target type, health checks, target group attributes."""
 
 from __future__ import annotations
 

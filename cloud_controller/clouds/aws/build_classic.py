@@ -1,6 +1,7 @@
-"""What a Service comes to as a classic load balancer: pure.
+"""Builds the model of a classic load balancer from a Service. Pure.
 
-Each port becomes a listener that sends to its node port; the nodes are in one pool, checked in one way, as AWS has it.
+Each port becomes a listener that sends to its node port. All nodes are in one pool with one health check, because a
+classic load balancer has only one.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ _BEHIND_TLS = {
     "http": ("HTTPS", "HTTP"),
     "https": ("HTTPS", "HTTPS"),
 }
-"""By `backend-protocol`: what a listener with a certificate speaks, and what is spoken behind it."""
+"""By `backend-protocol`: the protocol of a listener with a certificate, and its instance protocol."""
 
 _LONGEST_CHECK = 60
-"""Seconds that a check may wait."""
+"""The longest timeout of a health check in seconds."""
 _LONGEST_IDLE = 4000
-"""Seconds that a connection may be silent."""
+"""The longest idle timeout in seconds."""
 
 
 def build(asked: Request, backends: Backends) -> Built:
-    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    """The model. Raises InvalidConfiguration that names the field or annotation."""
     _require_offered(asked)
     listeners = tuple(_listener(asked, port) for port in asked.ports)
     pool = Pool(POOL, _health_check(asked), members(asked.service, backends))
@@ -63,7 +64,7 @@ def build(asked: Request, backends: Backends) -> Built:
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:
-    """The nodes: each is one member, whatever the ports."""
+    """The nodes, each one member for all ports."""
     return common.node_members(service, {}, backends, number=0)
 
 

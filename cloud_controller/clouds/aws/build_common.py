@@ -1,4 +1,4 @@
-"""What both kinds of load balancer take of a Service in the same way: pure."""
+"""The parts of a model that network and classic load balancers have in common. Pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Ob
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 _MOST_TAGS = 50
 _FREE_ADDRESSES = 8
-"""What AWS asks of a subnet for a classic load balancer, and the AWS Load Balancer Controller for either kind."""
+"""The free IP addresses that AWS requires in a classic load balancer's subnet, and the AWS Load Balancer Controller
+for both kinds."""
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
-"""What load balancing takes in keys and values of tags; EC2 takes more."""
+"""The characters that Elastic Load Balancing allows in tags; EC2 allows more."""
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
 
 
 def scheme(asked: Request) -> str:
-    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree.
+    """`internal` or `internet-facing`. Raises InvalidConfiguration if the two annotations contradict each other.
 
-    A Service of the AWS Load Balancer Controller's class has its default: what was internal there must not be public.
+    Services of the AWS Load Balancer Controller's class keep its default: what was internal there must not become
+    public.
     """
     given = asked.settings.given
     of_the_other = asked.spec.get("loadBalancerClass") == AWS_LBC_CLASS
@@ -48,15 +50,15 @@ def scheme(asked: Request) -> str:
 
 
 def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
-    """The subnets, in the order in which they are named, else in that of their zones."""
+    """The subnets, in the order of the annotation, otherwise of their Availability Zones."""
     named = asked.words("subnets") if "subnets" in asked.settings.given else None
     return chosen(asked.facts, asked.config, of_scheme, named)
 
 
 def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
-    """What everything that is made for the Service carries, and these marks.
+    """The tags of all resources of the Service, including `marks`.
 
-    Raises InvalidConfiguration for tags that can't be.
+    Raises InvalidConfiguration for invalid tags.
     """
     owner = asked.owner
     own = {
@@ -79,14 +81,14 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             allowed = f"at most {_LONGEST_KEY} characters in a key and {_LONGEST_VALUE} in a value"
             raise InvalidConfiguration(where, f"the tag {key[:_LONGEST_KEY]!r} is too long", allowed)
-    # Two of ours are set on parts of a load balancer besides, and the cluster's UID on everything.
+    # The controller sets two more tags on parts of a load balancer, and the cluster's UID on every resource.
     if len(more) > _MOST_TAGS - len(own) - 3:
         raise InvalidConfiguration(where, f"{len(more)} tags are too many", f"at most {_MOST_TAGS - len(own) - 3}")
     return {**more, **own}
 
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
-    """Who may connect: `security_groups` of people, and `ingress_rules` of the Service's own group."""
+    """Which clients may connect: `security_groups` that users name, and `ingress_rules` of the Service's own groups."""
     arguments = ("security_groups", "extra_security_groups")
     named = [word for each in arguments for word in _ids(asked, each, "sg", "security group")]
     own = not asked.words("security_groups") and not asked.config.elb_security_group
@@ -116,7 +118,8 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
 
 
 def _require_no_clients(asked: Request) -> None:
-    """Raise InvalidConfiguration if the Service restricts clients although groups of others decide who may connect."""
+    """Raise InvalidConfiguration if the Service restricts clients although named security groups decide who may
+    connect."""
     where, texts = field_and_texts(asked.spec, asked.settings)
     if not texts and asked.words("security_group_prefix_lists"):
         where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
@@ -143,13 +146,13 @@ OWN_ATTRIBUTES = {
     "access_log_s3_bucket_name": aws.BUCKET,
     "access_log_s3_bucket_prefix": aws.PREFIX,
 }
-"""Attributes of load balancers that have an annotation of their own."""
+"""Attributes of load balancers that have their own annotations."""
 
 
 def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that both kinds have: access logs, and balancing across zones.
+    """The attributes of both kinds: access logs and cross-zone load balancing.
 
-    `named` are those that the Service gives under AWS's own names. Raises InvalidConfiguration where they contradict
+    `named` are those that the Service sets by their AWS names. Raises InvalidConfiguration if they contradict
     annotations, and for logs without a bucket.
     """
     settings = asked.settings
@@ -174,7 +177,7 @@ def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def speaks_tls(asked: Request, port: Port) -> bool:
-    """Whether the listener of this TCP port ends TLS: there is a certificate, and the port is one of `ssl-ports`."""
+    """Whether the listener of this port terminates TLS: it has a certificate, and `ssl-ports` includes the port."""
     return port["protocol"] == "TCP" and bool(asked.words("ssl_cert")) and _listed(asked, port)
 
 
@@ -184,13 +187,13 @@ def _listed(asked: Request, port: Port) -> bool:
 
 
 def node_members(service: Object, port: Port, backends: Backends, *, number: int | None = None) -> tuple[Member, ...]:
-    """The nodes behind a port, at its node port or at `number`: those with the labels that the Service wants.
+    """The nodes behind a port, at its node port or at `number`, filtered by the Service's node labels.
 
-    With traffic policy Local too: a load balancer of AWS learns from its health check which of them have pods.
+    Traffic policy Local does not filter them: the health check finds the nodes with pods.
     """
     words = CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "target_node_labels")
     wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
-    # Pods on Fargate have no machine whose ports could be targets.
+    # Fargate pods have no instance whose ports could be targets.
     nodes = tuple([node for node in backends.nodes if node.instance_id.startswith("i-")])
     if wanted:
         nodes = tuple(node for node in nodes if _has(node.labels, wanted))
@@ -202,7 +205,7 @@ def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def require_node_port(index: int, port: Port, hint: str) -> None:
-    """Raises InvalidConfiguration where a port has no node port for the load balancer to send to."""
+    """Raise InvalidConfiguration if the port has no node port for the load balancer to send to."""
     if not port.get("nodePort"):
         why = "missing, but the load balancer sends to node ports"
         raise InvalidConfiguration(
@@ -214,8 +217,7 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 
 
 def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple[tuple[str, str], ...]:
-    """What may go wrong with the subnets; what of these `key=value` annotations, and of those of both kinds, counts
-    other than it may have been meant."""
+    """Warnings about subnets with few free addresses, and about repeated keys in `key=value` annotations."""
     given = (*arguments, "additional_resource_tags", "target_node_labels")
     members = [f"{argument}.{suffix}" for argument in arguments for suffix in asked.settings.members(argument)]
     repeated = (
@@ -237,13 +239,13 @@ def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[st
     for subnet in asked.facts.subnets:
         free = subnet.free_addresses
         if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
-            # Without the number, which changes: the same text again only raises the event's count.
+            # The text omits the number of free addresses, which changes: equal events only raise a count.
             why = f"has fewer than {_FREE_ADDRESSES} free IP addresses, which a load balancer needs"
             yield "SubnetAlmostFull", f"{subnet.id} ({subnet.cidr}) {why}"
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
-    """What a Service asks for in vain, of any kind of load balancer, where this is what it comes to."""
+    """The settings that have no effect on this model, for either kind of load balancer."""
     annotations = asked.service["metadata"].get("annotations") or {}
     for entry in asked.settings.ignored:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")

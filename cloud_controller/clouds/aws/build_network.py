@@ -1,7 +1,7 @@
-"""What a Service comes to as a network load balancer: pure.
+"""Builds the model of a network load balancer from a Service. Pure.
 
-Each port becomes a listener and a pool (a target group) of its own; TCP and UDP on one port share them, as `TCP_UDP`.
-What a target group can't change is in the pool's name: another one takes its place then.
+Each port becomes a listener and a pool (a target group); TCP and UDP on one port share them, as `TCP_UDP`. The
+pool's name contains the settings that a target group cannot change, so that a change creates a new one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerMo
 
 _PROTOCOLS = ("TCP", "UDP")
 _DEFAULT_AFFINITY = 10_800
-"""Seconds: Kubernetes' default, which every Service with affinity carries."""
+"""Seconds: Kubernetes' default, which every Service with session affinity has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """A port number and the Service's ports on it: one, or one of TCP and one of UDP."""
+    """A port number with the Service's ports on it: one, or one each of TCP and UDP."""
 
     number: int
     ports: tuple[Port, ...]
@@ -49,7 +49,7 @@ class Front:
 
 
 def build(asked: Request, backends: Backends) -> Built:
-    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    """The model. Raises InvalidConfiguration that names the field or annotation."""
     targets = str(asked.settings.text("nlb_target_type"))
     _require_offered(asked, targets)
     found = fronts(asked.service)
@@ -90,7 +90,7 @@ def build(asked: Request, backends: Backends) -> Built:
 
 
 def fronts(service: Object) -> list[Front]:
-    """The Service's ports by their number."""
+    """The Service's ports, grouped by number."""
     found: dict[int, list[Port]] = {}
     for port in service["spec"].get("ports") or ():
         if port["protocol"] in _PROTOCOLS:
@@ -101,12 +101,12 @@ def fronts(service: Object) -> list[Front]:
 
 
 def by_pod(service: Object) -> bool:
-    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
+    """Whether the targets are pods. Raises InvalidConfiguration if the annotation is invalid."""
     return CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener of a Service whose other settings may be wrong."""
+    """The members behind each listener, even if other settings of the Service are invalid."""
     pods = by_pod(service)
     served = [front for front in fronts(service) if pods or all(port.get("nodePort") for port in front.ports)]
     return {(front.transport, front.number): _members(service, front, backends, pods) for front in served}

@@ -1,4 +1,4 @@
-"""The addresses of a network load balancer: which families, and which of one's own. Pure."""
+"""The address families and the chosen addresses of a network load balancer. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SOURCE_NAT = "enable_prefix_for_ipv6_source_nat"
 
 @dataclass(frozen=True, slots=True)
 class AddressType:
-    """The families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`).
+    """The address families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`).
 
-    `source_nat`: with IPv6, `on` where it has a range of those addresses to send from, else `off`.
+    `source_nat`: `on` if the load balancer has IPv6 prefixes as source addresses, else `off`.
     """
 
     type: str
@@ -31,16 +31,16 @@ class AddressType:
 
     @property
     def attributes(self) -> dict[str, Value | None]:
-        """Those of the model."""
+        """The model's attributes."""
         with_ipv6: dict[str, Value | None] = {aws.SOURCE_NAT: self.source_nat} if self.type == "dualstack" else {}
         return {"ip_address_type": self.type, **with_ipv6}
 
 
 def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence[str]) -> AddressType:
-    """What the Service's families, or its annotation, come to.
+    """The address type for the Service's families or its annotation.
 
-    A Service that only prefers both families gets IPv4 alone where both can't be had, and is told. Raises
-    InvalidConfiguration where it must have them.
+    A Service that prefers both families gets IPv4 only, with a warning, if both are not possible. Raises
+    InvalidConfiguration if it requires both.
     """
     families = asked.spec.get("ipFamilies") or ["IPv4"]
     of_targets = "ipv6" if families[0] == "IPv6" else "ipv4"
@@ -75,7 +75,7 @@ def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | Non
 def own_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> dict[str, Value | None]:
     """`eip_allocations` and `private_ipv4_addresses`, in the order of the sorted subnets.
 
-    Raises InvalidConfiguration where they fit neither scheme nor subnets.
+    Raises InvalidConfiguration if they do not match the scheme or the subnets.
     """
     return {
         "eip_allocations": _eip_allocations(asked, subnets, scheme),
@@ -91,7 +91,7 @@ def _eip_allocations(asked: Request, subnets: Sequence[Subnet], scheme: str) -> 
     _require_fit(where, given, subnets, scheme, "internet-facing")
     if len(set(given)) < len(given):
         raise InvalidConfiguration(where, "contains a duplicate allocation ID", "each allocation ID once")
-    # Said in the order of the subnets as they are named, or of their zones.
+    # The annotation's order is that of the named subnets, or of their zones.
     return tuple(allocation for _, allocation in sorted(zip((s.id for s in subnets), given, strict=False)))
 
 

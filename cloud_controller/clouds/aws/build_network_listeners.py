@@ -1,4 +1,4 @@
-"""What the listeners of a network load balancer do: TLS, and attributes under AWS's names. Pure."""
+"""Builds the listeners of a network load balancer: TLS, and attributes by their AWS names. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAMILY = "listener_attributes"
 
 
 def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
-    """The listener of this port, which leads to this pool. Raises InvalidConfiguration, naming the annotation."""
+    """The listener of this port, which forwards to this pool. Raises InvalidConfiguration that names the annotation."""
     tls, settings = common.speaks_tls(asked, port), asked.settings
     protocol = "TLS" if tls else transport
     certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
@@ -38,13 +38,13 @@ def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
 
 
 def marks(asked: Request, listeners: Sequence[Listener]) -> dict[str, str]:
-    """The tag of a load balancer whose listeners have attributes of their own, which are read for that alone."""
+    """The tag of a load balancer whose listeners have non-default attributes: only with it are they read."""
     given = any(_given(asked, str(each.attributes["protocol"]), each.port) for each in listeners)
     return {LISTENER_ATTRIBUTES_TAG: "true"} if given else {}
 
 
 def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
-    """What the Service says of listeners that it does not have."""
+    """Annotations for listeners that the Service does not have."""
     protocols = {f"{each.attributes['protocol']}-{each.port}": each for each in listeners}
     for suffix in asked.settings.members(_FAMILY):
         if suffix not in protocols:
@@ -56,7 +56,7 @@ def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
 
 
 def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
-    """The attributes that annotations give the listener, checked."""
+    """The listener's attributes from annotations, validated."""
     rules = aws.LISTENER if protocol == "TCP" else {}
     found: dict[str, str] = {}
     if aws.TCP_IDLE_TIMEOUT in rules and "connection_idle_timeout" in asked.settings.given:

@@ -1,4 +1,4 @@
-"""What the target groups of a network load balancer do: health checks, and attributes under AWS's names. Pure."""
+"""Builds the target groups of a network load balancer: health checks and attributes. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cloud_controller.load_balancers.model import HealthCheck, Pool
 
 _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
-"""Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
+"""Upstream's values for traffic policy Local: a node without pods must fail its health check soon."""
 
 OF_ALL_PORTS = "target_group_attributes"
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
 
 _NAMED = 5
-"""Targets that a warning names."""
+"""The number of targets that a warning names."""
 
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
-"""AWS's defaults, in seconds; upstream has no say in it."""
+"""AWS's defaults in seconds; upstream sets none."""
 
 
 def health_check(asked: Request, targets: str) -> HealthCheck:
-    """How targets are checked. Raises InvalidConfiguration, naming the annotation."""
+    """The health check. Raises InvalidConfiguration that names the annotation."""
     settings, config = asked.settings, asked.config
     by_node, local = targets == "instance", asked.is_local and targets == "instance"
     protocol, port, path = "TCP", None, "/"
@@ -76,10 +76,9 @@ def _success_codes(asked: Request) -> str:
 
 
 def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
-    """The attributes that the target group of a port is to have: what the Service says, and AWS's default for what it
-    may say.
+    """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set.
 
-    `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
+    `tls`: the listener terminates TLS. Raises InvalidConfiguration for what AWS refuses.
     """
     what = "network target groups"
     given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
@@ -127,7 +126,7 @@ def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, a
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
-    """A warning about targets that are in no subnet of the VPC: AWS takes them, whether it can reach them or not."""
+    """A warning about targets in no subnet of the VPC, which AWS accepts even if it cannot reach them."""
     addresses = dict.fromkeys(member.address for pool in pools for member in pool.members)
     outside = [address for address in addresses if asked.facts.is_outside(address)]
     if outside:
@@ -139,7 +138,7 @@ def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[
 
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:
-    """Raises InvalidConfiguration where TCP and UDP of one port lead to different ports of the targets."""
+    """Raise InvalidConfiguration if TCP and UDP of one port use different target ports."""
     if len(ports) < 2:
         return
     why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
