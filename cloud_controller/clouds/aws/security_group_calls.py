@@ -1,4 +1,4 @@
-"""The calls by which security groups of our own are made, changed and deleted, each once and without waiting."""
+"""Creates, changes and deletes this controller's security groups, without waiting."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 
 _IN_USE = ("DependencyViolation", "InvalidGroup.InUse")
 _OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
-"""A group's rules are not what they were known to be."""
+"""The group's rules differ from the cached ones."""
 
 _GONE = "InvalidGroup.NotFound"
 
 _LOOK = 60.0
-"""Seconds between two looks at what refers to a group that is still in use."""
+"""Seconds between two checks of the references to a group that is still in use."""
 
 _LONG = 600.0
-"""Seconds for which a group may be in use before an event says so: network interfaces take minutes to go."""
+"""Seconds for which a group may be in use before an event reports it: network interfaces take minutes to be deleted."""
 
 _SOON = RetryPolicy(deadline=10.0, attempts=5)
-"""How long a new group may be unknown to the next call: EC2 is consistent in the end only."""
+"""The retries while EC2, which is eventually consistent, does not know a new group."""
 
 
 @dataclass(slots=True)
 class _Refused:
-    """A group whose deletion AWS refuses, since when, and when to look again at what refers to it."""
+    """A group whose deletion AWS refuses: since when, and when to check its references again."""
 
     since: float
     next_look: float = 0.0
 
 
 class SecurityGroupCalls:
-    """Changes of security groups, told to the vpc_state; safe to share between threads."""
+    """Changes of security groups, recorded in the VPC state. Safe to share between threads."""
 
     def __init__(self, api: Api, vpc_state: VpcState, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
@@ -50,9 +50,9 @@ class SecurityGroupCalls:
         self._refused: dict[str, _Refused] = {}
 
     def create(self, name: str, description: str, tags: Mapping[str, str]) -> SecurityGroup:
-        """Make the group without rules, or take the one of this name and these owner's tags that is there already.
+        """Create the group without rules, or take an existing one with this name and these owner's tags.
 
-        Raises InvalidConfiguration where somebody else has a group of this name.
+        Raises InvalidConfiguration if a group of another owner has this name.
         """
         vpc_id = self._vpc_state.facts().vpc_id
         marked = tag_list(tags)
@@ -76,7 +76,7 @@ class SecurityGroupCalls:
         return group
 
     def change(self, group: SecurityGroup, ingress: Set[str], tags: Mapping[str, str]) -> SecurityGroup:
-        """Give the group exactly these rules, and these tags besides those that it has; answers what it is then."""
+        """Set exactly these rules, and add these tags; return the changed group."""
         try:
             group = self._with_rules(group, ingress)
         except CloudError as error:
@@ -86,7 +86,7 @@ class SecurityGroupCalls:
         return self.tag(group, tags)
 
     def tag(self, group: SecurityGroup, tags: Mapping[str, str]) -> SecurityGroup:
-        """Give the group these tags besides those that it has; answers what it is then."""
+        """Add these tags; return the changed group."""
         lacking = {key: value for key, value in tags.items() if group.tags.get(key) != value}
         if lacking:
             self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=tag_list(lacking))
@@ -95,7 +95,7 @@ class SecurityGroupCalls:
         return group
 
     def allow(self, group: SecurityGroup, rule: str) -> None:
-        """Add one rule to a group that is not ours alone; there already: nothing happens."""
+        """Add one rule to a group with other owners' rules; an existing rule is a success."""
         if rule in group.ingress:
             return
         try:
@@ -106,7 +106,7 @@ class SecurityGroupCalls:
         self._vpc_state.changed(group.id, replace(group, ingress=group.ingress | {rule}))
 
     def forbid(self, group: SecurityGroup, rule: str) -> None:
-        """Take one rule from a group that is not ours alone; not there: nothing happens."""
+        """Remove one rule from a group with other owners' rules; a missing rule is a success."""
         if rule not in group.ingress:
             return
         try:
@@ -117,7 +117,7 @@ class SecurityGroupCalls:
         self._vpc_state.changed(group.id, replace(group, ingress=group.ingress - {rule}))
 
     def exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
-        """Add rules with these descriptions to a group that is not ours alone, and take others away."""
+        """Add rules with these descriptions to a group with other owners' rules, and remove others."""
         try:
             self._exchange(group, added, removed)
         except CloudError as error:
@@ -139,10 +139,10 @@ class SecurityGroupCalls:
             self._vpc_state.changed(group.id, changed)
 
     def delete(self, group: SecurityGroup) -> bool:
-        """Delete it, or learn that it is gone already; False: it is still in use.
+        """Delete the group; True if it is gone, False if it is still in use.
 
-        Where rules of the cluster's own groups refer to it, they are taken away. Raises Conflict, with AWS's reason,
-        where rules of others do, or where it has been in use for longer than a load balancer takes to go.
+        Removes rules in the cluster's own groups that refer to it. Raises Conflict with AWS's reason if other
+        groups' rules refer to it, or if it is in use for longer than a load balancer's deletion takes.
         """
         refusal = self._refusal(group)
         if refusal is not None:
@@ -150,7 +150,7 @@ class SecurityGroupCalls:
         return refusal is None
 
     def delete_unused(self, group: SecurityGroup) -> None:
-        """Delete it unless it is in use."""
+        """Delete the group unless it is in use."""
         self._refusal(group)
 
     def _refusal(self, group: SecurityGroup) -> CloudError | None:
@@ -188,7 +188,7 @@ class SecurityGroupCalls:
             raise Conflict(f"{what}, for {minutes} minutes; check which resources use it") from refusal.__cause__
 
     def _referring(self, group: SecurityGroup) -> Iterator[tuple[str, SecurityGroup]]:
-        """The groups of the VPC whose rules name this one."""
+        """The groups in the VPC whose rules refer to this one."""
         of_vpc = {"Name": "vpc-id", "Values": [self._vpc_state.facts().vpc_id]}
         for direction, name in (("ingress", "ip-permission.group-id"), ("egress", "egress.ip-permission.group-id")):
             filters = [of_vpc, {"Name": name, "Values": [group.id]}]
@@ -224,7 +224,7 @@ class SecurityGroupCalls:
             except NotFound as error:
                 if error_code(error) != _GONE:
                     raise
-                # A group that was just made is not known everywhere at once.
+                # A new group is not visible everywhere at once.
                 raise Unavailable(str(error)) from error.__cause__
 
         try:

@@ -1,8 +1,8 @@
-"""Which subnets a load balancer is in: those that its Service names, or one a zone. Pure.
+"""Chooses the subnets of a load balancer: those that its Service names, or one for each Availability Zone. Pure.
 
-The choice is upstream's: subnets that carry this cluster's tag or no cluster's, public ones for load balancers that
-face the internet; of several in a zone the one with the role's tag, then the one with the cluster's, then the first by
-id. Local and wavelength zones have neither kind of load balancer.
+The choice is upstream's: subnets with this cluster's tag or no cluster's tag; public ones for internet-facing load
+balancers. In each zone, a subnet with the role's tag comes first, then one with the cluster's tag, then the lowest
+ID. Local and Wavelength Zones support neither kind of load balancer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _OLD_CLUSTER_TAG = "KubernetesCluster"
 
 
 def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | None) -> tuple[Subnet, ...]:
-    """The subnets: in the order in which they are `named` (by id or tag `Name`), else in that of their zones.
+    """The subnets, in the order of `named` (IDs or Name tags), otherwise of their zones.
 
-    Raises InvalidConfiguration where one that is named can't be had, or none is fit.
+    Raises InvalidConfiguration if a named subnet does not exist, or no subnet is suitable.
     """
     found = [by_word(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
     if not found:
@@ -41,7 +41,7 @@ def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | Non
 
 
 def by_word(subnets: Iterable[Subnet], word: str) -> Subnet:
-    """The subnet of this id or tag `Name`. Raises InvalidConfiguration where it is not exactly one."""
+    """The subnet with this ID or Name tag. Raises InvalidConfiguration unless there is exactly one."""
     by_id = word.startswith("subnet-")
     found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
     if len(found) == 1:
@@ -55,7 +55,7 @@ def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
     if not ours and config.subnet_id:
         ours = [subnet for subnet in facts.subnets if subnet.id == config.subnet_id]
     fit = [each for each in ours if each.in_regional_zone and (each.public or scheme == "internal")]
-    # The best of a zone comes first, and is kept.
+    # The first of a zone is the best one.
     best: dict[str, Subnet] = {}
     for subnet in sorted(fit, key=lambda each: (_ROLE[scheme] not in each.tags, not _tagged(each, config), each.id)):
         best.setdefault(subnet.zone, subnet)
