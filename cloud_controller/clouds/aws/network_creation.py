@@ -1,7 +1,7 @@
-"""How a network load balancer is made, with all its parts, of which some may be there from a try that broke off.
+"""Creates network load balancers with all parts, some of which may exist from an interrupted attempt.
 
-First what carries the Service's tags and lets nothing through, then the load balancer, its listeners last: whatever
-breaks off, what is there is found again, by its name and by its tags.
+Parts that have the Service's tags and pass no traffic come first, then the load balancer, its listeners last. After
+an interruption, all of them are found by name and tags.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cloud_controller.load_balancers.model import LoadBalancerModel, Owner, Pool
 
 
 class NetworkCreation:
-    """The making of load balancers and of their target groups; safe to share between threads."""
+    """Creates load balancers and their target groups. Safe to share between threads."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class NetworkCreation:
         self._concurrently = concurrently
 
     def load_balancer(self, name: str, model: LoadBalancerModel) -> tuple[View, Known, tuple[str, ...]]:
-        """Make it; as AWS describes it, what is known of it, and the security groups that it is in.
+        """Create it; return AWS's description, the cached details and its security groups.
 
-        Raises InvalidConfiguration where the name that people chose is another's, before anything is made.
+        Raises InvalidConfiguration before any creation if another load balancer has the chosen name.
         """
         self._require_free_name(model)
         fronts, made = self._concurrently.both(
@@ -101,7 +101,7 @@ class NetworkCreation:
                     raise InvalidConfiguration(where, why, "a name that no other load balancer in the region has")
 
     def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
-        """The target group of this pool, with the targets that it has: none if it is new."""
+        """The pool's target group with its registered targets; created if necessary."""
         tags = {**tags, LOAD_BALANCER_TAG: lb_id, POOL_TAG: pool.name}
         group = self._taken_over(lb_id, pool)
         if group is None:
@@ -112,12 +112,12 @@ class NetworkCreation:
         return group
 
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
-        """Give the target group exactly the members of the pool, as far as AWS takes them."""
+        """Register exactly the pool's members, as far as AWS accepts them."""
         unfit = {member for each in self._concurrently(self._exchange(group, pool)) for member in each}
         return _filled(group, pool, unfit)
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
-        """The one that a list has shown already, with the settings of the pool."""
+        """An existing target group, with the pool's settings applied."""
         arn = self._memory.groups(lb_id).get(pool.name)
         if arn is None:
             return None
@@ -150,7 +150,7 @@ class NetworkCreation:
         except Conflict as error:
             if error_code(error) != "DuplicateLoadBalancerName":
                 raise
-            # It is there with other settings, though no list has shown it: once one does, it is changed, not made.
+            # It exists with other settings, but no list has shown it. Once one does, it is changed instead of created.
             made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[aws_name])["LoadBalancers"][0]
             self._reads.require_ownership(name, str(made["LoadBalancerArn"]), model.tags)
             raise Unavailable(
@@ -169,12 +169,12 @@ class NetworkCreation:
 
 
 def settable(model: LoadBalancerModel) -> dict[str, str]:
-    """The attributes of the load balancer under AWS's names, all of which have a dot in them."""
+    """The attributes of the load balancer by their AWS names, which all contain a dot."""
     return {key: str(value) for key, value in model.attributes.items() if "." in key and value is not None}
 
 
 def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[str, Any]:
-    """These subnets as AWS takes them: with addresses that people chose, each says its own."""
+    """The subnets as API parameters, with chosen addresses if any."""
     of_model = texts(model.attributes["subnets"])
     chosen = {
         key: dict(zip(of_model, texts(model.attributes.get(attribute)), strict=False))
@@ -187,12 +187,12 @@ def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[st
 
 
 def source_nat_params(model: LoadBalancerModel) -> dict[str, Any]:
-    """Nothing where there is no such thing: not every region of AWS knows it."""
+    """Empty without source NAT: not every region supports the parameter."""
     return {"EnablePrefixForIpv6SourceNat": "on"} if model.attributes.get(SOURCE_NAT) == "on" else {}
 
 
 def _own_id(lb_id: str, model: LoadBalancerModel) -> dict[str, str]:
-    """The tag that tells the id of a load balancer whose name people chose."""
+    """The tag with the ID of a load balancer whose name a user chose."""
     return {LOAD_BALANCER_TAG: lb_id} if model.attributes.get(NAME) else {}
 
 
