@@ -1,4 +1,4 @@
-"""How a classic load balancer moves to other subnets: AWS has it in one a zone, and always in one at least."""
+"""Moves a classic load balancer to other subnets: at most one in each zone, and always at least one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ATTACH, _DETACH = "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets
 
 
 def move(api: Api, name: str, *, actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str]) -> None:
-    """Make the calls of `steps`. Raises Postponed where a zone is not free yet: what is left to do is seen later."""
+    """Make the calls of `steps`. Raises Postponed if a zone is not free yet; the next plan continues."""
     for operation, subnets in steps(actual, wanted, zones):
         with until_free():
             api.call("elb", operation, LoadBalancerName=name, Subnets=[*subnets])
@@ -22,9 +22,9 @@ def move(api: Api, name: str, *, actual: Collection[str], wanted: Collection[str
 def steps(
     actual: Collection[str], wanted: Collection[str], zones: Mapping[str, str]
 ) -> list[tuple[str, Sequence[str]]]:
-    """The calls and their subnets: new zones first, then zone by zone where one takes another's place.
+    """The calls and their subnets: new zones first, then replacements zone by zone.
 
-    `zones` are those of the subnets. Raises InvalidConfiguration where the only one would have to go first.
+    `zones` are the subnets' zones. Raises InvalidConfiguration if the only subnet would have to be removed first.
     """
     before = {zones.get(subnet): subnet for subnet in actual}
     added = [subnet for subnet in wanted if subnet not in actual]
